@@ -50,6 +50,8 @@ const textOf = (value: unknown): string | undefined => typeof value === 'string'
 
 /** Tools between two looks at the clock. */
 const perCheck = 64
+/** Ways to show an item that are kept; views that were made anew leave theirs behind. */
+const mostShown = 8
 /** Views that show an item in the same way share its object, and what is made of it. */
 const byItem = new WeakMap<Item, ShownTool[]>()
 
@@ -59,7 +61,10 @@ function shownTool (name: string, target: Target, entry: Entry): ShownTool {
   let tools = byItem.get(item)
   if (!tools) byItem.set(item, tools = [])
   let tool = tools.find((each) => each.is(name, target, entry))
-  if (!tool) tools.push(tool = new ShownTool(name, target, entry))
+  if (!tool) {
+    tools.push(tool = new ShownTool(name, target, entry))
+    if (tools.length > mostShown) tools.shift()
+  }
   return tool
 }
 

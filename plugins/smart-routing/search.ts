@@ -3,11 +3,13 @@ import type { View } from '../access/view.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Presented } from '../gateway/presentation.ts'
 import type { Surface } from '../gateway/surface.ts'
+import { turns } from '../limits/turns.ts'
 import type { Found, Metadata } from './answer.ts'
 import { fuse } from './fuse.ts'
 import { Indexes } from './indexes.ts'
 import { presentBySearch } from './presentation.ts'
 import { shows, type ShownTool } from './search-tools.ts'
+import type { Ranked } from './words/index.ts'
 
 /** How similar tools are to a question, by tool, or why that is not known. */
 export type Similarity = { readonly scores: ReadonlyMap<ShownTool, number> } | { readonly reason: string }
@@ -24,6 +26,8 @@ export interface Embeddings {
 
 /** As many of the best of both rankings are fused. */
 const considered = 200
+/** Tools among which a search takes a millisecond or more. */
+const many = 5_000
 
 /** Finds tools among those that a view shows. What a view does not show is neither found nor counted, and influences no ranking. */
 export class Search {
@@ -42,7 +46,9 @@ export class Search {
   /** Makes the surface that `$smart` shows, and brings the index of its tools up to date in the background. */
   present (presented: Presented, progressive: boolean): Surface {
     const surface = presentBySearch(presented, progressive)
-    this.#origins.set(surface, presented)
+    // Not `presented`: with `before`, each would keep the one before it.
+    const { merged, key } = presented
+    this.#origins.set(surface, { merged, key })
     if (this.#indexes.keeps(presented.key)) setImmediate(() => { this.#follow(presented) })
     return surface
   }
@@ -55,7 +61,10 @@ export class Search {
     await updated
     const { tools } = index
     const { isOn } = this.#embeddings
-    const words = index.search(query, isOn ? Math.max(limit, considered) : limit)
+    const search = (): Ranked[] => index.search(query, isOn ? Math.max(limit, considered) : limit)
+    const { client } = exchange
+    // A search of a large index runs in the turns of its owner, and its CPU time counts against the owner's share.
+    const words = tools.size > many ? await turns.run(client.owner ?? client.id, async () => search()) : search()
     const similarity = isOn ? await this.#embeddings.similarity(index.interpret(query), tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     // Access may have changed meanwhile.

@@ -141,6 +141,8 @@ void test('arguments keep their bytes, and names that are unknown are refused wi
   assert.equal(unknown.error.message, 'Unknown tool: mail-nothing. search_tools finds the names of tools, and call_tool calls them')
   const direct = await session.request('tools/call', { name: 'mail-send', arguments: {} })
   assert.equal(direct.error?.message, 'Unknown tool: mail-send. search_tools finds the names of tools, and call_tool calls them')
+  const flat = await session.request('tools/call', { name: 'call_tool', arguments: { toolName: 'mail-send', message: 'flat' } })
+  assert.equal(flat.error?.message, 'Invalid params: put "message" into "arguments", beside "toolName"')
   for (const args of [{}, { toolName: 7 }, { toolName: '' }, { toolName: 'mail-send', arguments: [] }, { toolName: 'mail-send', arguments: 'x' }]) {
     const message = await session.request('tools/call', { name: 'call_tool', arguments: args })
     assert.equal(message.error?.code, -32602, JSON.stringify(args))
@@ -162,10 +164,12 @@ void test('groups, servers, users, aliases and SSE', async (t) => {
   const onServer = await Session.open(`${url}/mcp/$smart/mail`)
   assert.deepEqual((await found(onServer, 'letter')).sort(), ['mail-delete', 'mail-send'])
   assert.equal(at(onServer.init, 'serverInfo', 'name'), 'tool-hub')
-  for (const path of ['/admin/mcp/$smart', '/admin/mcp/$smart/team', '/api/mcp/$smart', '/api/mcp/$smart/mail']) {
+  for (const path of [
+    '/admin/mcp/$smart', '/admin/mcp/$smart/team', '/api/mcp/$smart', '/api/mcp/$smart/mail', '/mcp/%24smart', '/mcp/%24smart/mail'
+  ]) {
     assert.ok((await found(await Session.open(`${url}${path}`), 'sends a letter')).length > 0, path)
   }
-  for (const path of ['/sse/$smart', '/sse/$smart/team', '/admin/sse/$smart']) {
+  for (const path of ['/sse/$smart', '/sse/$smart/team', '/admin/sse/$smart', '/sse/%24smart']) {
     const client = new Client({ name: 'sse', version: '1' })
     const authorization = `Bearer ${KEY}`
     const authorized: typeof fetch = async (address, init) =>

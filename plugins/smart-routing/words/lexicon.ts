@@ -25,7 +25,8 @@ export class Lexicon {
   readonly #hints = new Map<string, string[]>()
   /** The words of a term of several words. */
   readonly #parts = new Map<string, string[]>()
-  readonly #firsts = new Set<string>()
+  /** What follows the first word of a term of several words, joined. */
+  readonly #continuations = new Map<string, Set<string>>()
   readonly #stop = new Map<string, string[]>()
   readonly #foreign = new Map<string, Foreign[]>()
   readonly #beginnings = new Map<string, Foreign[]>()
@@ -90,7 +91,10 @@ export class Lexicon {
     const term = stems.join('')
     if (stems.length > 1) {
       this.#parts.set(term, stems)
-      this.#firsts.add(stems[0] ?? '')
+      const [first = ''] = stems
+      const continuations = this.#continuations.get(first)
+      if (continuations) continuations.add(term.slice(first.length))
+      else this.#continuations.set(first, new Set([term.slice(first.length)]))
     }
     if (stems.length === 1 && list[0] !== undefined && !this.words.has(term)) {
       this.words.set(term, list[0])
@@ -116,8 +120,8 @@ export class Lexicon {
 
   /** Whether two terms, joined, are a term of several words. */
   areJoined (first: Token, second: Token): boolean {
-    first.isFirst ??= this.#firsts.has(first.term)
-    return first.isFirst && this.#parts.has(first.term + second.term)
+    if (first.continuations === undefined) first.continuations = this.#continuations.get(first.term) ?? null
+    return first.continuations?.has(second.term) === true
   }
 
   partsOf (term: string): readonly string[] | undefined { return this.#parts.get(term) }

@@ -78,8 +78,8 @@ const exceptions = new Map<string, string>([
 export interface Token {
   readonly word: string
   readonly term: string
-  /** Whether it may begin a term of several words, as the lexicon says; undefined: it was not asked yet. */
-  isFirst?: boolean
+  /** What may follow in a term of several words, as the lexicon says; null: nothing; undefined: it was not asked yet. */
+  continuations?: ReadonlySet<string> | null
 }
 
 const tokens = new Map<string, Token>()
@@ -91,7 +91,7 @@ export function tokenOf (word: string): Token {
   if (tokens.size >= limits.wordSearch.cachedWords) tokens.clear()
   // A part of a long text would keep the whole text in memory.
   const own = word.length < 13 ? word : ` ${word}`.slice(1)
-  const token: Token = { word: own, term: stem(own), isFirst: undefined }
+  const token: Token = { word: own, term: stem(own), continuations: undefined }
   tokens.set(own, token)
   return token
 }
