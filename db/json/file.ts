@@ -1,4 +1,5 @@
 import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import { apply, isObject, type Document } from '../apply.ts'
 import { jsonSize } from '../json-size.ts'
@@ -105,7 +106,8 @@ export class JsonFileStore implements Store, SectionFile {
         if (document === former.document && found === 'same') return former.snapshot
         const next = read(document, former.snapshot.version + 1, former)
         checkInvariants(former.snapshot, next.snapshot)
-        if (changes.some((change) => isLarge(document, change))) await new Promise((resolve) => { setImmediate(resolve) })
+        // No setImmediate: after a callback of I/O, that runs before the event loop looks at its sockets again.
+        if (changes.some((change) => isLarge(document, change))) await sleep(0)
         if (!await this.#write(document)) continue
         this.#reading = next
         // Tokens in plain text were replaced by hashes: they must not survive in the backup.

@@ -13,8 +13,11 @@ export const unescape = (text: string): string =>
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
+const plainName = /^[\x20-\x7e]{0,512}$/
+
 /** Shortens a name that is too long for an index. */
 export function indexable (name: string): string {
+  if (plainName.test(name)) return name
   const text = escape(name)
   return Buffer.byteLength(text) <= 512 ? text : `${text.slice(0, 64)}…${sha256(text)}`
 }

@@ -15,6 +15,8 @@ export const isRecorded = ({ exchange }: FinishedCall): boolean => recorded.has(
 
 /** A part of a longest secret that may stand at the end of a text that is cut, in characters. */
 const margin = 2_048
+/** Length of a payload, in characters, up to which it need not be measured, nor copied. */
+const small = 1_024
 /** Max size of a failed result that is searched for its message, in characters. */
 const maxParsed = 256 * 1024
 
@@ -30,6 +32,9 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
   const { exchange: { view: { principal, scope }, method, address, paramsText }, provider, item, duration, output, error } = call
   const shown = (text: string | undefined, max: number): string | undefined =>
     text === undefined ? undefined : cut(redact(provider, text.slice(0, max + margin)), max)
+  /** @param whole the text that it is a part of */
+  const payload = (text: string | undefined, whole = ''): string | undefined =>
+    text !== undefined && Math.max(text.length, whole.length) <= small ? redact(provider, text) : shown(text, limits.activities.payload)
   const isError = output !== undefined && error === undefined && saysError(output)
   const message = error === undefined ? isError ? messageOf(output, payloads) : undefined : messageOfError(error, payloads)
   return {
@@ -39,8 +44,8 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
     tool: method === 'tools/call' ? item ?? '' : method,
     duration,
     status: error !== undefined || isError ? 'error' : 'success',
-    input: payloads ? shown(inputOf(method, paramsText), limits.activities.payload) : undefined,
-    output: payloads ? shown(output, limits.activities.payload) : undefined,
+    input: payloads ? payload(inputOf(method, paramsText), paramsText) : undefined,
+    output: payloads ? payload(output) : undefined,
     group: scope.kind === 'group' ? scope.name : undefined,
     username: usernameOf(principal),
     ...keyOf(principal),
@@ -51,9 +56,16 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
 
 /** A UUID that begins with the time (RFC 9562, version 7), so that an index of ids grows at its end only. */
 function newId (): string {
-  const time = Date.now().toString(16).padStart(12, '0')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
+  const now = Date.now()
+  if (now !== idsBegin.time) {
+    const time = now.toString(16).padStart(12, '0')
+    idsBegin = { time: now, text: `${time.slice(0, 8)}-${time.slice(8)}-7` }
+  }
+  return `${idsBegin.text}${randomUUID().slice(15)}`
 }
+
+/** How the ids of a millisecond begin. */
+let idsBegin = { time: 0, text: '' }
 
 /** A tool's arguments, or the params of another method. */
 const inputOf = (method: string, paramsText: string): string | undefined =>

@@ -305,12 +305,20 @@ test('on PostgreSQL', { timeout }, async (t) => {
   })
 
   await t.test('cleanup; what is there when the process ends is written; payloads may stay out', async () => {
+    for (const query of ['days=0', 'daysOld=0&x=1', 'daysold=0']) {
+      const { status, body } = await manage(hub, 'DELETE', `/activities/cleanup?${query}`)
+      assert.equal(status, 400, query)
+      assert.match(JSON.stringify(body), /is not known; there is/)
+    }
     assert.deepEqual(await managed(hub, 'DELETE', '/activities/cleanup'), { deletedCount: 0 })
     assert.deepEqual(await managed(hub, 'DELETE', '/activities/cleanup?daysOld=0'), { deletedCount: 8 })
     const session = await Session.open(`${hub.url}/mcp/echo`)
-    await session.call('echo', { message: 'last' })
+    await session.call('echo', { message: `my key is ${KEY}` })
     await hub.stop()
-    assert.deepEqual((await query<{ input: string }>('SELECT input FROM activities')).map(({ input }) => input), ['{"message":"last"}'])
+    // What looks like a credential of the gateway is not kept.
+    const inputs = (await query<{ input: string }>('SELECT input FROM activities')).map(({ input }) => input)
+    assert.deepEqual(inputs, ['{"message":"my key is thk_••••"}'])
+    assert.ok(!JSON.stringify(await query('SELECT * FROM activities')).includes(KEY))
 
     const again = await startReplica(t, url, { ...options, env: { ACTIVITY_PAYLOADS: 'false' } })
     await connected(again, 1)

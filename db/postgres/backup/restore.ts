@@ -66,7 +66,7 @@ export async function restore (driver: Driver, { createdAt, replace, keepTokens,
         action: 'update',
         entity: 'backup',
         name: createdAt,
-        data: { secret: JSON.stringify({ after: { createdAt, tokensKept: wasEmpty && keepTokens } }) }
+        data: { secret: JSON.stringify({ after: JSON.stringify({ createdAt, tokensKept: wasEmpty && keepTokens }) }) }
       })
     })
   } catch (error) {

@@ -17,7 +17,7 @@ const maxCounted = 10_000
 const maxPayloads = 8 * 1024 * 1024
 
 /** Replaces what PostgreSQL cannot store in a text: NUL and unpaired surrogates. */
-const storable = (text: string): string => text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
+const storable = (text: string): string => text.isWellFormed() && !text.includes('\0') ? text : text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
 const storableOrNone = (text: string | undefined): string | undefined => text === undefined ? undefined : storable(text)
 /** A text of a column with an index. */
 const short = (text: string): string => indexable(storable(text))
