@@ -29,11 +29,16 @@ async function run (): Promise<void> {
   const { positionals: [file, ...more], values } = parseArgs({
     allowPositionals: true,
     options: {
+      help: { type: 'boolean', short: 'h', default: false },
       'with-key': { type: 'boolean', default: false },
       force: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false }
     }
   })
+  if (values.help) {
+    process.stdout.write(`${usage}\n`)
+    return
+  }
   if (more.length > 0) throw new Failure(usage, exits.usage)
   const env = readEnvironment(process.env)
   const places = placesOf(env)

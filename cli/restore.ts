@@ -24,12 +24,17 @@ async function run (): Promise<void> {
   const { positionals: [file, ...more], values } = parseArgs({
     allowPositionals: true,
     options: {
+      help: { type: 'boolean', short: 'h', default: false },
       replace: { type: 'boolean', default: false },
       'keep-tokens': { type: 'boolean', default: false },
       'without-key': { type: 'boolean', default: false },
       json: { type: 'boolean', default: false }
     }
   })
+  if (values.help) {
+    process.stdout.write(`${usage}\n`)
+    return
+  }
   if (file === undefined || more.length > 0) throw new Failure(usage, exits.usage)
   const env = readEnvironment(process.env)
   const places = placesOf(env)

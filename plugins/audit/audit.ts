@@ -133,6 +133,15 @@ export class Audit {
 const toShown = ({ timestamp, before, after, ...entry }: AuditEntry): ShownEntry => ({
   ...entry,
   timestamp: new Date(timestamp).toISOString(),
-  ...(before === undefined ? {} : { before: JSON.parse(before) as Json }),
-  ...(after === undefined ? {} : { after: JSON.parse(after) as Json })
+  ...(before === undefined ? {} : { before: valueOf(before) }),
+  ...(after === undefined ? {} : { after: valueOf(after) })
 })
+
+/** Parses a stored value. A value that is not valid JSON is returned unparsed, so that one bad row does not fail the whole list. */
+function valueOf (text: unknown): Json {
+  try {
+    return typeof text === 'string' ? JSON.parse(text) as Json : text as Json
+  } catch {
+    return text as Json
+  }
+}

@@ -100,6 +100,11 @@ export class Bundles {
     const entries = await unpack(archive, unpacked, signal)
     const manifest = readManifest(await readFile(join(unpacked, 'manifest.json')))
     const { name, server: { type, entry_point: entryPoint } } = manifest
+    const other = await folder.sameName(name)
+    if (other !== undefined) {
+      const there = `There is the bundle ${JSON.stringify(other)}, whose name differs in case only`
+      throw new errors.InvalidBundle(`${there}: change "name" in manifest.json`)
+    }
     const place = folder.pathOf(name)
     const { command: named, args, env, required, warnings } = launchOf(manifest, { folder: place, home, platform: process.platform })
     const { command, warning } = await findCommand(named, type, unpacked, place, path)

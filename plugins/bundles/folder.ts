@@ -36,6 +36,12 @@ export class BundleFolder {
   /** The path of a bundle that stays the same from version to version. */
   pathOf (name: string): string { return join(this.root, name, current) }
 
+  /** Another bundle whose name differs in case only, which some file systems, and a backup, cannot tell apart. */
+  async sameName (name: string): Promise<string | undefined> {
+    const names = await readdir(this.root).catch((): string[] => [])
+    return names.find((each) => each !== name && each.toLowerCase() === name.toLowerCase())
+  }
+
   /** Makes a folder for unfinished work. */
   async makeTemporary (): Promise<string> {
     await makeFolder(this.root, 'DATA_DIR')

@@ -90,7 +90,10 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
     args: filledArgs,
     env: Object.fromEntries(Object.entries(env).filter(([, text]) => !hasNoValue(text)).map(([name, text]) => [name, fill(text)])),
     required: [...options].filter(([key]) => mustBeSet(key)).map(([key, option]) => toRequired(key, option)),
-    warnings: warningsOf(manifest, platform, [...args, command].flatMap(openOptions))
+    warnings: [
+      ...warningsOf(manifest, platform, [...args, command].flatMap(openOptions)),
+      ...leftOutOf(Object.entries(env).filter(([, text]) => hasNoValue(text)), args.filter(hasNoValue))
+    ]
   }
 }
 
@@ -115,6 +118,16 @@ const toRequired = (
 })
 
 /** @param inArguments keys of options that are in the command line */
+/** A warning for each variable and argument that the config omits, because it refers to an optional option without a value. */
+function leftOutOf (env: ReadonlyArray<readonly [name: string, text: string]>, args: readonly string[]): string[] {
+  const left = [
+    ...env.map(([name, text]) => [`The variable ${name}`, text]),
+    ...args.map((arg) => [`The argument ${JSON.stringify(arg)}`, arg])
+  ]
+  return left.map(([what = '', text = '']) =>
+    `${what} is left out of the config, since ${openOptions(text).map(shown).join(', ')} has no value: add it to give one`)
+}
+
 function warningsOf (
   { compatibility, user_config: options = {} }: BundleManifest,
   platform: string,

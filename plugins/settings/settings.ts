@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
 import { toAuthor, type Author } from '../access/author.ts'
@@ -185,9 +186,12 @@ export class Settings extends EventEmitter<{
   }
 }
 
-/** Lets others work between two steps of a change of many values, each of which looks at all of them. */
+/**
+ * Lets others work between two steps of a change of many values, each of which looks at all of them. No `setImmediate`: after a callback of
+ * I/O, that runs before the event loop looks at its sockets again.
+ */
 async function pauseAfter (changes: readonly Change[]): Promise<void> {
-  if (valuesIn(changes, manyValues) > manyValues) await new Promise((resolve) => { setImmediate(resolve) })
+  if (valuesIn(changes, manyValues) > manyValues) await sleep(0)
 }
 
 /** To whom a change is counted: the user, with all of the user's keys; or another principal. */

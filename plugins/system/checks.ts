@@ -55,6 +55,10 @@ export function check (sent: SystemSections): void {
   for (const [path, address] of Object.entries(addresses)) {
     if (address && !isMask(address) && !isHttpUrl(address)) throw wrong(path, 'expected an absolute http or https address')
   }
+  const { dbUrl } = smartRouting
+  if (dbUrl && !isMask(dbUrl) && !dbUrl.includes('${') && !/^(postgres(ql)?|pglite):\/\//.test(dbUrl)) {
+    throw wrong('smartRouting.dbUrl', 'expected postgres://… or pglite://<folder>')
+  }
   // It is public, and paths are appended to it.
   if (install.baseUrl && !isMask(install.baseUrl) && /[?#]|^[^/]*\/*[^/]*@/.test(install.baseUrl)) {
     throw wrong('install.baseUrl', 'expected an address without user, query and fragment')

@@ -25,6 +25,9 @@ export class Variables {
   /** The secret of each variable; undefined: one that the configs name themselves. */
   readonly #secrets = new Map<string, string | undefined>()
 
+  /** Of names that end in a number: the next one, and the names by their secrets. An address may have thousands of parameters. */
+  readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
+
   /** @param named variables that the configs name themselves */
   constructor (named: Iterable<string>) {
     for (const name of named) this.#secrets.set(name, undefined)
@@ -44,12 +47,26 @@ export class Variables {
     const prefixed = `${toName(server) || 'SERVER'}_${own}`
     const candidates = [...(isOwnName && /^[A-Za-z_]\w*$/.test(hint) ? [hint] : []), prefixed].flatMap((name) =>
       [name, `${name}_VALUE`, `MCP_${name}`, `MCP_${name}_VALUE`])
-    for (let at = 0; ; at++) {
-      const candidate = candidates[at] ?? `MCP_${prefixed}_VALUE_${at}`
+    for (const candidate of candidates) {
       const name = /^\d/.test(candidate) ? `_${candidate}` : candidate
       if (!isFree(name)) continue
       if (!this.#secrets.has(name)) this.#secrets.set(name, secret)
       if (this.#secrets.get(name) === secret) return name
     }
+    return this.#numbered(`MCP_${prefixed}_VALUE`, secret, candidates.length)
+  }
+
+  /** The next free name with a number; a secret that has one keeps it. @param first the first number */
+  #numbered (name: string, secret: string, first: number): string {
+    let numbered = this.#numbers.get(name)
+    if (!numbered) this.#numbers.set(name, numbered = { next: first, names: new Map() })
+    const known = numbered.names.get(secret)
+    if (known !== undefined) return known
+    let found: string
+    do found = `${name}_${numbered.next++}`
+    while (!isFree(found) || this.#secrets.has(found))
+    this.#secrets.set(found, secret)
+    numbered.names.set(secret, found)
+    return found
   }
 }

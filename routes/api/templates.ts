@@ -1,6 +1,7 @@
 import type { onRequestAsyncHookHandler } from 'fastify'
 import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { ownerOf } from '../../plugins/access/owner.ts'
+import { errors } from '../../plugins/errors/list.ts'
 import { GroupId, Success } from '../../schemas/api.ts'
 import { GroupTemplate, Imported, NewTemplate, SentTemplate, Template } from '../../schemas/templates.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -56,7 +57,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     // An access token needs `manage` for each method but GET (DECISIONS §3).
     preValidation: (request, _reply, done) => {
       checkScopes(principalOf(request))
-      done()
+      // What is misspelt would export everything.
+      const unknown = Object.keys(Object(request.body) as object).find((name) => !Object.hasOwn(NewTemplate.properties, name))
+      const sentence = `${JSON.stringify(unknown?.slice(0, 100))} is not known; there are ${list(Object.keys(NewTemplate.properties))}`
+      done(unknown === undefined ? undefined : new errors.InvalidInput(sentence))
     }
   }, async (request) => {
     const { template, leftOut } = app.templates.export(principalOf(request), request.body)

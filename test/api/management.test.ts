@@ -1730,7 +1730,11 @@ const keys: Record<string, Key> = {
     bad: [7, 'https://u:word@hub.example.com/', 'https://hub.example.com/?x=1', 'https://hub.example.com/#x', 'ftp://hub.example.com']
   },
   'smartRouting.enabled': flag(true),
-  'smartRouting.dbUrl': { ...words('postgres://db.example.com/vectors'), secret: true },
+  'smartRouting.dbUrl': {
+    ...words('postgres://db.example.com/vectors', 'postgresql://db.example.com/v', 'pglite://vectors'),
+    bad: [7, 'mysql://db.example.com/vectors', 'vectors'],
+    secret: true
+  },
   'smartRouting.llmProviderBaseUrl': words('https://llm.example.com/v1'),
   'smartRouting.llmProviderApiKey': { ...words('sk-a-long-key-of-an-embeddings-api'), secret: true },
   'smartRouting.embeddingModel': words('small', 'large'),

@@ -46,6 +46,11 @@ const done = async (...command: Parameters<typeof run>): Promise<string> => {
   return told
 }
 
+test('the commands say how they are used', async (t) => {
+  const folder = await folderFor(t)
+  for (const command of ['backup', 'restore'] as const) assert.match(await done(command, folder, ['--help']), /--json/)
+})
+
 const hubIn = async (t: Test, folder: string, more: { settings?: object, env?: Record<string, string> } = {}): Promise<Hub> =>
   await startHub(t, { folder, ...more })
 
@@ -231,6 +236,10 @@ test('PostgreSQL', { timeout }, async (t) => {
     assert.equal(kept.at(-1)?.entity, 'backup', '... and says that a backup was restored')
     const again = await hubIn(t, folder, { env })
     await greets(again)
+    const shown = await fetch(`${again.url}/api/audit?entity=backup`, { headers: { authorization: `Bearer ${KEY}` } })
+    assert.equal(shown.status, 200, 'the audit log can be read')
+    const { data } = await shown.json() as { data: Array<{ after?: unknown }> }
+    assert.equal(typeof at(data[0]?.after, 'createdAt'), 'string', JSON.stringify(data))
     await again.stop()
   })
 

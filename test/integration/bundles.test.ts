@@ -35,6 +35,18 @@ const upload = async (app: FastifyInstance, more: object = {}, files: object[] =
   return answer.json<{ data: Json }>().data
 }
 
+test('a bundle whose name differs from another one in case only is refused', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  await upload(app, { name: 'weather' })
+  const files = await filesBelow(root)
+  const answer = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({ name: 'WEATHER' }))))
+  assert.equal(answer.statusCode, 400, answer.body)
+  assert.match(answer.body, /differs in case only/)
+  assert.deepEqual(await filesBelow(root), files)
+  await upload(app, { name: 'weather' })
+})
+
 test('hostile archives are refused, and nothing is left of them', async (t) => {
   const root = await rootFor(t)
   const app = await start(t, root)
@@ -208,6 +220,7 @@ test('manifests', async (t) => {
       ['needed', false, undefined], ['key', true, undefined], ['old', true, '••••cret']
     ])
     assert.match(warnings.join(), /"key" is in the arguments/)
+    assert.match(warnings.join(), /The variable NONE is left out of the config, since "level" has no value/)
   })
 
   await t.test('warn of another platform', async () => {

@@ -32,6 +32,22 @@ const apiOf = (app: FastifyInstance, as = 'admin') => async (method: 'GET' | 'PO
 
 const covered = (name: string, config: Json): Json => withoutSecrets(name, config, new Variables(referenced(config)))
 
+test('thousands of secrets of one kind get a variable each, in time in proportion', async () => {
+  const query = (count: number): string => Array.from({ length: count }, (_, n) => `k=${n % (count / 2)}x`).join('&')
+  const timeOf = (count: number): number => Math.min(...[1, 2].map(() => {
+    const before = process.cpuUsage()
+    covered('q', { url: `http://192.0.2.1/?${query(count)}` })
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1_000
+  }))
+  assert.ok(timeOf(8_000) < 1_000, 'it took 19 s')
+  const names = [...String(covered('q', { url: `http://192.0.2.1/?${query(40)}` }).url).matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name)
+  assert.equal(names.length, 40)
+  // The same value is the same variable, and no two values share one.
+  assert.deepEqual(names.slice(0, 20), names.slice(20))
+  assert.equal(new Set(names).size, 20)
+})
+
 test('what becomes a variable, and what stays', async () => {
   for (const [config, wanted] of [
     [{ env: { API_KEY: 'k', N: '${N}', PATH: '/x', JWT_SECRET: 'j', X_CLIENT_SECRET: 'c', PGPASSWORD: 'p', LOG_LEVEL: 'debug', EMPTY: '' } },
@@ -150,6 +166,9 @@ test('from one gateway to another: servers run once the variables are set', { ti
   for (const [url, body] of [['/templates/export', { name: 'x', serverNames: ['no-such'] }], ['/templates/export', { name: 'x', groupIds: ['no-such'] }]] as const) {
     assert.equal((await apiOf(first)('POST', url, body)).statusCode, 404)
   }
+  const misspelt = await apiOf(first)('POST', '/templates/export', { name: 'x', servers: ['anns'] })
+  assert.equal(misspelt.statusCode, 400)
+  assert.match(String(misspelt.json<Json>().message), /"servers" is not known; there are .*"serverNames"/)
 
   const environment = { PATH: process.env.PATH, LOCAL_TOKEN: secret, REMOTE_X_API_KEY: secret, SECRET: secret }
   const second = await appFor(t, world({ mcpServers: { anns: { url: 'http://127.0.0.1:9/mcp', enabled: false } } }), {}, { environment })

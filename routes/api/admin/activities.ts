@@ -1,3 +1,4 @@
+import { errors } from '../../../plugins/errors/list.ts'
 import { CleanupQuery, Deleted } from '../../../schemas/activities.ts'
 import { Success } from '../../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
@@ -14,7 +15,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(Deleted) }
     },
     config: { effect: 'change' },
-    onRequest: mustBeRecorded
+    onRequest: mustBeRecorded,
+    // What is misspelt would remove by the default.
+    preValidation: async ({ url }) => {
+      const unknown = [...new URLSearchParams(url.split('?')[1]).keys()].find((name) => !Object.hasOwn(CleanupQuery.properties, name))
+      if (unknown !== undefined) {
+        throw new errors.InvalidInput(`The parameter ${JSON.stringify(unknown.slice(0, 100))} is not known; there is "daysOld"`)
+      }
+    }
   }, async (request) => {
     const { daysOld = 30 } = request.query
     const deletedCount = await app.activities.cleanup(daysOld)
