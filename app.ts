@@ -33,7 +33,7 @@ import keys from './plugins/keys/index.ts'
 import callLog from './plugins/logs/calls.ts'
 import logs from './plugins/logs/index.ts'
 import { LogRing } from './plugins/logs/ring.ts'
-import { maskPatterns } from './plugins/logs/secrets.ts'
+import { maskPatterns } from './plugins/secrets/patterns.ts'
 import logStreams from './plugins/logs/streams.ts'
 import { tapped } from './plugins/logs/tap.ts'
 import counters from './plugins/limits/counters.ts'
@@ -121,6 +121,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     // While the app closes, clients may still answer questions and cancel; new requests are refused where they arrive.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
+    rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? withoutEscape(url) : url,
     frameworkErrors: byPath(basePath),
     clientErrorHandler: clientError,
     http: { headersTimeout: slowSenders.headers, connectionsCheckingInterval: slowSenders.interval, maxHeaderSize }
@@ -250,3 +251,6 @@ export async function buildWaitingRoom ({ logger, env }: Pick<AppOptions, 'logge
   })
   return app
 }
+
+/** An address with `$smart` as the router knows it: `encodeURIComponent`, and others, write `%24smart`. */
+const withoutEscape = (url: string): string => url.replace(/^([^?]*\/)%24smart(?=[/?]|$)/, (_, before: string) => `${before}$smart`)

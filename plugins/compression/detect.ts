@@ -18,10 +18,22 @@ function endsWithFailure (text: string): boolean {
   return lines.slice(-40).some((line) => line.length < 1_000 && hasFailure.test(line))
 }
 
+const isEntry = /^\{.*"(?:level|severity|lvl|log\.level|levelname)"\s*:/
+/** Lines of JSON that make a log of them. */
+const fewest = 5
+
+/** Whether lines are JSON objects with a level each, as many programs write their log. */
+function isJsonLog (text: string): boolean {
+  if (!text.startsWith('{')) return false
+  const lines = linesOf(text.slice(0, 200_000)).slice(0, looked).filter((line) => line.trim() !== '')
+  return lines.length >= fewest && lines.filter((line) => isEntry.test(line)).length / lines.length > 0.8
+}
+
 /** The strategy that fits a text. */
 export function detect (text: string): StrategyName {
   const start = text.trimStart()
   // Braces alone do not make JSON; the strategy says no to what is not, and the caller goes on with `text`.
+  if (isJsonLog(start)) return 'log'
   if (/^\{\s*["}]|^\[\s*(?:[[{"\]\d-]|true|false|null)/.test(start)) return 'json'
   if (/^(?:diff --git |--- \S.*\n\+\+\+ |Index: )/m.test(start.slice(0, 20_000)) && /^@@ .*@@/m.test(start)) return 'diff'
   const lines = linesOf(start.slice(0, 200_000)).slice(0, looked).filter((line) => line.trim() !== '')

@@ -38,7 +38,7 @@ export function compressResult (result: string, options: ResultOptions, count: C
     if (memberOf(block, 'type') !== '"text"') return [block]
     const text: unknown = JSON.parse(memberOf(block, 'text') ?? '""')
     // Half a surrogate pair cannot be kept as UTF-8.
-    if (typeof text !== 'string' || !isWellFormed(text)) return [block]
+    if (typeof text !== 'string' || !text.isWellFormed()) return [block]
     const compressed = compress(text, options, count)
     if (compressed === undefined) return [block]
     const link = keep({ text, mimeType: compressed.strategy === 'json' ? 'application/json' : 'text/plain' })
@@ -53,9 +53,6 @@ export function compressResult (result: string, options: ResultOptions, count: C
   if (originals.length === 0) return undefined
   return { result: withMembers(result, { ...changes, content: `[${blocks.join(',')}]` }), originals }
 }
-
-/** No half of a surrogate pair stands alone. */
-const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
 
 function shortened (
   original: string | undefined,

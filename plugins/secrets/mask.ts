@@ -174,15 +174,20 @@ function maskTargets (value: unknown, key: string, parent: string, cover: Cover)
     const isTarget = addressMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
     return isTarget ? maskUrl(value, cover) : value
   }
-  if (Array.isArray(value)) {
-    const shown = value.map((each) => maskTargets(each, '', key, cover))
-    return shown.some((each, at) => each !== value[at]) ? shown : value
+  if (typeof value !== 'object' || value === null) return value
+  // In loops, and with a copy only where something changed: a document may have 100,000 values.
+  const isList = Array.isArray(value)
+  const parts = value as Record<string, unknown>
+  const around = key === '' && !isList ? parent : key
+  let masked: Record<string, unknown> | undefined
+  for (const name in parts) {
+    const each = parts[name]
+    const shown = maskTargets(each, isList ? '' : name, around, cover)
+    if (shown === each) continue
+    masked ??= (isList ? [...value] : { ...value }) as Record<string, unknown>
+    masked[name] = shown
   }
-  if (!isObject(value)) return value
-  const masked = Object.entries(value)
-    .map(([name, each]): [string, unknown] => [name, maskTargets(each, name, key === '' ? parent : key, cover)])
-    .filter(([name, each]) => each !== value[name])
-  return masked.length === 0 ? value : { ...value, ...Object.fromEntries(masked) }
+  return masked ?? value
 }
 
 const addressMember = /^(token|authorization|refresh|openIdConnect)Url$/
@@ -220,13 +225,20 @@ export function maskAll (value: unknown, cover: Cover = mask, hint = ''): unknow
  * A config sent by a client that was shown masks, with each mask replaced by the stored secret at the same path.
  * @returns the config, which is the one sent where no mask was replaced, and the paths of masks that stand for no secret
  */
-export function unmask (sent: unknown, stored: unknown, shown: unknown, path = ''): { value: unknown, unknown: string[] } {
+export const unmask = (sent: unknown, stored: unknown, shown: unknown): Unmasked =>
+  // Most have none, and may have a megabyte.
+  holdsMask(sent) ? unmaskPart(sent, stored, shown, '') : { value: sent, unknown: [] }
+
+interface Unmasked { value: unknown, unknown: string[] }
+
+function unmaskPart (sent: unknown, stored: unknown, shown: unknown, path: string): Unmasked {
   if (isMask(sent)) return sent === shown && stored !== undefined ? { value: stored, unknown: [] } : { value: sent, unknown: [path] }
   if (Array.isArray(sent)) {
     const [secrets, masked] = Array.isArray(stored) && Array.isArray(shown) ? [stored, shown] : [[], []]
     const kept = keptIndices(sent, masked)
-    const parts = sent.map((each, at) =>
-      kept.has(at) && holdsMask(each) ? { value: secrets[at] as unknown, unknown: [] } : unmask(each, undefined, undefined, `${path}.${at}`)
+    const parts = sent.map((each, at) => kept.has(at) && holdsMask(each)
+      ? { value: secrets[at] as unknown, unknown: [] }
+      : unmaskPart(each, undefined, undefined, `${path}.${at}`)
     )
     const isSame = parts.every(({ value }, at) => value === sent[at])
     return { value: isSame ? sent : parts.map(({ value }) => value), unknown: parts.flatMap((part) => part.unknown) }
@@ -235,7 +247,7 @@ export function unmask (sent: unknown, stored: unknown, shown: unknown, path = '
   const unknown: string[] = []
   let isSame = true
   const entries = Object.entries(sent).map(([key, each]) => {
-    const part = unmask(
+    const part = unmaskPart(
       each,
       isObject(stored) && Object.hasOwn(stored, key) ? stored[key] : undefined,
       isObject(shown) && Object.hasOwn(shown, key) ? shown[key] : undefined,
@@ -249,8 +261,11 @@ export function unmask (sent: unknown, stored: unknown, shown: unknown, path = '
 }
 
 /** Whether a mask is somewhere within a value. */
-const holdsMask = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null ? Object.values(value).some(holdsMask) : isMask(value)
+function holdsMask (value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return isMask(value)
+  for (const name in value) if (holdsMask((value as Record<string, unknown>)[name])) return true
+  return false
+}
 
 /**
  * The indices of a list at which the sent element is the shown one. Masks look alike, so after elements were removed an index alone does

@@ -5,6 +5,7 @@ import { Success } from '../../schemas/api.ts'
 import { CloudServer, CloudTool, MarketServer, RegistryEntry, RegistryPage, RegistryQuery } from '../../schemas/catalogues.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
+import { serializeRecords } from './records.ts'
 
 const config = { effect: 'read' } as const
 const tags = ['Catalogues']
@@ -23,6 +24,8 @@ const answer = <Value>({ value, staleSince }: { value: Value, staleSince?: strin
 
 /** Servers that may be added: `POST /servers` takes their `name` and `config` unchanged. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
+  // A page of a registry may have megabytes.
+  app.addHook('preSerialization', serializeRecords)
   const { market, cloud, registry } = app.catalogues
   const Servers = Success(Type.Array(MarketServer))
 

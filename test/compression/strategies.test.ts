@@ -201,3 +201,19 @@ void test('structuredContent: only when asked, and then with the same keys and t
   assert.deepEqual(structuredContent.rows[0], { n: 0, name: 'row 0' })
   assert.ok(structuredContent.rows.length > 10 && count(JSON.stringify(structuredContent)) <= 1_200)
 })
+
+void test('a log of JSON lines is a log, whose errors stay', async () => {
+  const count = await loadTokenCounter()
+  const lines = (level: (n: number) => unknown): string => Array.from({ length: 4_000 }, (_, n) => JSON.stringify({
+    level: level(n),
+    time: 1_790_000_000_000 + n,
+    msg: `request ${n} completed`,
+    ...(n === 2_000 ? { err: { message: 'ECONN-XYZZY refused' } } : {})
+  })).join('\n')
+  for (const text of [lines((n) => n === 2_000 ? 50 : 30), lines((n) => n === 2_000 ? 'error' : 'info')]) {
+    assert.equal(detect(text), 'log')
+    assert.match(compress(text, options, count)?.text ?? '', /XYZZY/)
+  }
+  // Records of something else are data.
+  assert.equal(detect(Array.from({ length: 50 }, (_, n) => JSON.stringify({ id: n, name: `n${n}` })).join('\n')), 'json')
+})
