@@ -64,7 +64,7 @@ const binaries = async (): Promise<string> => await (found ??= (async () => {
   return bin
 })())
 
-/** A PostgreSQL server of our own, on loopback, that can be stopped and started. */
+/** A PostgreSQL server of our own, on loopback, that can be stopped and started. It does not wait for the disk. */
 export class Cluster {
   readonly port: number
   readonly #bin: string
@@ -82,6 +82,8 @@ export class Cluster {
       unix_socket_directories: '',
       shared_buffers: '32MB',
       logging_collector: 'off',
+      // The machine does not crash, and its disk may be slow.
+      fsync: 'off',
       log_timezone: 'UTC',
       ...settings
     }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -207,9 +209,8 @@ export async function cluster (t: Cleanup, settings: Readonly<Record<string, str
 }
 
 let shared: Promise<string> | undefined
-/** One server for all tests of a process: the operator's, or a cluster of our own that does not wait for the disk. */
-const server = async (): Promise<string> =>
-  await (shared ??= (async () => process.env.TEST_DB_URL ?? (await Cluster.create({ fsync: 'off' })).url())())
+/** One server for all tests of a process: the operator's, or a cluster of our own. */
+const server = async (): Promise<string> => await (shared ??= (async () => process.env.TEST_DB_URL ?? (await Cluster.create()).url())())
 
 export interface Database {
   url: string
