@@ -55,6 +55,23 @@ export class Forwarder {
     }
   }
 
+  /**
+   * Fails a request that cannot be sent, since its provider is not connected: to the hooks it is a call like any other.
+   * @param startedAt the time of its arrival, as `performance.now()`
+   * @throws the error; exceptions of hooks
+   */
+  async fail (exchange: Exchange<View>, provider: string, item: string, startedAt: number, error: RpcError): Promise<never> {
+    const call: GatewayCall = { exchange, provider, item, startedAt, trace: undefined }
+    let thrown: unknown = error
+    try {
+      for (const hook of this.#hooks.onCall) await hook(call)
+    } catch (failure) {
+      thrown = failure
+    }
+    this.#done(call, undefined, thrown)
+    throw thrown
+  }
+
   readonly #observerFailed = (failure: unknown): void => { this.#logError(failure, 'a hook that observes calls failed') }
 
   #done (call: GatewayCall, output: string | undefined, error: unknown): void {

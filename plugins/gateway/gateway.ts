@@ -9,7 +9,7 @@ import { describe, type Description } from './describe.ts'
 import { Forwarder } from './forward.ts'
 import { noHooks, type GatewayHooks } from './hooks.ts'
 import { isNotification, methodFor } from './methods/index.ts'
-import { providerOf } from './methods/items.ts'
+import { providerOf, resolved } from './methods/items.ts'
 import type { GatewayParts, Result } from './methods/method.ts'
 import { News } from './news.ts'
 import type { Presentation } from './presentation.ts'
@@ -177,8 +177,13 @@ export class Gateway {
   /** The provider that `tools/call`, `prompts/get` or `resources/read` would use now. @throws RpcError when the view shows no such item */
   async providerOf (exchange: Exchange<View>): Promise<string> { return await providerOf(this.#parts, exchange) }
 
-  /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
-  async learn (provider: string, client: Client): Promise<void> { await this.#parts.resolver.learn(provider, client) }
+  /**
+   * Waits until it is known what the provider of a call lists.
+   * @throws RpcError -32001 when it is unknown and cannot be read now: the call has failed then, as hooks see it
+   */
+  async learn (exchange: Exchange<View>, provider: string, item: string): Promise<void> {
+    await resolved(this.#parts, exchange, item, async () => { await this.#parts.resolver.learn(provider, exchange.client) })
+  }
 
   /** A provider's catalogue for clients without capabilities, under its own names; undefined when it is unknown. */
   catalogue (provider: string): Catalogue | undefined { return this.#parts.providers.get(provider)?.catalogue(plainClient) }

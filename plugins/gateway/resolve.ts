@@ -63,7 +63,8 @@ export class Resolver {
 
   /** @throws RpcError -32001 when the catalogue of the view's only provider is unknown and cannot be read now */
   mustBeKnown ({ scope }: View, surface: Surface, client: Client): void {
-    if (scope.kind === 'server' && surface.capabilities.size === 0) throw notConnected(scope.name, this.#providers.get(scope.name), client)
+    if (scope.kind !== 'server' || surface.capabilities.size > 0) return
+    throw new NotConnected(scope.name, this.#providers.get(scope.name), client)
   }
 
   /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
@@ -71,7 +72,7 @@ export class Resolver {
     await this.#providers.learn([name], client, true)
     const provider = this.#providers.get(name)
     const isConnected = (provider?.status ?? 'connected') === 'connected'
-    if (provider && !isConnected && !provider.catalogue(client)) throw notConnected(name, provider, client)
+    if (provider && !isConnected && !provider.catalogue(client)) throw new NotConnected(name, provider, client)
   }
 
   /** Looks a name up in the surface; an unknown one is looked up again once all catalogues are read. @throws as `mustBeKnown` */
@@ -96,14 +97,16 @@ export class Resolver {
     if (found || view.scope.kind === 'server') return found
     const meant = this.#surfaces.sections(view, client).filter(({ provider, label, catalogue }) =>
       name.startsWith(prefixOf(label, this.#surfaces.separator)) && (catalogue !== undefined || provider?.status === 'connecting'))
-    const connecting = meant.flatMap(({ provider, catalogue }) => provider && !catalogue ? [provider.name] : [])
+    const connecting = meant.flatMap(({ provider, catalogue, label }) => provider && !catalogue ? [{ name: provider.name, label }] : [])
     if (meant.length === 0) return undefined
     await this.#providers.learn(meant.map(({ server }) => server.name), client, true)
     const target = look(this.#surfaces.of(view, client))
     if (target) return target
-    for (const each of connecting) {
+    for (const { name: each, label } of connecting) {
       const provider = this.#providers.get(each)
-      if (!provider?.catalogue(client) && (provider?.status ?? 'connected') !== 'connected') throw notConnected(each, provider, client)
+      if (!provider?.catalogue(client) && (provider?.status ?? 'connected') !== 'connected') {
+        throw new NotConnected(each, provider, client, name.slice(prefixOf(label, this.#surfaces.separator).length))
+      }
     }
     return undefined
   }
@@ -149,10 +152,22 @@ export class Resolver {
 }
 
 /** The error for a provider that is not available now, for clients. */
-export function notConnected (name: string, provider: Provider | undefined, client: Client): RpcError {
-  const refusal = provider?.refusal?.(client)
-  if (refusal) return refusal
-  const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
-  const reason = connecting ?? provider?.reason ?? 'it cannot be used as it is configured'
-  return new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected: ${reason}`, 'not-connected')
+export class NotConnected extends RpcError {
+  readonly provider: string
+  /** The tool or prompt that was asked for, by its own name, where the name in the view has a prefix. */
+  readonly item: string | undefined
+
+  constructor (name: string, provider: Provider | undefined, client: Client, item?: string) {
+    const refusal = provider?.refusal?.(client)
+    const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
+    const reason = connecting ?? provider?.reason ?? 'it cannot be used as it is configured'
+    super(
+      refusal?.code ?? code.unavailable,
+      refusal?.message ?? `Server ${JSON.stringify(name)} is not connected: ${reason}`,
+      refusal?.reason ?? 'not-connected',
+      refusal?.toText()
+    )
+    this.provider = name
+    this.item = item
+  }
 }

@@ -64,7 +64,8 @@ export class Tools {
    */
   async call (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#access.server(caller.principal, server)
-    const input = this.#input(view, name) ?? await this.#learnt(view, server, () => this.#input(view, name))
+    const input = this.#input(view, name) ??
+      await this.#learnt(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
     const result = await this.#run(caller, view, server, input, { name, arguments: input ? input.read(args, false) : args })
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the result of a tool`)
@@ -128,10 +129,11 @@ export class Tools {
     const view = this.#openView(caller.principal, server, name, isWord ? group : undefined)
     if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
     if (isWord) delete query.group
-    const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(view, server, tool)
-    const input = this.#inputOf(server, tool)
     const owner = ownerOf(caller.principal, caller.address)
-    const given = body === undefined ? query : await fromBody(body, owner)
+    const read = async (): Promise<Record<string, unknown>> => body === undefined ? query : await fromBody(body, owner)
+    const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(caller, view, server, tool, read)
+    const input = this.#inputOf(server, tool)
+    const given = await read()
     if (input?.isLarge(given) === true || (body?.length ?? 0) > largeText) {
       const { params, text } = await fittingInTurns(input, exposed, given, owner)
       return withoutHop(await this.#run(caller, view, server, input, params, text))
@@ -186,18 +188,23 @@ export class Tools {
     return this.#gateway.exposedName(view, callerOf(view), 'tools', server, tool)
   }
 
-  /** The same, once it is known what the server lists. @throws NoSuch, UpstreamFailed */
-  async #exposedLater (view: View, server: string, tool: string): Promise<string> {
+  /** The same, once it is known what the server lists. @throws NoSuch, InvalidInput, UpstreamFailed */
+  async #exposedLater (
+    caller: Caller, view: View, server: string, tool: string, read: () => Promise<Record<string, unknown>>
+  ): Promise<string> {
     if (!this.#gateway.surface(view, callerOf(view)).providers.includes(server)) throw new errors.NoSuch('tool')
-    const exposed = await this.#learnt(view, server, () => this.#exposed(view, server, tool))
+    const params = { name: tool, arguments: await read() }
+    const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
     if (exposed === undefined) throw new errors.NoSuch('tool')
     return exposed
   }
 
-  /** Looks something up once it is known what a server lists: one that is connecting is waited for. @throws UpstreamFailed */
-  async #learnt<Found> (view: View, server: string, look: () => Found): Promise<Found> {
+  /** Looks something up once it is known what a tool's server lists: one that is connecting is waited for. @throws UpstreamFailed */
+  async #learnt<Found> (
+    { headers, address }: Caller, view: View, server: string, params: { name: string, arguments: unknown }, look: () => Found
+  ): Promise<Found> {
     try {
-      await this.#gateway.learn(server, callerOf(view))
+      await this.#gateway.learn(new PlainExchange(view, 'tools/call', params, { headers, address }), server, params.name)
     } catch (error) {
       throw this.#calls.toHttp(error, server)
     }

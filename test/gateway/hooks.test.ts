@@ -96,6 +96,44 @@ test('onDone sees each call exactly once, with its outcome', async (t) => {
     )
   })
 
+  await t.test('of a server that has never connected, whichever way it is asked', async (t) => {
+    const app = await start(t, { dead: { type: 'streamable-http', url: 'http://127.0.0.1:9/mcp' } })
+    const calls: Array<Promise<unknown>> = []
+    const seen: FinishedCall[] = []
+    app.gateway.addHook('onCall', ({ provider }) => { calls.push(Promise.resolve(provider)) })
+    app.gateway.addHook('onDone', (call) => { seen.push(call) })
+    const headers = { authorization: `Bearer ${KEY}` }
+    const payload = { arguments: { a: 1 } }
+    assert.equal((await app.inject({ method: 'POST', url: '/api/tools/call/dead', headers, payload: { toolName: 'x', ...payload } })).statusCode, 502)
+    assert.equal((await app.inject({ url: '/api/tools/dead/x?a=1' })).statusCode, 502)
+    assert.equal((await app.inject({ method: 'POST', url: '/api/tools/dead/x', payload: { a: 1 } })).statusCode, 502)
+    for (const [method, params] of [
+      ['tools/call', { name: 'x', ...payload }], ['prompts/get', { name: 'x' }], ['resources/read', { uri: 'test://x' }]
+    ] as const) {
+      const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
+      const { body } = await app.inject({
+        method: 'POST',
+        url: '/mcp/dead',
+        headers: {
+          ...headers,
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': method,
+          'mcp-name': 'uri' in params ? params.uri : params.name
+        },
+        payload: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }
+      })
+      assert.match(body, /"code":-32001/)
+    }
+    assert.deepEqual(seen.map(({ provider, item, outcome, exchange: { method } }) => [provider, method, item, outcome]), [
+      ...Array<unknown>(4).fill(['dead', 'tools/call', 'x', 'failure']),
+      ['dead', 'prompts/get', 'x', 'failure'],
+      ['dead', 'resources/read', 'test://x', 'failure']
+    ])
+    assert.equal(calls.length, 6, 'each has begun, too')
+    assert.deepEqual(seen.slice(0, 4).map(({ exchange: { params } }) => params.arguments), [{ a: 1 }, { a: '1' }, { a: 1 }, { a: 1 }])
+  })
+
   await t.test('a call over REST, of a person who has no key', async (t) => {
     const { app, seen } = await watch(t)
     await app.inject({ url: '/api/tools/toy/add?a=1&b=2', remoteAddress: '192.0.2.8' })

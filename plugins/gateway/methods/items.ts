@@ -2,6 +2,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import type { View } from '../../access/view.ts'
+import { NotConnected } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
 import type { GatewayParts, Method } from './method.ts'
 
@@ -13,13 +14,30 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   if (typeof name !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the tool\'s name')
   // Known names are resolved without awaiting, since this is the path of every call.
   const surface = surfaces.of(view, exchange.client)
-  const target = resolver.byName(view, surface, 'tools', name) ?? await resolver.named(exchange, 'tools', name)
+  const target = resolver.byName(view, surface, 'tools', name) ??
+    await resolved(parts, exchange, name, async () => await resolver.named(exchange, 'tools', name))
   if (!target) throw unknownTool(name, surface)
   if (target.redirect) return await target.redirect(exchange, (other) => callTool(parts, other))
   const result = await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
   if (params.task !== undefined) tasks.note(result, { principal: view.principal.key, provider: target.provider })
   if (view.presentation !== 'raw') links.note(result, view.principal.key, target.provider)
   return result
+}
+
+/**
+ * What a call's name or URI is resolved to.
+ * @throws what `resolve` throws; where the provider is not connected, once the hooks have seen the call fail
+ */
+export async function resolved<Found> (
+  { forwarder }: Pick<GatewayParts, 'forwarder'>, exchange: Exchange<View>, item: string, resolve: () => Promise<Found>
+): Promise<Found> {
+  const startedAt = performance.now()
+  try {
+    return await resolve()
+  } catch (error) {
+    if (!(error instanceof NotConnected)) throw error
+    return await forwarder.fail(exchange, error.provider, error.item ?? item, startedAt, error)
+  }
 }
 
 const unknownTool = (name: string, surface: Surface): RpcError =>
@@ -47,17 +65,19 @@ export async function providerOf (parts: GatewayParts, exchange: Exchange<View>)
 }
 
 /** `prompts/get`. */
-export const getPrompt: Method = async ({ resolver, forwarder }, exchange) => {
+export const getPrompt: Method = async (parts, exchange) => {
+  const { resolver, forwarder } = parts
   const { name } = exchange.params
   if (typeof name !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
-  const target = await resolver.named(exchange, 'prompts', name)
+  const target = await resolved(parts, exchange, name, async () => await resolver.named(exchange, 'prompts', name))
   if (!target) throw unknownPrompt(name)
   return await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
 }
 
 /** `resources/read`. */
-export const readResource: Method = async ({ resolver, forwarder }, exchange) => {
-  const target = await resolver.reader(exchange)
+export const readResource: Method = async (parts, exchange) => {
+  const { resolver, forwarder } = parts
+  const target = await resolved(parts, exchange, String(exchange.params.uri), async () => await resolver.reader(exchange))
   return await forwarder.send(exchange, target.provider, target.key, { uri: JSON.stringify(target.key) })
 }
 
