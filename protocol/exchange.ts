@@ -66,6 +66,8 @@ export interface Client {
   readonly owner?: string
   /** True: it gets links of its own, whatever the server's isolation. */
   readonly ownLinks?: boolean
+  /** The client whose links it uses where links are not shared. It outlives this one. Undefined: itself. */
+  readonly linksOf?: Client
   readonly capabilities: ClientCapabilities
   /** Receives notifications that belong to no request of the client; undefined: it cannot be notified. */
   readonly listener: Listener | undefined

@@ -5,8 +5,8 @@ import { test } from 'tap'
 import type { newWorld } from '../fakes/legacy-bridge.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
-import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settings, text, within, type Json, type Message } from '../helpers/client.ts'
-import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settings, sleep, text, within, type Json, type Message, type Stream } from '../helpers/client.ts'
+import { bearerKey, path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { checkRequest, isModern } from '../../plugins/downstream/modern/request.ts'
 import { complete } from '../../plugins/downstream/modern/result.ts'
@@ -442,6 +442,35 @@ test('a subscription is acknowledged first, and ends with the access to its rout
   const last = await stream.wait(({ result }) => result !== undefined)
   assert.equal(last.id, 1)
   assert.equal(last.result?.resultType, 'complete')
+})
+
+test('a subscription hears what changes on the connection of its principal\'s calls, which nobody shares', async (t) => {
+  const file = { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LIVELY: '1' } }
+  const hub = await startHub(t, { settings: settings({ s: { ...file, isolation: 'session' } }) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/s`
+  const listen = async (resourceSubscriptions: string[]): Promise<Stream> => {
+    const stream = await open(url, made('subscriptions/listen', { params: { notifications: { toolsListChanged: true, resourceSubscriptions } } }))
+    t.after(() => { stream.close() })
+    await stream.wait(() => true)
+    return stream
+  }
+  const touched = async (): Promise<string> =>
+    text((await call(url, 'touch', { capabilities: {}, params: { arguments: { uri: 'r://1' } } })).message.result)
+  const [one, other] = [await listen(['r://1']), await listen(['r://1'])]
+  // Several at a time have connections of their own; what is listed, and heard, is that of the first.
+  await Promise.all([1, 2, 3].map(async () => await call(url, 'echo', { capabilities: {} })))
+  await call(url, 'grow', { capabilities: {}, params: { arguments: { name: 'new' } } })
+  for (const stream of [one, other]) await stream.wait(({ method }) => method === 'notifications/tools/list_changed')
+  const listed = (await ask(url, 'tools/list')).message.result?.tools as Array<{ name: string }>
+  assert.ok(listed.some(({ name }) => name === 'new'))
+  assert.equal(await touched(), 'r://1')
+  for (const stream of [one, other]) await stream.wait(({ method }) => method === 'notifications/resources/updated')
+  one.close()
+  await sleep(200)
+  assert.equal(await touched(), 'r://1', 'the other still wants it')
+  other.close()
+  await until(async () => await touched() === '', 5_000, 'it is subscribed to for nobody')
 })
 
 test('with its key, a principal loses what it has open', async (t) => {

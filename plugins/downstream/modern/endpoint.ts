@@ -72,13 +72,13 @@ export class ModernEndpoint implements Endpoint {
     const states = new States(usedStates, sealer)
     this.#answerer = answerer(gateway, states)
     this.parked = new ParkedCalls(states)
-    this.subscriptions = new Subscriptions(gateway, logError)
     this.leases = new Leases({
       began: (client) => { gateway.join(client, client) },
       ended: (client) => {
         gateway.forget(client).catch((error: unknown) => { logError(error, 'the links of a client could not be released') })
       }
     })
+    this.subscriptions = new Subscriptions(gateway, this.leases, logError)
   }
 
   /** What a POST carries, one message. @throws errors in the dialect of the `mcp` scope */
@@ -152,7 +152,7 @@ export class ModernEndpoint implements Endpoint {
     const { capabilities, capabilitiesText, logLevel, method } = request
     const isList = listMethods.has(method)
     const client = isList
-      ? this.leases.first(view, address, capabilities, capabilitiesText)
+      ? this.leases.first(view, address, capabilities, capabilitiesText, logLevel)
       : this.leases.take(view, address, capabilities, capabilitiesText, logLevel)
     const surface = gateway.surface(view, client)
     try {
@@ -249,10 +249,10 @@ export class ModernEndpoint implements Endpoint {
 
   async #discover ({ view, address, raw }: Inbound, request: ModernRequest): Promise<void> {
     const { gateway, logError } = this.#deps
-    const { capabilities: declared, capabilitiesText, idText, params: { _meta: meta } } = request
+    const { capabilities: declared, capabilitiesText, logLevel, idText, params: { _meta: meta } } = request
     try {
       if (isObject(meta) && meta[instanceKey] === instance) throw new RpcError(code.invalidRequest, ownAddress)
-      const client = this.leases.first(view, address, declared, capabilitiesText)
+      const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
       // There is no session that could not begin: the requests that follow say that a server is away, until it is there.
       const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client, true)
       const result = discovered({

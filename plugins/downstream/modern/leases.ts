@@ -27,6 +27,10 @@ export class ModernClient implements Client, Listener<View> {
   idleSince = Date.now()
   /** True: it ends when it is given back. */
   isDropped = false
+  /** How many subscriptions use its links: with any, it stays. */
+  holders = 0
+  /** True: it counts as an idle client of its owner. */
+  isCounted = false
   readonly pool: Pool
 
   constructor (pool: Pool, view: View, capabilities: ClientCapabilities, level: Level | undefined, owner: string) {
@@ -81,25 +85,46 @@ export class Leases {
   /** A client that no other request holds. Give it back. */
   take (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
     const pool = this.#pool(view, address, text, level)
-    const client = pool.free.pop()
-    if (client) {
-      this.#idle.remove(client.owner, 1)
-      return client
-    }
-    return this.#begin(pool, view, address, capabilities, level)
+    // Best the first one: what is listed is what its links list, and subscriptions hear what changes there.
+    const [first] = pool.clients
+    const at = first ? pool.free.lastIndexOf(first) : -1
+    const client = at === -1 ? pool.free.pop() : pool.free.splice(at, 1)[0]
+    if (!client) return this.#begin(pool, view, address, capabilities, level)
+    this.#uncount(client)
+    return client
   }
 
   /** The client for a request that is not sent to any server: always the first one, so that lists never depend on what else runs. */
-  first (view: View, address: string, capabilities: ClientCapabilities, text: string): ModernClient {
-    const pool = this.#pool(view, address, text, undefined)
+  first (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
+    const pool = this.#pool(view, address, text, level)
     const client = pool.clients[0]
     if (client) {
       client.idleSince = Date.now()
       return client
     }
-    const made = this.#begin(pool, view, address, capabilities, undefined)
+    const made = this.#begin(pool, view, address, capabilities, level)
     this.#free(pool, made)
     return made
+  }
+
+  /** The same client, for a subscription that uses its links. It stays until it is released. */
+  hold (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
+    const pool = this.#pool(view, address, text, level)
+    const [known] = pool.clients
+    const client = known ?? this.#begin(pool, view, address, capabilities, level)
+    client.holders++
+    if (!known) this.#free(pool, client)
+    return client
+  }
+
+  /** Takes back what `hold` returned. */
+  release (client: ModernClient): void {
+    const { pool } = client
+    client.holders--
+    const at = pool.free.indexOf(client)
+    if (client.holders > 0 || client.isCounted || at === -1) return
+    pool.free.splice(at, 1)
+    this.#free(pool, client)
   }
 
   /** Takes a client back. */
@@ -143,7 +168,7 @@ export class Leases {
   #free (pool: Pool, client: ModernClient): void {
     client.idleSince = Date.now()
     // What a stranger declares may be large, and another thing each time.
-    if (pool.key.length <= limits.leases.key && this.#hasPlace(client)) {
+    if (client.holders > 0 || (pool.key.length <= limits.leases.key && this.#hasPlace(client))) {
       pool.free.push(client)
       return
     }
@@ -152,9 +177,10 @@ export class Leases {
   }
 
   /** Takes a place for an idle client; false: there is none, or its owner has had his share. */
-  #hasPlace ({ owner }: ModernClient): boolean {
+  #hasPlace (client: ModernClient): boolean {
     try {
-      this.#idle.add(owner, 1)
+      this.#idle.add(client.owner, 1)
+      client.isCounted = true
       return true
     } catch (error) {
       if (error instanceof ShareError) return false
@@ -162,9 +188,14 @@ export class Leases {
     }
   }
 
+  #uncount (client: ModernClient): void {
+    if (client.isCounted) this.#idle.remove(client.owner, 1)
+    client.isCounted = false
+  }
+
   #sweep (): void {
     const before = Date.now() - limits.leases.time
-    for (const pool of [...this.#pools.values()]) this.#drop(pool, pool.free.filter(({ idleSince }) => idleSince < before))
+    for (const pool of [...this.#pools.values()]) this.#drop(pool, pool.free.filter(({ holders, idleSince }) => holders === 0 && idleSince < before))
   }
 
   #drop (pool: Pool, gone: readonly ModernClient[]): void {
@@ -174,7 +205,7 @@ export class Leases {
       const at = pool.free.indexOf(client)
       if (at === -1) continue
       pool.free.splice(at, 1)
-      this.#idle.remove(client.owner, 1)
+      this.#uncount(client)
       this.#deps.ended(client)
     }
     if (pool.clients.length > 0) return

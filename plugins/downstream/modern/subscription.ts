@@ -53,16 +53,19 @@ export class Subscription implements Client, Listener<View> {
   readonly owner: string
   readonly level = undefined
   readonly headers: Headers
+  /** The client of the requests of the same principal: what changes on its links is what is shown. */
+  readonly linksOf: Client
   readonly #idText: string
   readonly #stream: EventStream
   #accepted: Filter | undefined
   /** What came before it was acknowledged. */
   #early: Array<readonly [method: string, paramsText: string | undefined]> = []
 
-  constructor (idText: string, view: View, capabilities: ClientCapabilities, owner: string, headers: Headers, stream: EventStream) {
+  constructor (idText: string, view: View, linksOf: Client, owner: string, headers: Headers, stream: EventStream) {
     this.#idText = idText
     this.view = view
-    this.capabilities = capabilities
+    this.linksOf = linksOf
+    this.capabilities = linksOf.capabilities
     this.owner = owner
     this.headers = headers
     this.#stream = stream

@@ -11,17 +11,20 @@ import type { Inbound } from '../endpoint.ts'
 import { withoutHeaders } from '../../../protocol/headers.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { filterOf, SubscribeRequest, Subscription, type Filter } from './subscription.ts'
+import type { Leases } from './leases.ts'
 import type { ModernRequest } from './request.ts'
 
 /** The open subscriptions of modern clients. */
 export class Subscriptions {
   readonly #gateway: Gateway
+  readonly #leases: Leases
   readonly #logError: (error: unknown, sentence: string) => void
   readonly #open = new Set<Subscription>()
   readonly #shares = new Shares(limits.listens, 'open subscriptions')
 
-  constructor (gateway: Gateway, logError: (error: unknown, sentence: string) => void) {
+  constructor (gateway: Gateway, leases: Leases, logError: (error: unknown, sentence: string) => void) {
     this.#gateway = gateway
+    this.#leases = leases
     this.#logError = logError
   }
 
@@ -34,12 +37,14 @@ export class Subscriptions {
     const release = this.#shares.take(owner)
     const passed = credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
     const stream = new EventStream(raw, {})
-    const subscription = new Subscription(request.idText, view, request.capabilities, owner, passed, stream)
+    const client = this.#leases.hold(view, address, request.capabilities, request.capabilitiesText, request.logLevel)
+    const subscription = new Subscription(request.idText, view, client, owner, passed, stream)
     this.#open.add(subscription)
     stream.onClose(() => {
       release()
       this.#open.delete(subscription)
       this.#forget(subscription)
+      this.#leases.release(client)
     })
     this.#gateway.join(subscription, subscription)
     this.#accept(subscription, filter, address).then(

@@ -19,6 +19,8 @@ export interface Sharer {
   capabilities: ClientCapabilities
   /** It wants connections of its own. */
   ownLinks?: boolean
+  /** It uses those of another client. */
+  linksOf?: { id: string }
 }
 
 /** The headers of a client that are passed on to a server. */
@@ -51,6 +53,7 @@ export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
 export function linkKey (server: Sharing, client: Sharer, passing?: Passing): LinkKey {
   const capabilityClass = classOf(client.capabilities)
   const affinity = affinityOf(server, client)
+  const { id } = client.linksOf ?? client
   // A link that carries a principal's headers is for that principal alone; a session's own link follows the values of its requests.
   if (passing && affinity !== 'session') {
     return {
@@ -60,12 +63,12 @@ export function linkKey (server: Sharing, client: Sharer, passing?: Passing): Li
     }
   }
   if (passing && !(passing.session && passing.eachRequest)) {
-    return { key: `passing session ${JSON.stringify([client.id, passing.digest])}`, affinity, capabilityClass }
+    return { key: `passing session ${JSON.stringify([id, passing.digest])}`, affinity, capabilityClass }
   }
   switch (affinity) {
     case 'shared': return { key: `shared ${capabilityClass}`, affinity, capabilityClass }
     case 'user': return { key: `user ${JSON.stringify(client.user)} ${capabilityClass}`, affinity, capabilityClass }
-    case 'session': return { key: `session ${client.id}`, affinity, capabilityClass }
+    case 'session': return { key: `session ${id}`, affinity, capabilityClass }
   }
 }
 

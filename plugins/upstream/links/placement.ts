@@ -89,7 +89,7 @@ export class Placement {
 
   /** The slots of which a client may have one. */
   slotsOf (client: Client): Slot[] {
-    if (this.#deps.passes) return this.pool.all.filter((slot) => slot.carriesFor(client.id))
+    if (this.#deps.passes) return this.pool.all.filter((slot) => slot.carriesFor(client))
     const slot = this.find(client)
     return slot ? [slot] : []
   }

@@ -84,7 +84,7 @@ export class Pool {
     this.#makeRoom(owner)
     if (isProcess) children.start(owner)
     const slot = key.affinity === 'session'
-      ? new Slot(key, bridged(client.capabilities), client, owner, client.user)
+      ? new Slot(key, bridged(client.capabilities), client.linksOf ?? client, owner, client.user)
       : new Slot(key, shareable(client.capabilities), undefined, owner, key.affinity === 'user' ? client.user : undefined)
     this.#slots.set(key.key, slot)
     this.#count(slot, 1)

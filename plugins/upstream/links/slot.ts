@@ -59,7 +59,7 @@ export class Slot {
     if (passed && this.owner === undefined) this.#carriesFor.add(id)
   }
 
-  carriesFor (id: string): boolean { return this.#carriesFor.has(id) || this.owner?.id === id }
+  carriesFor ({ id, linksOf }: Client): boolean { return this.#carriesFor.has(id) || this.owner?.id === (linksOf?.id ?? id) }
 
   /** True when the last client whose headers it carries has gone. */
   carriesNoMore (id: string): boolean { return this.#carriesFor.delete(id) && this.#carriesFor.size === 0 }
