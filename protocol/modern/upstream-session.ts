@@ -1,7 +1,7 @@
 import { Call, type CallOptions, type CallStyle, type Changes } from '../call.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
-import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
+import { isObject, memberOf, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
@@ -122,10 +122,11 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   next (call: Call, response: Response): Promise<Changes> | undefined {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#refused(call, response, errorText)
-    if (resultText?.includes('"task"') === true && smallMemberOf(resultText, 'resultType') === 'task') {
-      // The extension "Tasks", which the gateway never declares.
+    const type = resultText !== undefined && mayBeOfOtherType.test(resultText) ? unknownType(call, resultText) : undefined
+    if (type !== undefined) {
       delete response.resultText
-      response.errorText = JSON.stringify({ code: code.internal, message: 'The server answered with a task, which it was not offered' })
+      const message = `The server answered with a result of the type ${type}, which it was not offered`
+      response.errorText = JSON.stringify({ code: code.internal, message })
       return undefined
     }
     // A client of this era is asked by the answer itself.
@@ -281,3 +282,23 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 const gone: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])
+
+/** What a text has that may be a result of another type than those of the core protocol. */
+const mayBeOfOtherType = /"resultType"\s*:\s*(?!"complete"|"input_required")/
+const known: ReadonlySet<string | undefined> = new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
+
+/**
+ * The type of a result that is invalid for its client ("ResultType"): extensions may add types, but the gateway never declares "Tasks", and
+ * other extensions are those of the client.
+ * @returns as JSON text, cut; undefined: the result is valid
+ */
+function unknownType ({ client, exchange }: Call, resultText: string): string | undefined {
+  const type = memberOf(resultText, 'resultType')
+  if (known.has(type)) return undefined
+  const { extensions } = client.capabilities
+  const isOffered = exchange?.canSuspend === true && isObject(extensions) && Object.keys(extensions).length > 0
+  return isOffered && type?.startsWith('"') === true && type !== '"task"' ? undefined : type?.slice(0, longestType)
+}
+
+/** Characters of a type that an error shows. */
+const longestType = 100

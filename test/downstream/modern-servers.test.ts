@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { withoutHop } from '../../plugins/tools/hop.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { agent, at, connected, KEY, settings, type Json, type Message } from '../helpers/client.ts'
 import { startHub } from '../helpers/hub.ts'
 
@@ -62,6 +63,44 @@ test('a server that is away: its route is discovered all the same, and its reque
     assert.equal(error?.code, -32001, method)
     assert.match(error.message, /^Server "away" is not connected/)
   }
+})
+
+test('a result of an unknown type is an error, unless the client has an extension that may define it', async (t) => {
+  const odd = { ...plain, name: 'odd' }
+  const server = await startBareModern(t, [odd], ({ method, params }) => method !== 'tools/call'
+    ? undefined
+    : { result: { content: [{ type: 'text', text: '"resultType":"x"' }], resultType: (params.arguments as Json).type } })
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/s`
+  const client = await agent(t, url)
+  const extended = { extensions: { 'com.example/own': {} } }
+  for (const [type, plainly, withExtension] of [
+    ['complete', 'complete', 'complete'],
+    ['com.example/own', -32603, 'com.example/own'],
+    ['task', -32603, -32603],
+    [1, -32603, -32603]
+  ] as const) {
+    const params = { name: 'odd', arguments: { type } }
+    const outcome = async (capabilities: Json): Promise<unknown> => {
+      const { result, error } = (await ask(url, 'tools/call', params, capabilities)).message
+      return result?.resultType ?? error?.code
+    }
+    assert.deepEqual([await outcome({}), await outcome(extended)], [plainly, withExtension], String(type))
+    if (type === 'complete') assert.ok(await client.callTool(params))
+    else await assert.rejects(client.callTool(params), { code: -32603, message: /of the type .*, which it was not offered/ })
+  }
+})
+
+test('what a server of an earlier revision writes as resultType means nothing', async (t) => {
+  const server = await startUpstream(t, {
+    tools: [tool('ask')],
+    on: ({ method }) => method === 'tools/call' ? { resultType: 'input_required', inputRequests: {}, content: [] } : undefined
+  })
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const { result } = (await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'ask' }, { elicitation: {} })).message
+  assert.deepEqual([result?.resultType, result?.content], ['complete', []])
 })
 
 test('a resource that is not there has the code of the client\'s era', async (t) => {

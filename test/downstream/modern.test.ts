@@ -310,7 +310,7 @@ test('the bytes of a result are those of its server', async (t) => {
     answer(`{${head},"_meta":{${info}},"content":[],"structuredContent":{"resultType":"mine"}}`),
     answer(`{"_meta":{${info}},${head},"content":[]}`),
     answer(`{${head},"content":[],"_meta":{${info}}}`),
-    answer(`{"_meta":{${info}},"resultType":"vendor/x" }`)
+    answer(`{${head},"_meta":{${info}}}`)
   ])
   // How long a list may be kept is told to those whose era has that; what needs a key is nobody else's.
   for (const route of ['/mcp/s', '/mcp']) {

@@ -195,7 +195,9 @@ export class Leases {
 
   #sweep (): void {
     const before = Date.now() - limits.leases.time
-    for (const pool of [...this.#pools.values()]) this.#drop(pool, pool.free.filter(({ holders, idleSince }) => holders === 0 && idleSince < before))
+    for (const pool of [...this.#pools.values()]) {
+      this.#drop(pool, pool.free.filter(({ holders, idleSince }) => holders === 0 && idleSince < before))
+    }
   }
 
   #drop (pool: Pool, gone: readonly ModernClient[]): void {
