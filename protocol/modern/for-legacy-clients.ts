@@ -30,7 +30,7 @@ export function namesMissing (method: string, errorText: string): boolean {
 export function translated ({ code: number, message }: RpcError, errorText: string): string {
   const data = memberOf(errorText, 'data')
   const text = number === modernCode.missingCapability
-    ? `The server needs a capability that the client does not have: ${message}`
+    ? `The server needs a capability that was not declared to it: ${message}`
     : `The server refused how Tool-Hub sent the request: ${message}`
   const error = JSON.stringify({ code: number === modernCode.missingCapability ? code.invalidRequest : code.internal, message: text })
   return data === undefined ? error : withMembers(error, { data })

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { withoutHop } from '../../plugins/tools/hop.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { agent, at, connected, KEY, settings, type Json, type Message } from '../helpers/client.ts'
+import { agent, at, connected, KEY, settings, sleep, text, type Json, type Message } from '../helpers/client.ts'
 import { startHub } from '../helpers/hub.ts'
 
 const version = '2026-07-28'
@@ -90,6 +90,35 @@ test('a result of an unknown type is an error, unless the client has an extensio
     if (type === 'complete') assert.ok(await client.callTool(params))
     else await assert.rejects(client.callTool(params), { code: -32603, message: /of the type .*, which it was not offered/ })
   }
+})
+
+test('the same answers again attach to the call that the first ones began, or get its answer', async (t) => {
+  let runs = 0
+  const server = await startBareModern(t, [{ ...plain, name: 'pay' }], async ({ method, params }) => {
+    if (method !== 'tools/call') return undefined
+    const message = 'Pay?'
+    const requestedSchema = { type: 'object', properties: {} }
+    if (params.requestState !== 'its own') {
+      const inputRequests = { a: { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema } } }
+      return { result: { resultType: 'input_required', inputRequests, requestState: 'its own' } }
+    }
+    runs++
+    await sleep(300)
+    return { result: { resultType: 'complete', content: [{ type: 'text', text: `paid ${runs}` }] } }
+  })
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const call = async (more: Json = {}): Promise<Message> =>
+    (await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'pay', ...more }, { elicitation: {} })).message
+  const { requestState } = (await call()).result ?? {}
+  const answers = { requestState, inputResponses: { a: { action: 'accept', content: {} } } }
+  const paid = (await Promise.all([call(answers), call(answers), call(answers)])).map(({ result }) => text(result))
+  assert.deepEqual([...paid, text((await call(answers)).result), runs], ['paid 1', 'paid 1', 'paid 1', 'paid 1', 1])
+  const other = await call({ ...answers, inputResponses: { a: { action: 'decline' } } })
+  assert.match(String(other.error?.message), /answered already/)
+  // A new call is another one.
+  const next = await call({ ...answers, requestState: (await call()).result?.requestState })
+  assert.equal(text(next.result), 'paid 2')
 })
 
 test('what a server of an earlier revision writes as resultType means nothing', async (t) => {

@@ -23,8 +23,6 @@ export interface Answerer {
   withState: (request: ModernRequest, state: string) => ModernRequest
   /** The request as it was first sent. */
   bare: (request: ModernRequest) => ModernRequest
-  /** The same, where a person agreed. @throws RpcError otherwise */
-  again: (request: ModernRequest, answersText: string) => ModernRequest
 }
 
 /**
@@ -81,10 +79,11 @@ export function answerer (gateway: Gateway, states: States): Answerer {
       return text === undefined ? undefined : result(text)
     },
     withState: (request, state) =>
-      ({ ...request, paramsText: withMembers(request.paramsText, { requestState: JSON.stringify(state) }) }),
-    again: (request, answersText) => {
-      if (!isAccepted(answersText)) throw new RpcError(code.invalidRequest, 'The request needs what was declined')
-      return bare(request)
-    }
+      ({ ...request, paramsText: withMembers(request.paramsText, { requestState: JSON.stringify(state) }) })
   }
+}
+
+/** A person has agreed, so that a request may be sent once more. @throws RpcError otherwise */
+export function checkAccepted (answersText: string): void {
+  if (!isAccepted(answersText)) throw new RpcError(code.invalidRequest, 'The request needs what was declined')
 }

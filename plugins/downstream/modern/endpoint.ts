@@ -18,7 +18,7 @@ import { credentialHeader, type Endpoint, type Inbound } from '../endpoint.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
 import type { Received } from '../read-message.ts'
-import { answerer, identityOf, type Answerer } from './answers.ts'
+import { answerer, checkAccepted, identityOf, type Answerer } from './answers.ts'
 import { errorOutcome, ofShare, statusOf } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
@@ -49,6 +49,9 @@ export interface ModernEndpointDeps {
 interface Resumed {
   /** The server that the state belongs to, as `identityOf` tells; undefined: none. */
   readonly server: string | undefined
+  /** Identifies the state. */
+  readonly id: string
+  readonly answersText: string
   /** Takes the state. */
   readonly use: () => Promise<void>
 }
@@ -165,6 +168,7 @@ export class ModernEndpoint implements Endpoint {
     const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
     const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
     if (!isList) client.exchange = exchange
+    if (resumed) exchange.beginWith(resumed.id, resumed.answersText)
     exchange.attach(request, this.#reply(inbound, accepted, exchange))
     void this.#handle(exchange, isList, resumed)
   }
@@ -174,11 +178,7 @@ export class ModernEndpoint implements Endpoint {
     const id = ++this.#lastExchange
     this.#exchanges.set(id, exchange)
     try {
-      if (resumed) {
-        // A state goes to the server that gave it, and to no other that may have its name by now.
-        if (resumed.server !== undefined && await identityOf(gateway, exchange) !== resumed.server) throw notHere()
-        await resumed.use()
-      }
+      if (resumed) await this.#take(exchange, resumed)
       const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
       exchange.finish(outcome instanceof Promise ? await outcome : outcome)
     } catch (error) {
@@ -188,6 +188,18 @@ export class ModernEndpoint implements Endpoint {
       this.#exchanges.take(id)
       if (!isList) this.leases.give(exchange.client)
       if (this.#exchanges.size === 0) this.#drained?.()
+    }
+  }
+
+  /** Takes the state of an exchange. @throws RpcError when it is not good */
+  async #take (exchange: ModernExchange, { server, use }: Resumed): Promise<void> {
+    try {
+      // A state goes to the server that gave it, and to no other that may have its name by now.
+      if (server !== undefined && await identityOf(this.#deps.gateway, exchange) !== server) throw notHere()
+      await use()
+    } catch (error) {
+      exchange.forgetBeginning()
+      throw error
     }
   }
 
@@ -209,22 +221,19 @@ export class ModernEndpoint implements Endpoint {
     if (typeof requestState !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "requestState" must be a string')
     const state = this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
     const answersText = answersIn(request.paramsText)
-    const use = async (): Promise<void> => { await this.parked.states.use(requestState, answersText) }
-    switch (state.kind) {
-      case 'server':
-        this.#run(inbound, accepted, this.#answerer.withState(request, state.state), origin, { server: state.server, use })
-        return
-      case 'again':
-        this.#run(inbound, accepted, this.#answerer.again(request, answersText), origin, { server: undefined, use })
-        return
-      case 'call': {
-        const call = this.parked.find(state.id)
-        if (!call) throw notHere()
-        const bare = this.#answerer.bare(request)
-        const attach = (): void => { call.exchange.attach(bare, this.#reply(inbound, accepted, call.exchange)) }
-        void this.#takeUp(inbound, bare, call, () => { call.resume(state.round, answersText, attach) })
-      }
+    const id = state.kind === 'call' ? state.id : this.parked.states.idOf(requestState)
+    const call = this.parked.find(id)
+    const own = state.kind === 'server' ? this.#answerer.withState(request, state.state) : this.#answerer.bare(request)
+    if (call) {
+      const attach = (): void => { call.exchange.attach(own, this.#reply(inbound, accepted, call.exchange)) }
+      void this.#takeUp(inbound, own, call, () => { call.resume(state.kind === 'call' ? state.round : 0, answersText, attach) })
+      return
     }
+    if (state.kind === 'call') throw notHere()
+    if (state.kind === 'again') checkAccepted(answersText)
+    const server = state.kind === 'server' ? state.server : undefined
+    const use = async (): Promise<void> => { await this.parked.states.use(requestState, answersText) }
+    this.#run(inbound, accepted, own, origin, { server, id, answersText, use })
   }
 
   /** Takes a parked call up, or fetches its answer, if the caller still sees what was called: else the call ends. */

@@ -85,6 +85,15 @@ export class ModernExchange implements Exchange<View> {
     this.#waiting.push({ idText, reply })
   }
 
+  /** It begins with a state that no parked call is behind. @param id identifies the state @param answersText the answers to it */
+  beginWith (id: string, answersText: string): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
+
+  /** That state is not good, or could not be asked for: nothing attaches to this exchange. */
+  forgetBeginning (): void {
+    this.#parked?.forget()
+    this.#parked = undefined
+  }
+
   /** The client has left a request before its answer, which is cancellation unless another request waits for the same. */
   left (reply: ReplyChannel): void {
     this.#waiting = this.#waiting.filter((each) => each.reply !== reply)

@@ -60,6 +60,22 @@ export class ParkedCalls<Exchange extends Parkable> {
     }
   }
 
+  /**
+   * Notes an exchange that begins with a state that no parked call is behind: the same answers again attach to it.
+   * @param id identifies the state
+   * @returns undefined when there are too many: the same answers again begin another one
+   */
+  begin (exchange: Exchange, id: string, answersText: string): ParkedCall<Exchange> | undefined {
+    try {
+      const call = new ParkedCall(this, exchange, this.#shares.take(exchange.client.owner), id, answersText)
+      this.#calls.set(id, call)
+      return call
+    } catch (error) {
+      if (error instanceof ShareError) return undefined
+      throw error
+    }
+  }
+
   find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#over.get(id) }
 
   /** Counts what is to be held for a call of an owner. @returns false when there is no room, or the owner has had his share */
@@ -114,12 +130,14 @@ interface OpenQuestion {
 /** A retry that was accepted. */
 interface Answered { readonly round: number, readonly digest: string, readonly at: number }
 
+const digestOf = (answersText: string): string => hash('sha256', answersText, 'base64url')
+
 /**
  * The questions of one call, in rounds. A round ends the request that waits, with `input_required`, and is answered by the next one
  * that brings its state. Each round is good once; the same answers again, for a while, attach to what the first ones began.
  */
 export class ParkedCall<Exchange extends Parkable> {
-  readonly id = randomBytes(16).toString('base64url')
+  readonly id: string
   readonly exchange: Exchange
   /** Where the call goes to, as it was found when it was taken up first. */
   provider: string | undefined
@@ -136,10 +154,19 @@ export class ParkedCall<Exchange extends Parkable> {
   #gathering: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
 
-  constructor (table: ParkedCalls<Exchange>, exchange: Exchange, release: Release) {
+  /** @param answersText what the exchange began with; undefined: it has no state yet */
+  constructor (
+    table: ParkedCalls<Exchange>,
+    exchange: Exchange,
+    release: Release,
+    id = randomBytes(16).toString('base64url'),
+    answersText?: string
+  ) {
     this.#table = table
     this.exchange = exchange
     this.#release = release
+    this.id = id
+    if (answersText !== undefined) this.#answered = { round: 0, digest: digestOf(answersText), at: Date.now() }
   }
 
   /** Puts a question to the client, with the others of the next round. @throws RpcError when it cannot be asked, or the call ends */
@@ -166,7 +193,7 @@ export class ParkedCall<Exchange extends Parkable> {
    * @throws RpcError -32602 when the round was answered before with something else, or too long ago
    */
   resume (round: number, answersText: string, attach: () => void): void {
-    const digest = hash('sha256', answersText, 'base64url')
+    const digest = digestOf(answersText)
     const isFirst = round === this.#round && this.#asked !== undefined
     const isAgain = round === this.#answered?.round && digest === this.#answered.digest &&
       Date.now() - this.#answered.at <= limits.parked.again
@@ -191,7 +218,7 @@ export class ParkedCall<Exchange extends Parkable> {
       this.#take(key)?.reject(new RpcError(code.internal, 'The request is over', 'internal'))
     }
     // Nobody has a state of it.
-    if (!outcome || this.#round === 0) { this.forget(); return }
+    if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
     const size = outcome.parts.reduce((sum, part) => sum + part.length, 0)
     const tooLarge = new RpcError(code.internal, 'The answer is too large to be kept until it is fetched', 'limit')
     this.#outcome = this.#hold(size) ? outcome : { kind: 'error', parts: [tooLarge.toText()], status: 200 }

@@ -76,6 +76,9 @@ export class States {
     return state
   }
 
+  /** Identifies a state within this process. */
+  idOf (sealed: string): string { return hash('sha256', sealed, 'base64url') }
+
   /**
    * Takes a state that no parked call is behind: it is good once. The same answers again are good for a while, since an answer to them may
    * have been lost.
