@@ -1,3 +1,5 @@
+import { constants, getPriority, setPriority } from 'node:os'
+
 /** How long one turn of the event loop starts processes, in ms: each start holds it for some, and for more while others start. */
 const longest = 20
 /** How long this turn has done so, in ms. */
@@ -12,6 +14,20 @@ export async function mayStart (): Promise<void> {
 export function noteStart (took: number): void {
   if (turn.time === 0) setImmediate(() => { turn.time = 0 })
   turn.time += took
+}
+
+/** How much lower the priority is of a process that yields, as `nice` counts. */
+const lowered = 10
+/** The lowest priority that there is. */
+const lowest = constants.priority.PRIORITY_LOW
+
+/** Lowers the CPU priority of a process that has just been started, and with it that of what it starts. */
+export function lowerPriority (pid: number): void {
+  try {
+    setPriority(pid, Math.min(lowest, getPriority() + lowered))
+  } catch {
+    // It has ended already, or the system does not allow it: it runs as any other.
+  }
 }
 
 /** Why a command cannot be started, in a sentence. */

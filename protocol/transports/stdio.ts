@@ -8,7 +8,7 @@ import { inSteps, type LargeWork } from '../large-message.ts'
 import { LastWords } from './last-words.ts'
 import { MessageReader } from './message-reader.ts'
 import { descendantsOf, guardGroup, killAll, killGroup, killMarked } from './process-group.ts'
-import { mayStart, noteStart, startFailure } from './process-start.ts'
+import { lowerPriority, mayStart, noteStart, startFailure } from './process-start.ts'
 import { mayEnter, type ProcessUser } from './process-user.ts'
 import {
   answeredId,
@@ -29,6 +29,8 @@ export interface StdioOptions {
   cwd?: string
   /** The user that the child runs as, instead of this process's; needs root. */
   user?: ProcessUser
+  /** True: it gets less of the CPU than this process where they compete for it. */
+  yields?: boolean
   /** Called for each line of the child's stderr (at most 8 KiB of it), and of its stdout that is no message. */
   onLine: (line: string) => void
   /** Removes secrets from a line, before the line is cut. */
@@ -104,7 +106,7 @@ export class StdioTransport implements Transport {
   get pid (): number | undefined { return this.#child?.pid }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    const { command, args, env, user } = this.#options
+    const { command, args, env, user, yields } = this.#options
     let { cwd } = this.#options
     this.#receiver = receiver
     // Not the gateway's own folder, which may be closed to that user.
@@ -124,6 +126,7 @@ export class StdioTransport implements Transport {
       windowsHide: true,
       stdio: ['pipe', 'pipe', 'pipe']
     })
+    if (yields === true && child.pid !== undefined) lowerPriority(child.pid)
     noteStart(performance.now() - begun)
     this.#child = child
     const exited = new Promise<void>((resolve) => { child.once('exit', () => { resolve() }); child.once('error', () => { resolve() }) })

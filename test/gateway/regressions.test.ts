@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createConnection, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import {
@@ -833,4 +833,16 @@ void test('regressions', async (t) => {
       assert.deepEqual(child.left(), [])
     })
   })
+})
+
+test('processes that clients cause beside the gateway\'s own yield to it', async (t) => {
+  const [own, beside] = [stdioFake(t), stdioFake(t, {}, { isolation: 'session' })]
+  const hub = await startHub(t, { settings: settings({ own: own.config, beside: beside.config }) })
+  await connected(hub, 2)
+  const priorities: number[] = []
+  for (const name of ['own', 'beside']) {
+    const session = await Session.open(`${hub.url}/mcp/${name}`)
+    priorities.push(getPriority(Number(text(await session.call('pid')))) - getPriority())
+  }
+  assert.deepEqual(priorities, [0, 10])
 })

@@ -57,6 +57,12 @@ export interface TransportDeps {
   sharedApi: SharedApi
 }
 
+export interface ConnectionDeps extends TransportDeps {
+  warn: (sentence: string) => void
+  /** Whether it is the gateway's own connection to the server; false: clients have caused it, beside that. */
+  isBase?: boolean
+}
+
 /**
  * A transport for one connection to a server, not yet started.
  * @param config with its variables filled in
@@ -67,7 +73,7 @@ export interface TransportDeps {
 export function makeTransport (
   kind: TransportKind,
   config: ServerConfig,
-  { outbound, environment, childUser, install, onLine, redact, sharedApi, warn }: TransportDeps & { warn: (sentence: string) => void },
+  { outbound, environment, childUser, install, onLine, redact, sharedApi, warn, isBase }: ConnectionDeps,
   passed?: () => Passed | undefined,
   authorization?: Authorization
 ): Transport {
@@ -81,6 +87,7 @@ export function makeTransport (
       env: childEnvironment(config, childUser ? environmentOf(childUser, environment) : environment, install?.() ?? {}),
       cwd: config.cwd,
       user: childUser,
+      yields: isBase === false,
       onLine,
       redact,
       ...reading
