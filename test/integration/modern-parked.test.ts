@@ -5,7 +5,6 @@ import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { connected, KEY, OTHER, otherKey, settings, text, within, type Json, type Message } from '../helpers/client.ts'
-import { isFull } from '../helpers/full.ts'
 import { bearerKey, startHub, until } from '../helpers/hub.ts'
 
 const name = 'form'
@@ -33,8 +32,7 @@ async function park (url: string, count: number, key?: string): Promise<Message[
   return asked
 }
 
-// The server of the SDK searches all that is open for each message, so a thousand take it long.
-const share = isFull ? 250 : 60
+const share = 250
 
 test(`${4 * share} parked calls: each ends by its answer, its time, the end of its access, or with the gateway`, async (t) => {
   const { url, world } = await startLegacyBridge(t)
