@@ -9,7 +9,8 @@ import type { RequestOrigin } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import type { ModernClient } from './leases.ts'
 import type { Outcome } from './outcome.ts'
-import type { ParkedCall, ParkedCalls } from './parked.ts'
+import type { ParkedCalls } from './parked.ts'
+import type { ParkedCall } from './parked-call.ts'
 import type { ModernRequest } from './request.ts'
 
 /** A request that waits for the answer. */

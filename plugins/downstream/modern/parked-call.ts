@@ -1,0 +1,231 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Question } from '../../../protocol/exchange.ts'
+import { memberOf, membersOf } from '../../../protocol/json.ts'
+import type { Response } from '../../../protocol/message.ts'
+import { limits } from '../../limits/index.ts'
+import type { Release } from '../../limits/shares.ts'
+import { checkAskable, inputRequest } from './input-request.ts'
+import type { Outcome } from './outcome.ts'
+import { resultHead } from './result.ts'
+import { usedAlready, type Binding, type States } from './state.ts'
+
+/** An exchange, as far as parking concerns it. */
+export interface Parkable extends Binding {
+  readonly client: { readonly owner: string }
+  /** The capabilities that the latest request declares. Those of earlier requests do not count (MCP 2026-07-28, "Statelessness"). */
+  readonly capabilities: ClientCapabilities
+  readonly serverInfo: string | undefined
+  /** True while a request waits for the answer. */
+  readonly isAwaited: boolean
+  readonly over: boolean
+  /** Answers what waits with `input_required`. @param text of the result */
+  suspend: (text: string) => void
+  /** Answers what waits with an outcome that came before. */
+  deliver: (outcome: Outcome) => void
+  cancel: (reason: string) => void
+  end: (error: RpcError) => void
+}
+
+/** The table that a parked call stands in. */
+export interface CallTable<Exchange extends Parkable> {
+  readonly states: States
+  /** Counts what is to be held for a call of an owner. @returns false when there is no room, or the owner has had his share */
+  hold: (owner: string, size: number) => boolean
+  free: (owner: string, size: number) => void
+  /** A call is over; its answer stays for a while. */
+  keep: (call: ParkedCall<Exchange>) => void
+  remove: (id: string) => void
+}
+
+interface OpenQuestion {
+  readonly question: Question
+  readonly resolve: (response: Response) => void
+  readonly reject: (error: RpcError) => void
+}
+
+/** A retry that was accepted. */
+interface Answered { readonly round: number, readonly digest: string, readonly at: number }
+
+const digestOf = (answersText: string): string => hash('sha256', answersText, 'base64url')
+
+/**
+ * The questions of one call, in rounds. A round ends the request that waits, with `input_required`, and is answered by the next one
+ * that brings its state. Each round is good once; the same answers again, for a while, attach to what the first ones began.
+ */
+export class ParkedCall<Exchange extends Parkable> {
+  readonly id: string
+  readonly exchange: Exchange
+  /** Where the call goes to, as it was found when it was taken up first. */
+  provider: string | undefined
+  readonly #table: CallTable<Exchange>
+  readonly #release: Release
+  readonly #questions = new Map<string, OpenQuestion>()
+  #lastQuestion = 0
+  #round = 0
+  /** The result that this round was begun with; undefined while a request waits. */
+  #asked: string | undefined
+  #answered: Answered | undefined
+  #outcome: Outcome | undefined
+  #held = 0
+  #gathering: NodeJS.Timeout | undefined
+  #expiry: NodeJS.Timeout | undefined
+
+  /** @param answersText what the exchange began with; undefined: it has no state yet */
+  constructor (
+    table: CallTable<Exchange>,
+    exchange: Exchange,
+    release: Release,
+    id = randomBytes(16).toString('base64url'),
+    answersText?: string
+  ) {
+    this.#table = table
+    this.exchange = exchange
+    this.#release = release
+    this.id = id
+    if (answersText !== undefined) this.#answered = { round: 0, digest: digestOf(answersText), at: Date.now() }
+  }
+
+  /** Puts a question to the client, with the others of the next round. @throws RpcError when it cannot be asked, or the call ends */
+  async ask (question: Question): Promise<Response> {
+    checkAskable(this.exchange.capabilities, question)
+    if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
+    if (this.#questions.size >= limits.parked.questions || !this.#hold(question.paramsText.length)) {
+      throw new RpcError(code.internal, 'Too many questions are open to clients', 'limit')
+    }
+    const key = `question-${++this.#lastQuestion}`
+    return await new Promise((resolve, reject) => {
+      this.#questions.set(key, { question, resolve, reject })
+      question.signal.addEventListener('abort', () => {
+        this.#take(key)?.reject(new RpcError(code.internal, String(question.signal.reason), 'internal'))
+      }, { once: true })
+      this.#gather()
+    })
+  }
+
+  /**
+   * A request with a state of this call.
+   * @param answersText its `inputResponses`, the text of an object
+   * @param attach makes the request wait for the answer
+   * @throws RpcError -32602 when the round was answered before with something else, or too long ago
+   */
+  resume (round: number, answersText: string, attach: () => void): void {
+    const digest = digestOf(answersText)
+    const isFirst = round === this.#round && this.#asked !== undefined
+    const isAgain = round === this.#answered?.round && digest === this.#answered.digest &&
+      Date.now() - this.#answered.at <= limits.parked.again
+    if (!isFirst && !isAgain) throw usedAlready()
+    attach()
+    if (isFirst) {
+      this.#answered = { round, digest, at: Date.now() }
+      this.#asked = undefined
+      clearTimeout(this.#expiry)
+      this.#takeAnswers(answersText)
+    }
+    if (this.#outcome) {
+      this.exchange.deliver(this.#outcome)
+      if (isFirst) this.#fetched()
+    } else if (this.#asked !== undefined) this.exchange.suspend(this.#asked)
+  }
+
+  /** The exchange is over. @param outcome undefined: it was cancelled */
+  finished (outcome: Outcome | undefined): void {
+    clearTimeout(this.#gathering)
+    for (const key of this.#questions.keys()) {
+      this.#take(key)?.reject(new RpcError(code.internal, 'The request is over', 'internal'))
+    }
+    // Nobody has a state of it.
+    if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
+    const size = outcome.parts.reduce((sum, part) => sum + part.length, 0)
+    const tooLarge = new RpcError(code.internal, 'The answer is too large to be kept until it is fetched', 'limit')
+    this.#outcome = this.#hold(size) ? outcome : { kind: 'error', parts: [tooLarge.toText()], status: 200 }
+    if (this.#asked === undefined) this.#fetched()
+  }
+
+  /** Frees all that is held for it. */
+  forget (): void {
+    clearTimeout(this.#expiry)
+    clearTimeout(this.#gathering)
+    this.#table.free(this.exchange.client.owner, this.#held)
+    this.#held = 0
+    this.#release()
+    this.#table.remove(this.id)
+  }
+
+  #takeAnswers (answersText: string): void {
+    for (const { key, start, end } of membersOf(answersText)) {
+      const answer = answersText.slice(start, end)
+      // What is no answer is asked again, as what is missing.
+      if (answer.startsWith('{')) this.#take(key)?.resolve({ kind: 'response', id: null, resultText: answer })
+    }
+    if (this.#questions.size > 0) this.#gather()
+  }
+
+  /** The answer was sent: it stays for a client that did not get it. */
+  #fetched (): void {
+    this.#release()
+    this.#table.keep(this)
+    clearTimeout(this.#expiry)
+    this.#expiry = setTimeout(() => { this.forget() }, limits.parked.again).unref()
+  }
+
+  /** Questions that come together are asked together. */
+  #gather (): void {
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined
+      this.#suspend()
+    }, limits.parked.gather).unref()
+  }
+
+  #suspend (): void {
+    if (this.exchange.over || !this.exchange.isAwaited) return
+    this.#refuse()
+    if (this.#questions.size === 0) return
+    this.#round++
+    const { exchange, id } = this
+    const until = Date.now() + limits.parked.time
+    const state = this.#table.states.seal({ kind: 'call', id, round: this.#round }, exchange, until)
+    const requests = [...this.#questions].map(([key, { question }]) => `${JSON.stringify(key)}:${inputRequest(question)}`)
+    const head = resultHead('input_required', exchange.serverInfo)
+    this.#asked = `${head},"inputRequests":{${requests.join()}},"requestState":${JSON.stringify(state)}}`
+    this.#expiry = setTimeout(() => {
+      exchange.cancel('the client did not answer in time')
+      this.forget()
+    }, limits.parked.time).unref()
+    exchange.suspend(this.#asked)
+  }
+
+  /** Refuses the questions that the newest request does not declare. */
+  #refuse (): void {
+    for (const [key, { question }] of [...this.#questions]) {
+      try {
+        checkAskable(this.exchange.capabilities, question)
+      } catch (error) {
+        this.#take(key)?.reject(error as RpcError)
+      }
+    }
+  }
+
+  #take (key: string): OpenQuestion | undefined {
+    const open = this.#questions.get(key)
+    if (!open) return undefined
+    this.#questions.delete(key)
+    this.#table.free(this.exchange.client.owner, open.question.paramsText.length)
+    this.#held -= open.question.paramsText.length
+    return open
+  }
+
+  #hold (size: number): boolean {
+    if (!this.#table.hold(this.exchange.client.owner, size)) return false
+    this.#held += size
+    return true
+  }
+}
+
+/** The `inputResponses` of a request, as the text of an object. @throws RpcError -32602 when they are something else */
+export function answersIn (paramsText: string): string {
+  const text = memberOf(paramsText, 'inputResponses') ?? '{}'
+  if (!text.startsWith('{')) throw new RpcError(code.invalidParams, 'Invalid params: "inputResponses" must be an object')
+  return text
+}
