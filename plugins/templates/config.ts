@@ -1,5 +1,6 @@
 import { isObject } from '../../protocol/json.ts'
 import { ServerConfig } from '../../schemas/server.ts'
+import { UpstreamOAuth } from '../../schemas/upstream-oauth.ts'
 import { maskAll, maskConfig } from '../secrets/mask.ts'
 import { coverText } from './tokens.ts'
 import { referencesIn, type Variables } from './variables.ts'
@@ -10,9 +11,7 @@ type Json = Record<string, unknown>
 const local = new Set(['owner', 'createdAt', 'storedByUser', 'visibilityDefaulted', 'sharedWithUsers'])
 const members = Object.keys(ServerConfig.properties).filter((name) => !local.has(name))
 /** Members of `oauth` that are configuration. Others are what a login has left. */
-const oauthMembers = [
-  'clientId', 'clientSecret', 'scopes', 'redirectUri', 'resource', 'authorizationEndpoint', 'tokenEndpoint', 'dynamicRegistration'
-]
+const oauthMembers = Object.keys(UpstreamOAuth.properties)
 /** Members with texts of people and of servers, in which nothing is a secret. */
 const texts = new Set(['description', 'tools', 'prompts', 'resources', 'passthroughHeaders', 'type', 'visibility', 'isolation'])
 

@@ -73,6 +73,8 @@ test('what becomes a variable, and what stays', async () => {
       { args: ['-y', '@scope/server-x@1.2.3', '--api-key', '${MY_API_API_KEY}', '--token=${MY_API_TOKEN}', '--header', 'X-Auth: ${MY_API_X_AUTH}', 'https://e.com/a?b=${MY_API_B}', '/srv/files', '${MY_API_TOKEN_VALUE}', '--id=${MCP_MY_API_TOKEN}'] }],
     [{ oauth: { clientId: 'id', clientSecret: 's', accessToken: 'a', refreshToken: 'r', scopes: ['x'] } },
       { oauth: { clientId: 'id', clientSecret: '${MY_API_CLIENTSECRET}', scopes: ['x'] } }],
+    [{ oauth: { grantType: 'client_credentials', clientId: 'id', privateKey: 'pem', signingAlgorithm: 'ES384', tokenEndpointAuthMethod: 'private_key_jwt', issuer: 'https://login.example.com' } },
+      { oauth: { grantType: 'client_credentials', clientId: 'id', privateKey: '${MY_API_PRIVATEKEY}', signingAlgorithm: 'ES384', tokenEndpointAuthMethod: 'private_key_jwt', issuer: 'https://login.example.com' } }],
     [{ openapi: { url: 'https://e.com/d?key=k', security: { type: 'apiKey', name: 'X-Key', in: 'header', value: 'v' } } },
       { openapi: { url: 'https://e.com/d?key=${MY_API_KEY}', security: { type: 'apiKey', name: 'X-Key', in: 'header', value: '${MY_API_APIKEY}' } } }],
     [{ openapi: { security: { type: 'http', http: { scheme: 'bearer', token: 't' } } } },
