@@ -240,8 +240,8 @@ const within: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(Object.entries(nested).map(([name, schema]) => [name, Object.keys(schema.properties)]))
 }
 
-/** Comments, and addresses of schemas. */
-const isComment = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
+/** Whether a member is a comment, or the address of a schema. */
+export const isComment = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
 function warnOfOthers ({ config, warnings }: Adoption): void {
   for (const [name, value] of Object.entries(config)) {

@@ -14,6 +14,14 @@ const example = {
   requiredEnvVars: ['ISSUES_AUTHORIZATION']
 }
 
+/** A group of a template. */
+export const TemplateGroup = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 128 }),
+  description: Type.Optional(Type.String()),
+  servers: Type.Array(Type.Union([Type.String({ minLength: 1 }), GroupMember]))
+})
+export type TemplateGroup = Static<typeof TemplateGroup>
+
 /** Servers and groups without owners and secrets. `${NAME}` stands in the places of secrets. */
 export const Template = Type.Object(
   {
@@ -22,11 +30,7 @@ export const Template = Type.Object(
     description: Type.Optional(Type.String()),
     createdAt: Type.Optional(Type.String()),
     servers: Type.Record(Type.String(), Config, { description: 'Configs by name' }),
-    groups: Type.Array(Type.Object({
-      name: Type.String({ minLength: 1, maxLength: 128 }),
-      description: Type.Optional(Type.String()),
-      servers: Type.Array(Type.Union([Type.String({ minLength: 1 }), GroupMember]))
-    })),
+    groups: Type.Array(TemplateGroup),
     requiredEnvVars: Type.Array(Type.String(), { description: 'Environment variables of the gateway that the servers need' })
   },
   { examples: [example] }
@@ -46,13 +50,13 @@ export const NewTemplate = Type.Object(
 )
 export type NewTemplate = Static<typeof NewTemplate>
 
-/** A template as it is imported. */
+/** A template as it is imported. Each server and group is checked alone: one that is malformed does not keep the others from it. */
 export const SentTemplate = Type.Object(
   {
     version: Type.String(),
     name: Type.Optional(Type.String()),
-    servers: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    groups: Type.Optional(Template.properties.groups)
+    servers: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Configs by name' })),
+    groups: Type.Optional(Type.Array(Type.Unknown(), { description: 'As they are exported: `{name, description?, servers}`' }))
   },
   { examples: [example] }
 )

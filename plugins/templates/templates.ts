@@ -1,7 +1,7 @@
 import { isObject } from '../../protocol/json.ts'
 import { lockOf } from '../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../db/order.ts'
-import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template } from '../../schemas/templates.ts'
+import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template, TemplateGroup } from '../../schemas/templates.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 import type { Principal } from '../access/view.ts'
 import { canManage } from '../access/visibility.ts'
@@ -11,6 +11,7 @@ import { limits } from '../limits/index.ts'
 import type { Servers } from '../servers/servers.ts'
 import type { Settings } from '../settings/settings.ts'
 import { portable, referenced, withoutSecrets } from './config.ts'
+import { readGroup, readServer, warningsOf } from './read.ts'
 import { Variables } from './variables.ts'
 
 const version = '1.0'
@@ -73,13 +74,11 @@ export class Templates {
 
   /**
    * Adds the servers and groups of a template, each as `POST /api/servers` and `POST /api/groups` would; existing names are skipped.
-   * @returns what became of each, and the variables that the new servers need
+   * @returns what became of each, the variables that the new servers need, and warnings about the template itself
    * @throws InvalidInput for a template of another version, or with too many entries
    */
-  async import (
-    principal: Principal,
-    { version: given, servers = {}, groups = [] }: SentTemplate
-  ): Promise<Imported & { variables: string[] }> {
+  async import (principal: Principal, sent: SentTemplate): Promise<Imported & { variables: string[], warnings: string[] }> {
+    const { version: given, servers = {}, groups = [] } = sent
     if (given !== version) {
       throw new errors.InvalidInput(`"version": ${JSON.stringify(given)} is not known here; templates have version "${version}"`)
     }
@@ -89,7 +88,7 @@ export class Templates {
     }
     const details = await this.#importServers(principal, entries)
     const created = new Set(details.flatMap(({ action, name }) => action === 'created' ? [name] : []))
-    for (const group of groups) details.push(await this.#importGroup(principal, group))
+    for (const [at, group] of groups.entries()) details.push(await this.#importGroup(principal, group, at))
     const count = (type: ImportDetail['type'], action: ImportDetail['action']): number =>
       details.filter((each) => each.type === type && each.action === action).length
     return {
@@ -98,33 +97,43 @@ export class Templates {
       groupsCreated: count('group', 'created'),
       groupsSkipped: count('group', 'skipped'),
       details,
-      variables: [...new Set(entries.flatMap(([name, config]) => created.has(name) && isObject(config) ? referenced(config) : []))].sort()
+      variables: [...new Set(entries.flatMap(([name, config]) => created.has(name) && isObject(config) ? referenced(config) : []))].sort(),
+      warnings: warningsOf(sent)
     }
   }
 
   async #importServers (principal: Principal, entries: ReadonlyArray<[string, unknown]>): Promise<ImportDetail[]> {
     const known = this.#settings.current.servers
-    const isNew = ([name]: [string, unknown]): boolean => !known.has(name)
-    const asked = entries.filter(isNew).map(([name, config]) => ({ name, config: isObject(config) ? portable(config) : config }))
-    const outcomes = asked.length === 0 ? [] : await this.#servers.createMany(principal, asked)
-    const byName = new Map(outcomes.map((outcome) => [outcome.name, outcome]))
-    return entries.map(([name]): ImportDetail => {
-      if (known.has(name)) return { type: 'server', name, action: 'skipped', message: 'There is a server of this name already' }
-      const { success, message } = byName.get(name) ?? { success: false, message: 'A server needs a name' }
-      return { type: 'server', name, action: success ? 'created' : 'failed', ...(message === undefined ? {} : { message }) }
+    const details = new Map<string, ImportDetail>()
+    const read = entries.flatMap(([name, value]) => {
+      try {
+        if (!known.has(name)) return [{ name, ...readServer(name, value) }]
+        details.set(name, { type: 'server', name, action: 'skipped', message: 'There is a server of this name already' })
+      } catch (error) {
+        details.set(name, { type: 'server', name, action: 'failed', message: refusalOf(error) })
+      }
+      return []
     })
+    const outcomes = read.length === 0 ? [] : await this.#servers.createMany(principal, read.map(({ name, config }) => ({ name, config })))
+    for (const [at, { name, success, message, warnings = [] }] of outcomes.entries()) {
+      const detail = success ? told([...read[at]?.warnings ?? [], ...warnings]) : { message }
+      details.set(name, { type: 'server', name, action: success ? 'created' : 'failed', ...detail })
+    }
+    return entries.flatMap(([name]) => details.get(name) ?? [])
   }
 
-  async #importGroup (principal: Principal, { name, description, servers }: Template['groups'][number]): Promise<ImportDetail> {
+  /** @param sent one of the template's groups @param at its place among them, which names one without a name */
+  async #importGroup (principal: Principal, sent: unknown, at: number): Promise<ImportDetail> {
+    const name = isObject(sent) && typeof sent.name === 'string' ? sent.name : ''
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)
     if (isKnown) return { type: 'group', name, action: 'skipped', message: 'There is a group of this name already' }
     try {
-      const { warnings } = await this.#groups.create(principal, { name, description, servers })
-      return { type: 'group', name, action: 'created', ...(warnings.length === 0 ? {} : { message: warnings.join('. ') }) }
+      const { group, warnings } = readGroup(sent)
+      const created = await this.#groups.create(principal, pickGroup(group))
+      return { type: 'group', name, action: 'created', ...told([...warnings, ...created.warnings]) }
     } catch (error) {
-      const isRefusal = [errors.InvalidInput, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
-      if (!isRefusal || !(error instanceof Error)) throw error
-      return { type: 'group', name, action: 'failed', message: error.message }
+      const message = refusalOf(error)
+      return { type: 'group', name, action: 'failed', message: name === '' ? `groups.${at}: ${message}` : message }
     }
   }
 
@@ -135,6 +144,19 @@ export class Templates {
   #ownGroups (principal: Principal): ShownGroup[] {
     return this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
   }
+}
+
+const pickGroup = ({ name, description, servers }: TemplateGroup): TemplateGroup => ({ name, description, servers })
+
+/** The warnings about an item that was added, each once. */
+const told = (warnings: readonly string[]): { message?: string } =>
+  warnings.length === 0 ? {} : { message: [...new Set(warnings)].join('. ') }
+
+/** The reason why an item cannot be added. @throws the error, when it is none of that item alone */
+function refusalOf (error: unknown): string {
+  const isRefusal = [errors.InvalidInput, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
+  if (!isRefusal || !(error instanceof Error)) throw error
+  return error.message
 }
 
 const unique = (groups: readonly ShownGroup[]): ShownGroup[] => [...new Map(groups.map((group) => [group.id, group])).values()]

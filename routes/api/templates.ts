@@ -2,11 +2,12 @@ import type { onRequestAsyncHookHandler } from 'fastify'
 import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { ownerOf } from '../../plugins/access/owner.ts'
 import { errors } from '../../plugins/errors/list.ts'
-import { GroupId, Success } from '../../schemas/api.ts'
+import { GroupId, Success, SuccessWithWarnings } from '../../schemas/api.ts'
 import { GroupTemplate, Imported, NewTemplate, SentTemplate, Template } from '../../schemas/templates.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
+import { succeeded } from './succeeded.ts'
 
 const tags = ['Templates']
 
@@ -85,15 +86,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags,
       summary: 'Add the servers and groups of a template',
-      description: 'Existing names are skipped. 207: some could not be added; `details` says which, and why.',
+      description:
+        'Existing names are skipped. 207: some could not be added; `details` says which, and why, and what of the others has no effect.',
       body: SentTemplate,
-      response: { 200: Success(Imported), 207: Success(Imported) }
+      response: { 200: SuccessWithWarnings(Imported), 207: SuccessWithWarnings(Imported) }
     },
     config: { effect: 'change' }
   }, async (request, reply) => {
-    const { variables, ...data } = await app.templates.import(principalOf(request), request.body)
+    const { variables, warnings, ...data } = await app.templates.import(principalOf(request), request.body)
     if (data.details.some(({ action }) => action === 'failed')) reply.code(207)
-    return { success: true as const, data, message: resultOf(data, variables) }
+    return succeeded(data, resultOf(data, variables), warnings)
   })
 }
 export default routes

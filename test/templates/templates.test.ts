@@ -335,12 +335,65 @@ test('nobody gets more by a template', { timeout: 60_000 }, async (t) => {
     assert.deepEqual(details.filter(({ action }) => action === 'failed').map(({ name }) => name), ['s99', 's100', 'g100'])
   })
 
+  await t.test('what is malformed does not keep the rest from it, and what has no effect is said', async () => {
+    const address = { url: 'https://example.com/mcp', enabled: false }
+    const servers = {
+      whole: address,
+      written: { ...address, owner: 'bob', colour: 'red', oauth: { clientId: 'x', accessToken: 'y' } },
+      elsewhere: { serverUrl: 'https://example.com/mcp', disabled: true },
+      text: 'https://example.com/mcp',
+      none: null,
+      '': address
+    }
+    const groups = [
+      { name: 'whole group', servers: ['whole'] },
+      { servers: [] },
+      { name: 'no servers' },
+      { name: 'one', servers: 'whole' },
+      { name: 'numbers', servers: [1] },
+      { name: 'selection', servers: [{ name: 'whole', tools: 'some' }] },
+      { name: 7, servers: [] },
+      'whole',
+      { name: 'written group', owner: 'bob', servers: [{ name: 'whole', tool: ['a'] }] }
+    ]
+    const imported = await apiOf(app)('POST', '/templates/import', { version: '1.0', name: 'x', servers, groups, mcpServers: {}, $schema: 'x' })
+    assert.equal(imported.statusCode, 207, imported.body)
+    const { serversCreated, groupsCreated, details } = at(imported.json(), 'data') as { serversCreated: number, groupsCreated: number, details: Json[] }
+    assert.deepEqual([serversCreated, groupsCreated], [3, 2])
+    const wanted: ReadonlyArray<[string, string, RegExp?]> = [
+      ['whole', 'created'],
+      ['written', 'created', /^"owner" is not taken from a template\. "colour" is not known and has no effect\. "oauth\.accessToken" is not known/],
+      ['elsewhere', 'created'],
+      ['text', 'failed', /^A server is an object, its config/],
+      ['none', 'failed', /^A server is an object/],
+      ['', 'failed', /needs a name/],
+      ['whole group', 'created'],
+      ['', 'failed', /^groups\.1: "name" is missing/],
+      ['no servers', 'failed', /^"servers" is missing/],
+      ['one', 'failed', /^"servers": expected a list of names$/],
+      ['numbers', 'failed', /^"servers\.0": expected the name of a server/],
+      ['selection', 'failed', /^"servers\.0\.tools": expected "all", or a list/],
+      ['', 'failed', /^groups\.6: "name": expected string$/],
+      ['', 'failed', /^groups\.7: A group is an object/],
+      ['written group', 'created', /^"owner" is not known and has no effect\. "servers\.0\.tool" is not known/]
+    ]
+    assert.deepEqual(details.map(({ name, action }) => [name, action]), wanted.map(([name, action]) => [name, action]))
+    for (const [each, [name, , message]] of wanted.entries()) {
+      if (message) assert.match(String(details[each]?.message), message)
+      else assert.equal(details[each]?.message, undefined, name)
+    }
+    assert.equal(app.settings.current.servers.get('elsewhere')?.config.enabled, false)
+    assert.deepEqual(at(imported.json(), 'warnings'), [
+      '"mcpServers" is not known and has no effect; a template has "version", "name", "description", "createdAt", "servers", "groups", "requiredEnvVars"'
+    ])
+  })
+
   await t.test('what is no template', async () => {
     for (const [body, reason] of [
       [{ servers: {} }, /version/],
       [{ version: '2.0' }, /is not known here/],
       [{ version: '1.0', servers: [] }, /servers/],
-      [{ version: '1.0', groups: [{ servers: [] }] }, /name/],
+      [{ version: '1.0', groups: {} }, /groups/],
       [{ version: '1.0', groups: Array.from({ length: 1_001 }, (_, each) => ({ name: `${each}`, servers: [] })) }, /import it in parts/]
     ] as const) {
       const refused = await apiOf(app)('POST', '/templates/import', body)
