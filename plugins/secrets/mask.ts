@@ -1,4 +1,5 @@
 import { isObject } from '../../protocol/json.ts'
+import { coverPath, coverText, isAddress, type Cover } from './tokens.ts'
 
 const dots = '••••'
 
@@ -14,9 +15,6 @@ export function mask (secret: string): string {
   return secret.length < 12 ? dots : `${dots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
 }
 
-/** Puts something else in the place of a secret. `hint`: the name of the member, header, flag or parameter that has it. */
-export type Cover = (secret: string, hint: string) => string
-
 /** Whether a value is a text that contains a mask. */
 export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(dots)
 
@@ -28,9 +26,6 @@ const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 
 /** Members that hold an address, though their names match `secretName`: `tokenUrl`, `authorizationEndpoint`. */
 const addressName = /(url|uri|endpoint)$/i
-
-/** Whether a text is an absolute URL, as far as its beginning tells. No scheme is longer: a text of a megabyte is not looked through. */
-export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
 
 /** A URL as it may be shown: user, password and the values of its query are masked. */
 export function maskUrl (text: string, cover: Cover = mask): string {
@@ -72,8 +67,15 @@ const secretFlag = /^-{1,2}(bearer|jwt|pat)$/i
 const userFlag = /^(-u|--user)$/
 const scheme = /^(bearer|basic)$/i
 
-/** Arguments of a command as they may be shown: values after `--api-key` or `--header`, and of `--token=`, are masked. */
-export function maskArgs (args: readonly unknown[], cover: Cover = mask): unknown[] {
+/**
+ * Arguments of a command as they may be shown: values after `--api-key` or `--header`, and of `--token=`, are masked, and what looks like a
+ * token.
+ */
+export const maskArgs = (args: readonly unknown[], cover: Cover = mask): unknown[] =>
+  maskNamed(args, cover).map((arg) => typeof arg === 'string' ? coverText(arg, cover) : arg)
+
+/** Masks the arguments that a flag or a name says to be secret. */
+function maskNamed (args: readonly unknown[], cover: Cover): unknown[] {
   return args.map((arg, at) => {
     if (typeof arg !== 'string') return arg
     const before = args[at - 1]
@@ -206,6 +208,8 @@ function maskMember (key: string, value: unknown, parent: string, cover: Cover):
   if (Array.isArray(value)) return key === 'args' ? maskArgs(value, cover) : value.map((each) => maskMember(key, each, parent, cover))
   if (isObject(value)) return maskMembers(value, key, cover)
   if (typeof value !== 'string') return value
+  // The address of a server may itself be the credential. Those of an authorization server hold names of tenants.
+  if (key === 'url') return coverPath(maskUrl(value, cover), cover)
   if (addressName.test(key)) return maskUrl(value, cover)
   // `apiKey: {name, in, value}`, as OpenAPI's security schemes are given.
   const owner = parent === 'security' ? 'apiKey' : parent

@@ -1,8 +1,9 @@
 import type { Vault } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
-import { isAddress, isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
+import { isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
 import { isOutdated, seal, unseal } from './seal.ts'
+import { isAddress } from './tokens.ts'
 
 /** One secret: its path within the value, the secret itself, and the mask that replaced it. */
 type Secret = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]

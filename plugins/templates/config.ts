@@ -2,7 +2,7 @@ import { isObject } from '../../protocol/json.ts'
 import { ServerConfig } from '../../schemas/server.ts'
 import { UpstreamOAuth } from '../../schemas/upstream-oauth.ts'
 import { maskAll, maskConfig } from '../secrets/mask.ts'
-import { coverText } from './tokens.ts'
+import { coverText } from '../secrets/tokens.ts'
 import { referencesIn, type Variables } from './variables.ts'
 
 type Json = Record<string, unknown>

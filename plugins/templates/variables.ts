@@ -1,5 +1,6 @@
 import { Env } from '../../schemas/env.ts'
-import { isNoSecret, type Cover } from '../secrets/mask.ts'
+import { isNoSecret } from '../secrets/mask.ts'
+import type { Cover } from '../secrets/tokens.ts'
 import { isOurs } from '../upstream/links/variables.ts'
 
 /** Variables of the gateway, of its machine and its runtime: they have values already, which are not what a server needs. */

@@ -86,6 +86,31 @@ test('what becomes a variable, and what stays', async () => {
   ] as Array<[Json, Json]>) assert.deepEqual(covered('my api', config), config.description === undefined ? wanted : { ...wanted, description: at(covered('my api', config), 'description') })
 })
 
+test('what becomes a variable is masked as well, and a mask that comes back keeps it', async (t) => {
+  const config = {
+    command: 'npx',
+    args: ['-y', 'mcp-server-kubernetes-k8s', 'ghp_canary0123456789', '--session', 'canary0123456789abcdef'],
+    proxy: { url: 'http://proxy.example/canaryZkQwRtBvXcPlmN' },
+    enabled: false
+  }
+  const url = 'https://example.com/s/canary0123456789/mcp'
+  const app = await appFor(t, world({ mcpServers: { local: config, remote: { url, enabled: false } } }))
+  for (const path of ['/servers', '/settings', '/mcp-settings/export']) assert.doesNotMatch((await apiOf(app)('GET', path)).body, /canary/, path)
+  const exported = await apiOf(app)('POST', '/templates/export', { name: 'x' })
+  assert.doesNotMatch(exported.body, /canary/)
+  assert.deepEqual(at(exported.json(), 'data', 'servers', 'local', 'args', 1), 'mcp-server-kubernetes-k8s')
+  for (const name of ['local', 'remote']) {
+    const shown = at((await apiOf(app)('GET', `/servers/${name}`)).json(), 'data', 'config') as Json
+    const put = await apiOf(app)('PUT', `/servers/${name}`, { config: { ...shown, description: 'new' } })
+    assert.equal(put.statusCode, 200, put.body)
+  }
+  const stored = ['local', 'remote'].map((name) => app.settings.current.servers.get(name)?.config)
+  assert.deepEqual([stored[0]?.args, stored[0]?.proxy, stored[0]?.description, stored[1]?.url], [config.args, config.proxy, 'new', url])
+  const shown = at((await apiOf(app)('GET', '/servers/remote')).json(), 'data', 'config') as Json
+  const moved = await apiOf(app)('PUT', '/servers/remote', { config: { ...shown, url: String(shown.url).replace('example.com', 'example.org') } })
+  assert.match(`${moved.statusCode} ${moved.body}`, /^400 .*this is a mask/)
+})
+
 test('a variable stands for one secret', async () => {
   const variables = new Variables(['TOKEN'])
   const [one, two, three] = [['a', '1'], ['b', '2'], ['c', '1']].map(([name = '', secret]) => withoutSecrets(name, { env: { TOKEN: 'x', KEY: secret } }, variables))

@@ -1,0 +1,63 @@
+/** Puts something else in the place of a secret. `hint`: the name of the member, header, flag or parameter that has it. */
+export type Cover = (secret: string, hint: string) => string
+
+/** Whether a text is an absolute URL, as far as its beginning tells. No scheme is longer: a text of a megabyte is not looked through. */
+export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
+
+/** Tokens of well-known services, by prefixes that no word begins with. */
+const known = new RegExp(
+  '^(?:gh[opsur]_\\w{12}|github_pat_\\w{12}|glpat-[\\w-]{12}|xox[a-z]-[\\w-]{12}|thk_\\w{12}|npm_[a-z0-9]{24}|hf_[a-z0-9]{24}|' +
+  'akia[a-z0-9]{12}|aiza[\\w-]{24}|eyj[\\w-]{12})[\\w.+/=-]*$',
+  'i'
+)
+
+/** Whether a word is a key `sk-…`, `pk_…`, `rk_…`: short words such as `sk-learn-server` have that prefix as well. */
+const isServiceKey = (word: string): boolean => /^(?:sk|pk|rk)[-_][\w-]+$/i.test(word) && /[a-z0-9]{16}/i.test(word)
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+
+/** The average length of what looks like words in a text: `getUser2` has `get`, `User` and `2`. Random letters and digits have about 2. */
+function wordLength (text: string): number {
+  const words = text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []
+  return words.length === 0 ? 0 : words.reduce((sum, { length }) => sum + length, 0) / words.length
+}
+
+/** Whether letters and digits in a row are random ones: many digits, capitals within, or letters that cannot be spoken. */
+function isRandomRun (run: string): boolean {
+  if ((run.match(/\d/g) ?? []).length >= 4) return true
+  if (run.length >= 16 && wordLength(run) < 2.6) return true
+  const vowels = (run.match(/[aeiouy]/gi) ?? []).length
+  return run.length >= 20 && (vowels < run.length / 4 || /[b-df-hj-np-tv-xz]{7}/i.test(run))
+}
+
+/** Whether a text of 16 characters or more is random, and not words, names and versions. */
+function isRandom (text: string): boolean {
+  if (uuid.test(text)) return true
+  if ((text.match(/[a-z0-9]{10,}/gi) ?? []).some(isRandomRun)) return true
+  // Groups of capitals and digits, as keys of licences are written.
+  return /[A-Z]/.test(text) && /\d/.test(text) && wordLength(text) < 2.6
+}
+
+/** Whether a segment of a path is a token. */
+const isTokenSegment = (segment: string): boolean =>
+  segment.length >= 16 && !segment.includes('${') && (known.test(segment) || isServiceKey(segment) || isRandom(segment))
+
+/** Whether a word, without anything beside it that says so, is a token. Paths and names of files are none. */
+const isTokenWord = (word: string): boolean =>
+  known.test(word) || isServiceKey(word) || (/^[\w+=~-]{20,}$/.test(word) && isRandom(word))
+
+/** An address without tokens in its path. Addresses that go on beyond a host are recognized wherever they stand. */
+export function coverPath (address: string, cover: Cover): string {
+  const [, origin = '', path = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(address) ?? []
+  if (origin === '') return address
+  return `${origin}${path.split('/').map((segment) => isTokenSegment(segment) ? cover(segment, 'path') : segment).join('/')}${rest}`
+}
+
+/** A text whose named secrets are covered already, without what else in it is a token: alone, or in the path of an address. */
+export function coverText (text: string, cover: Cover): string {
+  if (isAddress(text)) return coverPath(text, cover)
+  return text.split(/([\s;,='"]+)/).map((word) => {
+    if (isAddress(word)) return coverPath(word, cover)
+    return isTokenWord(word) ? cover(word, 'token') : word
+  }).join('')
+}
