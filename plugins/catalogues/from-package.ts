@@ -6,7 +6,7 @@ import { Unusable } from './unusable.ts'
 /** How packages of one type are run. */
 interface Runner {
   readonly command: string
-  /** Other hints that mean the same packages. */
+  /** Runtimes that take the same arguments before the package: those of `node` or `python` would mean something else to `npx` or `uvx`. */
   readonly hints: readonly string[]
   /** The registry that the command takes packages from; undefined: the identifier says it. */
   readonly registry?: RegExp
@@ -19,14 +19,14 @@ interface Runner {
 const runners: Readonly<Record<string, Runner>> = {
   npm: {
     command: 'npx',
-    hints: ['npx', 'npm', 'node'],
+    hints: ['npx'],
     registry: /^https:\/\/registry\.npmjs\.(org|com)\/?$/,
     identifier: /^(@[a-z0-9~][a-z0-9._~-]*\/)?[a-zA-Z0-9~][a-zA-Z0-9._~-]*$/,
     args: (runtime, target) => ['-y', ...runtime, target]
   },
   pypi: {
     command: 'uvx',
-    hints: ['uvx', 'uv', 'python', 'python3'],
+    hints: ['uvx'],
     registry: /^https:\/\/(www\.)?pypi\.org(\/simple)?\/?$/,
     identifier: /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
     args: (runtime, target) => [...runtime, target]

@@ -36,6 +36,17 @@ test('packages', async (t) => {
     ['npm without a version', { version: undefined }, { command: 'npx', args: ['-y', '@ada/weather'] }],
     ['npm of the public registry', { registryBaseUrl: 'https://registry.npmjs.org/' }, { command: 'npx', args: ['-y', '@ada/weather@1.2.3'] }],
     ['PyPI', { registryType: 'pypi', identifier: 'weather-mcp' }, { command: 'uvx', args: ['weather-mcp@1.2.3'] }],
+    [
+      'PyPI with arguments of uvx and of the package',
+      {
+        registryType: 'pypi',
+        identifier: 'weather-mcp',
+        runtimeHint: 'uvx',
+        runtimeArguments: [{ type: 'named', name: '--python', value: '3.12' }],
+        packageArguments: [{ type: 'positional', value: 'serve' }]
+      },
+      { command: 'uvx', args: ['--python=3.12', 'weather-mcp@1.2.3', 'serve'] }
+    ],
     ['OCI with a tag', { registryType: 'oci', identifier: 'ghcr.io/ada/weather:2', version: undefined }, { command: 'docker', args: ['run', '-i', '--rm', 'ghcr.io/ada/weather:2'] }],
     ['OCI with a digest', { registryType: 'oci', identifier: 'ada/weather@sha256:00' }, { command: 'docker', args: ['run', '-i', '--rm', 'ada/weather@sha256:00'] }],
     ['OCI with a version aside', { registryType: 'oci', identifier: 'ada/weather' }, { command: 'docker', args: ['run', '-i', '--rm', 'ada/weather:1.2.3'] }],
@@ -159,6 +170,12 @@ test('reasons where there is no config', async (t) => {
     ['an identifier that is an option', () => packaged({ identifier: '--call=evil' }), /not the name of a package/],
     ['an image that is an option', () => packaged({ registryType: 'oci', identifier: '--privileged' }), /not the name of a package/],
     ['a version that is a range', () => packaged({ version: '^1.0.0' }), /not one version/],
+    ['arguments of node', () => packaged({ runtimeHint: 'node', runtimeArguments: [{ type: 'named', name: '--inspect' }] }), /those of "node".* run by npx/],
+    [
+      'arguments of Python',
+      () => packaged({ registryType: 'pypi', identifier: 'weather', runtimeHint: 'python', runtimeArguments: [{ type: 'named', name: '-m', value: 'weather' }] }),
+      /those of "python".* run by uvx/
+    ],
     ['arguments of another command', () => packaged({ runtimeHint: 'bunx', runtimeArguments: [{ type: 'positional', value: 'x' }] }), /those of "bunx"/],
     ['an unknown type of argument', () => packaged({ packageArguments: [{ type: 'spoken', value: 'x' }] }), /"spoken"/],
     ['a named argument without a name', () => packaged({ packageArguments: [{ type: 'named', value: 'x' }] }), /without a name/],
