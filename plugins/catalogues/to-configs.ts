@@ -10,7 +10,7 @@ import { Unusable } from './unusable.ts'
 
 /**
  * What `POST /api/servers` takes for each package and each remote of an entry, remotes first; or the reason why there is nothing. An
- * entry with neither has one reason for the whole.
+ * entry with neither has one reason for the whole. Each config has a name of its own, so that all of them can be added.
  */
 export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJson): Ready[] {
   const name = nameOfEntry(given)
@@ -18,7 +18,21 @@ export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJ
     ...remotes.map((remote) => attempt('remote', remote.url, name, (inputs) => fromRemote(remote, inputs))),
     ...packages.map((each) => attempt(each.registryType, each.identifier, name, (inputs) => fromPackage(each, inputs)))
   ]
-  return ready.length > 0 ? ready : [{ from: 'entry', reason: 'it names no package and no remote' }]
+  return ready.length > 0 ? withNames(ready, name) : [{ from: 'entry', reason: 'it names no package and no remote' }]
+}
+
+/** The first config has the name of the entry. Others have their kind behind it, and a number where that is not enough. */
+function withNames (ready: readonly Ready[], name: string): Ready[] {
+  const taken = new Set<string>()
+  return ready.map((each) => {
+    if (each.config === undefined) return each
+    const { type } = each.config as ServerConfig
+    const suffix = each.from !== 'remote' ? each.from : type === 'sse' ? 'sse' : 'http'
+    let own = taken.size === 0 ? name : `${name}-${suffix}`
+    for (let number = 2; taken.has(own); number++) own = `${name}-${suffix}-${number}`
+    taken.add(own)
+    return { ...each, name: own }
+  })
 }
 
 function attempt (from: string, identifier: string | undefined, name: string, make: (inputs: Inputs) => ServerConfig): Ready {

@@ -157,6 +157,15 @@ test('remotes', async (t) => {
   for (const [name, given, config] of cases) await t.test(name, async () => { assert.deepEqual(remote(given).config, config) })
 })
 
+test('each config of an entry has a name of its own', async () => {
+  const [http, sse] = [{ type: 'streamable-http', url: 'https://a.example/mcp' }, { type: 'sse', url: 'https://a.example/sse' }]
+  const npm = { registryType: 'npm', identifier: 'weather', transport: { type: 'stdio' } }
+  const namesOf = (more: Json): unknown[] => toConfigs(entryWith(more)).map(({ name }) => name)
+  assert.deepEqual(namesOf({ remotes: [http, sse], packages: [npm] }), ['weather', 'weather-sse', 'weather-npm'])
+  assert.deepEqual(namesOf({ remotes: [sse, http, http], packages: [npm, npm] }), ['weather', 'weather-http', 'weather-http-2', 'weather-npm', 'weather-npm-2'])
+  assert.deepEqual(namesOf({ remotes: [{ type: 'ws', url: 'wss://a.example' }, http] }), [undefined, 'weather'], 'the first that can be added')
+})
+
 test('reasons where there is no config', async (t) => {
   const cases: Array<[string, () => Ready, RegExp]> = [
     ['a bundle', () => packaged({ registryType: 'mcpb', identifier: 'https://example.com/a.mcpb' }), /POST \/api\/mcpb\/upload/],
