@@ -15,5 +15,8 @@ export function timesOf ({ startDate, endDate }: DateRange): { from?: number, to
 function timeOf (text: string, name: string): number {
   const time = /^\d{4}-\d\d-\d\d(T.+)?$/.test(text) ? Date.parse(text) : NaN
   if (Number.isNaN(time)) throw new errors.InvalidInput(`"${name}" must be a date as 2026-11-23, or 2026-11-23T09:00:00Z`)
+  // `Date.parse` takes the 30th of February for the 2nd of March.
+  const date = text.slice(0, 10)
+  if (new Date(date).toISOString().slice(0, 10) !== date) throw new errors.InvalidInput(`"${name}": there is no day ${date}`)
   return time
 }
