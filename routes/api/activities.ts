@@ -1,4 +1,5 @@
 import type { onRequestHookHandler } from 'fastify'
+import { knownQuery } from '../../plugins/body/known-query.ts'
 import {
   ActivityAvailable,
   ActivityCriteria,
@@ -42,7 +43,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ActivityList }
       },
       config: { effect: 'read' },
-      onRequest: mustBeRecorded
+      onRequest: mustBeRecorded,
+      preValidation: knownQuery(ActivityPageQuery)
     },
     async (request) => {
       const { page = 1, limit = 20, ...query } = request.query
@@ -53,13 +55,15 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/activities/stats', {
     schema: { tags, summary: 'Recorded calls in numbers', querystring: ActivityCriteria, response: { 200: Success(ActivityStats) } },
     config: { effect: 'read' },
-    onRequest: mustBeRecorded
+    onRequest: mustBeRecorded,
+    preValidation: knownQuery(ActivityCriteria)
   }, async (request) => ({ success: true as const, data: await app.activities.stats(principalOf(request), request.query) }))
 
   app.get('/activities/filters', {
     schema: { tags, summary: 'The values to filter by', response: { 200: Success(ActivityFilters) } },
     config: { effect: 'read' },
-    onRequest: mustBeRecorded
+    onRequest: mustBeRecorded,
+    preValidation: knownQuery()
   }, async (request) => ({ success: true as const, data: await app.activities.filters(principalOf(request)) }))
 
   app.get('/activities/:id', {

@@ -259,8 +259,11 @@ test('on PostgreSQL', { timeout }, async (t) => {
       usernames: ['ada', 'system'],
       keyNames: ['ada\'s laptop', 'test']
     })
-    for (const query of ['limit=0', 'limit=101', 'page=0', 'page=1001&limit=101', 'page=2000&limit=100', 'status=odd', 'startDate=yesterday', 'endDate=2026-13-01']) {
+    for (const query of ['limit=0', 'limit=101', 'page=0', 'page=1001&limit=101', 'page=2000&limit=100', 'status=odd', 'startDate=yesterday', 'endDate=2026-13-01', 'startDate=2026-02-30', 'servers=echo']) {
       assert.equal((await manage(hub, 'GET', `/activities?${query}`)).status, 400, query)
+    }
+    for (const path of ['stats?servers=echo', 'stats?endDate=2025-02-29T00:00:00Z', 'filters?server=echo']) {
+      assert.equal((await manage(hub, 'GET', `/activities/${path}`)).status, 400, path)
     }
   })
 
@@ -288,7 +291,8 @@ test('on PostgreSQL', { timeout }, async (t) => {
   })
 
   await t.test('a later account of the same name does not see them', async () => {
-    for (const query of ['_=1', 'sourceIp=none', 'id=x', `token=${ada['x-auth-token']}`]) await list(hub, query, 1, ada)
+    for (const query of ['_=1', `token=${ada['x-auth-token']}`]) await list(hub, query, 1, ada)
+    for (const query of ['sourceIp=none', 'id=x']) assert.equal((await manage(hub, 'GET', `/activities?${query}`, undefined, ada)).status, 400)
     await managed(hub, 'DELETE', '/users/ada')
     await managed(hub, 'POST', '/users', { username: 'ada', password: 'Ada-has-1-too' })
     const later = await loggedIn(hub, 'ada', 'Ada-has-1-too')

@@ -1,4 +1,4 @@
-import { errors } from '../../../plugins/errors/list.ts'
+import { knownQuery } from '../../../plugins/body/known-query.ts'
 import { CleanupQuery, Deleted } from '../../../schemas/activities.ts'
 import { Success } from '../../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
@@ -17,12 +17,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' },
     onRequest: mustBeRecorded,
     // What is misspelt would remove by the default.
-    preValidation: async ({ url }) => {
-      const unknown = [...new URLSearchParams(url.split('?')[1]).keys()].find((name) => !Object.hasOwn(CleanupQuery.properties, name))
-      if (unknown !== undefined) {
-        throw new errors.InvalidInput(`The parameter ${JSON.stringify(unknown.slice(0, 100))} is not known; there is "daysOld"`)
-      }
-    }
+    preValidation: knownQuery(CleanupQuery)
   }, async (request) => {
     const { daysOld = 30 } = request.query
     const deletedCount = await app.activities.cleanup(daysOld)

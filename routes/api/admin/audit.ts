@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { knownQuery } from '../../../plugins/body/known-query.ts'
 import type { ShownEntry } from '../../../plugins/audit/audit.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
@@ -37,6 +38,17 @@ const Entry = Type.Object(
   }
 )
 
+const Query = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+  username: Type.Optional(Type.String()),
+  action: Type.Optional(StringEnum(['create', 'update', 'delete'])),
+  entity: Type.Optional(StringEnum(entities)),
+  name: Type.Optional(Type.String()),
+  startDate: Type.Optional(Type.String({ description: 'ISO 8601: a date (in UTC), or a date with time; inclusive' })),
+  endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' })),
+  cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' }))
+})
+
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/audit',
@@ -48,19 +60,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           'Newest first, secrets masked: the last 100,000 changes where there is a database, else the last 1,000 since the start of the ' +
           'process. Filters match exactly. A `before` or `after` that is too large to be kept is ' +
           '`{id?, name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
-        querystring: Type.Object({
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
-          username: Type.Optional(Type.String()),
-          action: Type.Optional(StringEnum(['create', 'update', 'delete'])),
-          entity: Type.Optional(StringEnum(entities)),
-          name: Type.Optional(Type.String()),
-          startDate: Type.Optional(Type.String({ description: 'ISO 8601: a date (in UTC), or a date with time; inclusive' })),
-          endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' })),
-          cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' }))
-        }),
+        querystring: Query,
         response: { 200: Type.Object({ success: Type.Literal(true), data: Type.Array(Entry), nextCursor: Type.Optional(Type.String()) }) }
       },
-      config: { effect: 'read' }
+      config: { effect: 'read' },
+      preValidation: knownQuery(Query)
     },
     async ({ query }) => ({ success: true as const, ...await app.audit.list(query) })
   )
