@@ -19,27 +19,27 @@ const maxOffset = 100_000
 
 /** The recorded calls, as principals may see them: users their own, admins all. All methods throw RecordsAway. */
 export class ActivityLog {
-  readonly #store: Activities | undefined
+  readonly #store: Activities | string
   readonly #since: (username: string) => number | undefined
 
   /**
-   * @param store undefined: calls are not recorded
+   * @param store a text: calls are not recorded, and the reason why
    * @param since when an account was made, in ms since 1970: earlier calls are of a former account of that name; undefined: not known
    */
-  constructor (store: Activities | undefined, since: (username: string) => number | undefined) {
+  constructor (store: Activities | string, since: (username: string) => number | undefined) {
     this.#store = store
     this.#since = since
   }
 
-  get available (): boolean { return this.#store !== undefined }
+  get available (): boolean { return typeof this.#store !== 'string' }
 
-  /** @throws NotFound where calls are not recorded */
+  /** @throws NotRecorded where calls are not recorded */
   get #activities (): Activities {
-    if (this.#store === undefined) throw new errors.NotFound()
+    if (typeof this.#store === 'string') throw new errors.NotRecorded(this.#store)
     return this.#store
   }
 
-  /** @throws NotFound where calls are not recorded */
+  /** @throws NotRecorded where calls are not recorded */
   mustBeAvailable (): void { void this.#activities }
 
   /** One page, newest first. @param page from 1 @throws InvalidInput */

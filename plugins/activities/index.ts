@@ -27,7 +27,10 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
     const time = Date.parse(app.settings.current.users.get(username)?.createdAt ?? '')
     return Number.isNaN(time) ? undefined : time
   }
-  app.decorate('activities', new ActivityLog(store, since))
+  const reason = activities === undefined
+    ? 'that needs a database, which DB_URL names (postgres://…, or pglite://<folder> without a server)'
+    : 'ACTIVITY_RETENTION is 0'
+  app.decorate('activities', new ActivityLog(store ?? reason, since))
   if (activities) {
     // With 0, what was recorded before goes.
     const expiry = new Retention(activities, kept)

@@ -79,6 +79,7 @@ export const errors = {
   InvalidInput: createError('TH_INVALID_INPUT', '%s', 400),
   InvalidChange: createError('TH_INVALID_CHANGE', '%s', 400),
   Forbidden: createError('TH_FORBIDDEN', '%s', 403),
+  NotRecorded: createError('TH_NOT_RECORDED', 'Calls are not recorded: %s', 404),
   NoSuch: createError('TH_NO_SUCH', 'There is no such %s', 404),
   UpstreamFailed: createError('TH_UPSTREAM_FAILED', '%s', 502),
   UpstreamSlow: createError('TH_UPSTREAM_SLOW', '%s', 504),

@@ -29,6 +29,10 @@ test('queries of lists', async (t) => {
   for (const path of ['/audit?startDate=2024-02-29&endDate=2024-02-29T23:59:59%2B14:00&username=ada', '/audit', '/logs']) {
     assert.equal((await ask(path))[0], 200, path)
   }
+  // In file mode.
+  assert.deepEqual((await ask('/activities?page=0')), [
+    404, 'Calls are not recorded: that needs a database, which DB_URL names (postgres://…, or pglite://<folder> without a server)'
+  ])
   // A login's token is a parameter of every route.
   const withToken = await app.inject(`/api/logs?token=${app.auth.login(ada)}`)
   assert.equal(withToken.statusCode, 200, withToken.body)

@@ -339,7 +339,8 @@ test('on PostgreSQL', { timeout }, async (t) => {
     await third.stop()
     const off = await startReplica(t, url, { ...options, env: { ACTIVITY_RETENTION: '0' } })
     assert.deepEqual(await managed(off, 'GET', '/activities/available'), { available: false })
-    assert.equal((await manage(off, 'GET', '/activities')).status, 404)
+    const refused = await manage(off, 'GET', '/activities')
+    assert.deepEqual([refused.status, at(refused.body, 'message')], [404, 'Calls are not recorded: ACTIVITY_RETENTION is 0'])
     await until(async () => (await query('SELECT 1 FROM activities')).length === 0)
   })
 
