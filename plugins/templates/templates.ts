@@ -37,7 +37,9 @@ export class Templates {
    */
   export (principal: Principal, { name, description, groupIds, serverNames }: NewTemplate): { template: Template, leftOut: string[] } {
     const isEverything = groupIds === undefined && serverNames === undefined
-    const groups = isEverything ? this.#ownGroups(principal) : (groupIds ?? []).map((id) => this.#groups.managed(principal, id))
+    const groups = isEverything
+      ? this.#ownGroups(principal)
+      : (groupIds ?? []).map((id) => named('group', id, () => this.#groups.managed(principal, id)))
     const chosen = new Set(isEverything ? this.#ownServers(principal) : serverNames)
     const leftOut = new Set<string>()
     for (const member of groups.flatMap(({ servers }) => servers.map(nameOf))) {
@@ -45,7 +47,8 @@ export class Templates {
       if (server && canManage(principal, server)) chosen.add(member)
       else leftOut.add(member)
     }
-    const configs = [...chosen].map((each) => [each, this.#servers.managed(principal, each)] as const)
+    const configs = [...chosen].map((each) =>
+      [each, named('server', each, () => this.#servers.managed(principal, each))] as const)
     const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
     const variables = new Variables(configs.flatMap(([, config]) => referenced(portable(config))))
@@ -157,6 +160,18 @@ function refusalOf (error: unknown): string {
   const isRefusal = [errors.InvalidInput, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
   if (!isRefusal || !(error instanceof Error)) throw error
   return error.message
+}
+
+/** Looks up one of several names, which a refusal then names. @throws as `find` */
+function named<Value> (kind: 'server' | 'group', name: string, find: () => Value): Value {
+  try {
+    return find()
+  } catch (error) {
+    const shown = JSON.stringify(name.slice(0, 128))
+    if (error instanceof errors.NoSuch) throw new errors.NoSuch(`${kind}: ${shown}`)
+    if (error instanceof errors.Forbidden) throw new errors.Forbidden(`${error.message}: ${shown}`)
+    throw error
+  }
 }
 
 const unique = (groups: readonly ShownGroup[]): ShownGroup[] => [...new Map(groups.map((group) => [group.id, group])).values()]

@@ -190,8 +190,12 @@ test('from one gateway to another: servers run once the variables are set', { ti
   const ofGroup = (await apiOf(first)('GET', '/templates/export/groups/2')).json<Json>()
   assert.deepEqual([at(ofGroup, 'data', 'name'), Object.keys(at(ofGroup, 'data', 'servers') as Json)], ['other', ['anns']])
   assert.equal(at((await apiOf(first)('GET', '/templates/export/groups/other?name=mine')).json(), 'data', 'name'), 'mine')
-  for (const [url, body] of [['/templates/export', { name: 'x', serverNames: ['no-such'] }], ['/templates/export', { name: 'x', groupIds: ['no-such'] }]] as const) {
-    assert.equal((await apiOf(first)('POST', url, body)).statusCode, 404)
+  for (const [body, message] of [
+    [{ name: 'x', serverNames: ['anns', 'no-such'] }, 'There is no such server: "no-such"'],
+    [{ name: 'x', groupIds: ['team', 'no-such'] }, 'There is no such group: "no-such"']
+  ] as const) {
+    const refused = await apiOf(first)('POST', '/templates/export', body)
+    assert.deepEqual([refused.statusCode, refused.json<Json>().message], [404, message])
   }
   const misspelt = await apiOf(first)('POST', '/templates/export', { name: 'x', servers: ['anns'] })
   assert.equal(misspelt.statusCode, 400)
@@ -288,6 +292,8 @@ test('nobody gets more by a template', { timeout: 60_000 }, async (t) => {
     for (const [body, status] of [
       [{ name: 'x', serverNames: ['open'] }, 403], [{ name: 'x', serverNames: ['bobs'] }, 404], [{ name: 'x', groupIds: ['2'] }, 403]
     ] as const) assert.equal((await ann('POST', '/templates/export', body)).statusCode, status, JSON.stringify(body))
+    const forbidden = await ann('POST', '/templates/export', { name: 'x', serverNames: ['anns', 'open'] })
+    assert.match(String(forbidden.json<Json>().message), /may change this server: "open"$/)
     assert.equal((await ann('GET', '/templates/export/groups/2')).statusCode, 403)
     assert.equal((await apiOf(app, 'bob')('GET', '/templates/export/groups/no-such')).statusCode, 404)
   })
