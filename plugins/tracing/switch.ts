@@ -18,3 +18,12 @@ export function exporterOf (env: TracingEnv): 'http/protobuf' | 'http/json' | 'c
   if (env.OTEL_SDK_DISABLED || exporter === 'none' || !isAsked) return undefined
   return exporter === 'console' ? 'console' : env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? env.OTEL_EXPORTER_OTLP_PROTOCOL
 }
+
+/** Why the collector that the variables name cannot be one; undefined: it can, or none is named. The address may hold a password. */
+export function collectorProblem (env: TracingEnv): string | undefined {
+  const names = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const
+  const name = names.find((each) => env[each] !== undefined)
+  const address = name === undefined ? undefined : env[name]
+  if (address === undefined || (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol))) return undefined
+  return `${name} is not an http or https address, such as http://127.0.0.1:4318`
+}

@@ -27,7 +27,8 @@ test('what the gateway refuses is an error, and what it warns of a warning', asy
     [{ JWT_SECRET: 'short' }, 'warning', /JWT_SECRET is weak/],
     [{ INIT_TIMEOUT: '30' }, 'warning', /INIT_TIMEOUT=30 is 30 ms/],
     [{ DATA_DIR: '/etc/passwd' }, 'warning', /DATA_DIR cannot be written: \/etc\/passwd is not a folder/],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'foo' }, 'warning', /tracing: .*'foo'/],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'foo' }, 'warning', /calls are not traced: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address/],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }, 'warning', /calls are not traced: .* such as http:/],
     [{ SOCIAL_AUTH_ENABLED: 'true' }, 'warning', /it needs a database/],
     [{ SOCIAL_AUTH_ENABLED: 'true', DB_URL: 'postgres://db/hub' }, 'warning', /no provider is enabled/]
   ]

@@ -5,7 +5,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { json, restApi, type RestApi } from '../fakes/rest-api.ts'
 import { connected, KEY, Session, settings, sleep, text } from '../helpers/client.ts'
 import { npmServer, spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
-import { exporterOf } from '../../plugins/tracing/switch.ts'
+import { collectorProblem, exporterOf } from '../../plugins/tracing/switch.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const clientSpan = 'b7ad6b7169203331'
@@ -69,6 +69,18 @@ test('tracing is on only where a variable asks for it', async () => {
   assert.equal(exporterOf({ ...none, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json' } as never), 'http/json')
   assert.equal(exporterOf({ ...endpoint, OTEL_TRACES_EXPORTER: 'none' } as never), undefined)
   assert.equal(exporterOf({ ...endpoint, OTEL_SDK_DISABLED: true } as never), undefined)
+})
+
+test('a collector that is no address', async () => {
+  const [address, general] = ['http://127.0.0.1:4318', 'OTEL_EXPORTER_OTLP_ENDPOINT']
+  for (const [env, problem] of [
+    [{}, undefined],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: address }, undefined],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'nourl', OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address }, undefined],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'nourl' }, general],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }, general],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: address, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'grpc://127.0.0.1:4317' }, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
+  ] as const) assert.equal(collectorProblem(env as never)?.split(' ')[0], problem)
 })
 
 // First, since modules stay loaded.
