@@ -31,8 +31,11 @@ export async function checkKeys (
   if (lost.length === 0) return
   const what = lost.map(([id, count]) => `${count} of key ${id}`).join(', ')
   if (!isAllowed) {
+    const advice = encryptionKey === undefined
+      ? 'Set ENCRYPTION_KEY to their key'
+      : 'ENCRYPTION_KEY does not match what was stored: set it to their key, or add that one behind a comma'
     throw new Error(
-      `These secrets cannot be opened here: ${what}. Set ENCRYPTION_KEY, put the key file at ${places.key}, or use --without-key. ` +
+      `These secrets cannot be opened here: ${what}. ${advice}, put the key file at ${places.key}, or use --without-key. ` +
       'Nothing was changed.'
     )
   }

@@ -248,7 +248,10 @@ test('PostgreSQL', { timeout }, async (t) => {
     const into = { DB_URL: second.url, DATA_DIR: dataDir }
     const { code, told } = await run('restore', folder, [plain], into)
     assert.equal(code, 1)
-    assert.match(told, /cannot be opened here: \d+ of key [0-9a-f]{8}.*--without-key/)
+    assert.match(told, /cannot be opened here: \d+ of key [0-9a-f]{8}\. Set ENCRYPTION_KEY to their key, .*--without-key/)
+    const wrong = await run('restore', folder, [plain], { ...into, ENCRYPTION_KEY: 'b'.repeat(64) })
+    assert.equal(wrong.code, 1)
+    assert.match(wrong.told, /ENCRYPTION_KEY does not match what was stored: set it to their key, or add that one behind a comma/)
     assert.deepEqual(await second.query("select to_regclass('servers') as found"), [{ found: null }], 'not even the tables were made')
     assert.match(await done('restore', folder, [plain, '--without-key'], into), /stay locked/)
     assert.equal((await second.query('select * from servers')).length, 1)
