@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/json.ts'
-import { coverPath, coverText, isAddress, type Cover } from './tokens.ts'
+import { coverText, isAddress, type Cover } from './tokens.ts'
 
 const dots = '••••'
 
@@ -208,8 +208,6 @@ function maskMember (key: string, value: unknown, parent: string, cover: Cover):
   if (Array.isArray(value)) return key === 'args' ? maskArgs(value, cover) : value.map((each) => maskMember(key, each, parent, cover))
   if (isObject(value)) return maskMembers(value, key, cover)
   if (typeof value !== 'string') return value
-  // The address of a server may itself be the credential. Those of an authorization server hold names of tenants.
-  if (key === 'url') return coverPath(maskUrl(value, cover), cover)
   if (addressName.test(key)) return maskUrl(value, cover)
   // `apiKey: {name, in, value}`, as OpenAPI's security schemes are given.
   const owner = parent === 'security' ? 'apiKey' : parent

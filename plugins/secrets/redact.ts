@@ -55,10 +55,7 @@ function differing (value: string, shown: string): Array<[secret: string, masked
   return words.flatMap((word, at): Array<[string, string]> => word === masked[at] ? [] : [[word, masked[at] ?? '']])
 }
 
-/**
- * A secret, and its parts that may occur alone elsewhere: the token after a scheme; the password, the query values and the masked segments
- * of a URL.
- */
+/** A secret, and its parts that may occur alone elsewhere: the token after a scheme, the password and query values of a URL. */
 function partsOf (value: string, shown: string): string[] {
   const at = shown.indexOf('••••')
   const whole = at > 0 && value.startsWith(shown.slice(0, at)) ? value.slice(at) : value
@@ -71,19 +68,12 @@ function partsOf (value: string, shown: string): string[] {
     password,
     coded(decodeURIComponent, password),
     ...(password === '' ? [username] : []),
-    ...maskedSegments(value, shown),
     ...searchParams.values(),
     ...search
       .slice(1)
       .split('&')
       .map((each) => each.replace(/^[^=]*=/, ''))
   ]
-}
-
-/** The segments of an address's path that its shown form has masked. */
-function maskedSegments (address: string, shown: string): string[] {
-  const [segments = [], seen = []] = [address, shown].map((each) => each.replace(/[?#].*$/s, '').split('/').slice(3))
-  return segments.length === seen.length ? segments.filter((segment, at) => segment !== seen[at]) : []
 }
 
 /** A percent-encoded or -decoded text; the text itself when that fails, for a lone surrogate or an invalid escape. */

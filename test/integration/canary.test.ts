@@ -176,6 +176,11 @@ const exceptions: Array<{ from: RegExp; canary: RegExp; why: string }> = [
     from: /^environ of (child|calm|dies|dead)/,
     canary: /^((child|calm|dies|dead): env|environment: OPERATORS_KEY|system: npm registry)/,
     why: 'what a server is configured to be given, it is given'
+  },
+  {
+    from: /\(manager/,
+    canary: /^\w+: path/,
+    why: 'a path is an address, and who manages a server sees it (SECURITY T24 hides it from the others)'
   }
 ]
 

@@ -596,7 +596,7 @@ void test('masks: what is no secret is shown as it is', async () => {
   assert.equal(maskConfig({ args: ['a='.repeat(500_000), 'a '.repeat(200_000)] }).args instanceof Array, true)
 })
 
-void test('masks: what looks like a token, in arguments and in paths of addresses', async () => {
+void test('masks: what looks like a token, in arguments', async () => {
   const tokens = [
     'sk-abcdefghijklmnop', 'sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWx', 'sk-proj-Zk3_9aBcQ2LmN8pRtU', 'ghp_abcdefghijklmnopqrstuvwxyz0123456789',
     'xoxb-123456789012-1234567890123-AbCdEf', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.abc', '3fa85f64-5717-4562-b3fc-2c963f66afa6',
@@ -604,12 +604,10 @@ void test('masks: what looks like a token, in arguments and in paths of addresse
     'KdJfHgQWeRtYuIoPaSdF', 'tvly-dev-AbC1dEf2GhI3jKl4'
   ]
   for (const token of tokens) {
-    const config = { args: ['-y', token, `--id=${token}`], url: `https://h.example/s/${token}/mcp`, proxy: { url: `https://h.example/${token}` } }
+    const config = { args: ['-y', token, `--id=${token}`, `https://h.example/s/${token}/mcp`] }
     const shown = maskConfig(config)
     assert.ok(!JSON.stringify(shown).includes(token), JSON.stringify(shown))
     assert.deepEqual(unmask(shown, config, shown), { value: config, unknown: [] })
-    const redact = redactor({ url: `${config.url}?v=1` })
-    for (const text of [`GET /s/${token}/mcp: 404`, `no such token: ${token}`]) assert.ok(!redact(text).includes(token), redact(text))
   }
   const words = [
     'mcp-server-kubernetes-k8s', 'modelcontextprotocolserver', 'mcp-server-filesystem-2', 'skyvern-mcp-server', 'sk-learn-mcp-server',
@@ -618,13 +616,16 @@ void test('masks: what looks like a token, in arguments and in paths of addresse
     'mcp-server-2026-11-24-nightly', 'kubernetes_cluster_admin_v1beta1', '@modelcontextprotocol/server-everything@2026.8.31'
   ]
   for (const word of words) {
-    const config = { args: ['-y', word, `--name=${word}`], url: `https://h.example/${word}/mcp` }
+    const config = { args: ['-y', word, `--name=${word}`, `https://h.example/${word}/mcp`] }
     assert.deepEqual(maskConfig(config), config)
   }
   const login = { oauth: { clientId: '0oa1b2c3d4e5f6g7h8i9', tokenEndpoint: 'https://login.example/3fa85f64-5717-4562-b3fc-2c963f66afa6/token' } }
   assert.deepEqual(maskConfig(login), login, 'names of clients and tenants are no secrets')
   const long = 'sk-'.concat('a'.repeat(500_000), '!')
-  assert.deepEqual(maskConfig({ args: [long], url: `https://h.example/${'ab1!'.repeat(200_000)}` }).args, [long])
+  assert.deepEqual(maskConfig({ args: [long] }).args, [long])
+  // Who manages a server sees the path of its address (SECURITY T24).
+  const address = { url: 'https://h.example/s/3fa85f64-5717-4562-b3fc-2c963f66afa6/mcp' }
+  assert.deepEqual(maskConfig(address), address)
 })
 
 void test('vault: whoever edits the table by hand is believed', { timeout }, async () => {

@@ -90,10 +90,9 @@ test('what becomes a variable is masked as well, and a mask that comes back keep
   const config = {
     command: 'npx',
     args: ['-y', 'mcp-server-kubernetes-k8s', 'ghp_canary0123456789', '--session', 'canary0123456789abcdef'],
-    proxy: { url: 'http://proxy.example/canaryZkQwRtBvXcPlmN' },
     enabled: false
   }
-  const url = 'https://example.com/s/canary0123456789/mcp'
+  const url = 'https://canary-user:canary-password@example.com/mcp'
   const app = await appFor(t, world({ mcpServers: { local: config, remote: { url, enabled: false } } }))
   for (const path of ['/servers', '/settings', '/mcp-settings/export']) assert.doesNotMatch((await apiOf(app)('GET', path)).body, /canary/, path)
   const exported = await apiOf(app)('POST', '/templates/export', { name: 'x' })
@@ -105,7 +104,7 @@ test('what becomes a variable is masked as well, and a mask that comes back keep
     assert.equal(put.statusCode, 200, put.body)
   }
   const stored = ['local', 'remote'].map((name) => app.settings.current.servers.get(name)?.config)
-  assert.deepEqual([stored[0]?.args, stored[0]?.proxy, stored[0]?.description, stored[1]?.url], [config.args, config.proxy, 'new', url])
+  assert.deepEqual([stored[0]?.args, stored[0]?.description, stored[1]?.url], [config.args, 'new', url])
   const shown = at((await apiOf(app)('GET', '/servers/remote')).json(), 'data', 'config') as Json
   const moved = await apiOf(app)('PUT', '/servers/remote', { config: { ...shown, url: String(shown.url).replace('example.com', 'example.org') } })
   assert.match(`${moved.statusCode} ${moved.body}`, /^400 .*this is a mask/)
