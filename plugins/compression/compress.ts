@@ -5,7 +5,7 @@ import { log } from './strategies/log.ts'
 import { search } from './strategies/search.ts'
 import { text as plain } from './strategies/text.ts'
 import { figure, type Renderings, type Strategy, type StrategyName } from './strategies/strategy.ts'
-import type { CountTokens } from './tokens.ts'
+import { isCutInRuns, type CountTokens } from './tokens.ts'
 
 const strategies: Readonly<Record<StrategyName, Strategy>> = { json, log, search, diff, text: plain }
 
@@ -13,7 +13,7 @@ export interface CompressionOptions {
   strategy: StrategyName | 'auto'
   /** Texts of fewer tokens stay as they are. */
   minTokens: number
-  /** Max tokens of the compressed text, its first line included. Fewer than 40 count as 40: the first line needs them. */
+  /** Max tokens of the compressed text, its first line included, which is shorter where this is less than 40. */
   maxOutputTokens: number
 }
 
@@ -30,25 +30,54 @@ export function compress (text: string, options: CompressionOptions, count: Coun
   if (Buffer.byteLength(text) < minTokens) return undefined
   const before = count(text)
   if (before < minTokens) return undefined
-  const max = Math.max(maxOutputTokens, 40)
   const wanted = strategy === 'auto' ? detect(text) : strategy
+  const heading = headingFor(maxOutputTokens, isCutInRuns(text) ? `about ${figure(before)}` : figure(before))
   // The first line's figures are known at the end; here they are as long as they can get.
-  const room = max - count(firstLine(wanted, before, before)) - 2
+  const longest = (used: StrategyName): string => heading(used, figure(before))
+  const room = maxOutputTokens - count(longest(wanted)) - 2
   let used = wanted
   let body = fit(strategies[wanted](text), room, count)
   if (body === undefined) {
     used = 'text'
     body = fit(plain(text), room, count) ?? ''
   }
-  const draft = `${firstLine(used, before, before)}\n${body}`
-  const after = count(draft)
-  const compressed = `${firstLine(used, before, after)}\n${body}`
-  if (after >= before || compressed.length >= text.length) return undefined
-  return { text: compressed, strategy: used, before, after: count(compressed) }
+  const draft = titled(longest(used), body)
+  if (count(draft) > maxOutputTokens) return tiny(text, maxOutputTokens, before, count)
+  const compressed = counted(draft, (after) => titled(heading(used, figure(after)), body), count)
+  if (compressed.after >= before || compressed.text.length >= text.length) return undefined
+  return { ...compressed, strategy: used, before }
 }
 
-const firstLine = (strategy: StrategyName, before: number, after: number): string =>
-  `[compressed, strategy ${strategy}: ${figure(before)} tokens became ${figure(after)}; the original is linked]`
+/** A text that says how many tokens it has itself: the number is put in until it is right, mostly once. */
+function counted (draft: string, saying: (tokens: number) => string, count: CountTokens): { text: string, after: number } {
+  let text = draft
+  let after = count(text)
+  for (let round = 0; round < 4; round++) {
+    text = saying(after)
+    const now = count(text)
+    if (now === after) break
+    after = now
+  }
+  return { text, after }
+}
+
+const titled = (heading: string, body: string): string => body === '' ? heading : `${heading}\n${body}`
+
+/** The first line: `after` is the number of tokens that are left. */
+type Heading = (strategy: StrategyName, after: string) => string
+
+/** @param max of the whole text; what has little room gets a shorter line */
+function headingFor (max: number, before: string): Heading {
+  if (max < 40) return (strategy, after) => `[compressed, ${strategy}: ${before} to ${after} tokens]`
+  return (strategy, after) => `[compressed, strategy ${strategy}: ${before} tokens became ${after}; the original is linked]`
+}
+
+/** For a target that has room for no figures. */
+function tiny (text: string, max: number, before: number, count: CountTokens): Compressed | undefined {
+  const short = ['[compressed]', '…'].find((each) => count(each) <= max)
+  if (short === undefined || short.length >= text.length || count(short) >= before) return undefined
+  return { text: short, strategy: 'text', before, after: count(short) }
+}
 
 /** A longer text is not counted: so many characters to a token is not a text that anybody writes. */
 const longestToken = 16

@@ -9,7 +9,8 @@ const longestPiece = 512
 
 /**
  * Loads the tokenizer: 0.2 s and 65 MB, which is why only the worker thread calls this.
- * The text is counted in pieces that end where the encoding splits words anyway; a longer run is cut, which counts at most one token more.
+ * The text is counted in pieces that end where the encoding splits words anyway. A longer run is cut, which may count some tokens more:
+ * `isCutInRuns` tells.
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
   const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base')
@@ -18,7 +19,7 @@ export async function loadTokenCounter (): Promise<CountTokens> {
   return (text, max = Infinity) => {
     let tokens = 0
     for (let from = 0; from < text.length && tokens <= max;) {
-      const end = pieceEnd(text, from)
+      const { end } = pieceFrom(text, from)
       tokens += countTokens(text.slice(from, end), options)
       from = end
     }
@@ -26,13 +27,42 @@ export async function loadTokenCounter (): Promise<CountTokens> {
   }
 }
 
-/** Where the piece that begins at `from` ends: before a space that follows a word, else at the longest length. */
-function pieceEnd (text: string, from: number): number {
+/** Whether a text has runs so long that its count may be too high. */
+export function isCutInRuns (text: string): boolean {
+  for (let from = 0; from < text.length;) {
+    const { end, isRun } = pieceFrom(text, from)
+    if (isRun) return true
+    from = end
+  }
+  return false
+}
+
+/** Where a piece ends: where a word does, else at the longest length, within a run. */
+function pieceFrom (text: string, from: number): { end: number, isRun: boolean } {
   const longest = from + longestPiece
-  if (longest >= text.length) return text.length
+  if (longest >= text.length) return { end: text.length, isRun: false }
   for (let at = longest; at > from + longestPiece / 2; at--) {
-    if (text.charCodeAt(at) === 0x20 && text.charCodeAt(at - 1) > 0x20) return at
+    if (isWordEnd(text.charCodeAt(at - 1), text.charCodeAt(at))) return { end: at, isRun: false }
   }
   const code = text.charCodeAt(longest)
-  return code >= 0xdc00 && code <= 0xdfff ? longest - 1 : longest
+  return { end: code >= 0xdc00 && code <= 0xdfff ? longest - 1 : longest, isRun: true }
+}
+
+const kinds = { other: 0, digit: 1, letter: 2 }
+
+/** Digits and Latin letters; all beyond ASCII counts as `other`, since marks may belong to what stands before them. */
+function kindOf (code: number): number {
+  if (code >= 0x30 && code <= 0x39) return kinds.digit
+  const lower = code | 0x20
+  return lower >= 0x61 && lower <= 0x7a ? kinds.letter : kinds.other
+}
+
+/** Whether the encoding splits between two characters whatever stands around them. */
+function isWordEnd (before: number, after: number): boolean {
+  // A space begins the next word.
+  if (after === 0x20) return before > 0x20
+  const [one, other] = [kindOf(before), kindOf(after)]
+  if (one === kinds.other) return before === 0x0a && other !== kinds.other
+  if (other === kinds.other) return after < 0x80 && after !== 0x27
+  return one !== other
 }
