@@ -11,6 +11,8 @@ export interface Metadata {
   readonly mode: 'words' | 'fused'
   /** Why embeddings were not used, where they are set up. */
   readonly reason?: string
+  /** What to do where nothing was found. */
+  readonly hint?: string
 }
 
 /**

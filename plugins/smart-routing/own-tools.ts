@@ -49,7 +49,7 @@ export function ownTools (servers: readonly string[], progressive: boolean): Arr
 }
 
 /** The sentence that names the servers, of bounded length. */
-function behind (servers: readonly string[]): string {
+export function behind (servers: readonly string[]): string {
   const named: string[] = []
   let left: number = limits.smartRouting.servers
   for (const server of servers) {

@@ -14,14 +14,19 @@ const shorten = (text: string): string => text.length <= mostInstructions ? text
 /** The name of the provider of `search_tools` and `describe_tool`. No name of a server, since those do not begin with `$`. */
 export const providerName = '$smart'
 
+/** The servers that have tools on a surface, in its order. */
+export function serversOf ({ parts: { tools } }: Surface): string[] {
+  const servers = new Set<string>()
+  for (const { provider } of tools.targets.values()) servers.add(provider)
+  return [...servers]
+}
+
 /**
  * A merged surface as `$smart` shows it: its prompts and resources are the same, its tools are those that find and call the others.
  * @param progressive as `ownTools`
  */
 export function presentBySearch ({ merged, before }: Presented, progressive: boolean): Surface {
-  const servers = new Set<string>()
-  for (const { provider } of merged.parts.tools.targets.values()) servers.add(provider)
-  const items = ownTools([...servers], progressive).map((tool): Item => ({ key: tool.name, text: JSON.stringify(tool) }))
+  const items = ownTools(serversOf(merged), progressive).map((tool): Item => ({ key: tool.name, text: JSON.stringify(tool) }))
   const list = new List('tools', items.map(({ text }) => ({ text })), '{}')
   const old = before?.parts.tools.list
   const targets = new Map(items.map((item): [string, Target] => [item.key, {

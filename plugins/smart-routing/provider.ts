@@ -63,7 +63,9 @@ export class SmartProvider implements Provider {
 
 /** @throws RpcError -32602 */
 function asked (args: unknown): Asked {
-  const { query, limit = range.usual } = isObject(args) ? args : {}
+  const { query, limit: given = range.usual } = isObject(args) ? args : {}
+  // Models often write a number as a text.
+  const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
   if (typeof query !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to be done')
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < range.least || limit > range.most) {
     throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${range.least} to ${range.most}`)

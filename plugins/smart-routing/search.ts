@@ -7,7 +7,8 @@ import { turns } from '../limits/turns.ts'
 import type { Found, Metadata } from './answer.ts'
 import { fuse } from './fuse.ts'
 import { Indexes } from './indexes.ts'
-import { presentBySearch } from './presentation.ts'
+import { behind } from './own-tools.ts'
+import { presentBySearch, serversOf } from './presentation.ts'
 import { shows, type ShownTool } from './search-tools.ts'
 import type { Ranked } from './words/index.ts'
 
@@ -57,6 +58,7 @@ export class Search {
   async find (exchange: Exchange<View>, query: string, limit: number): Promise<{ found: Found[], metadata: Metadata }> {
     const origin = this.#origins.get(await this.#gateway.settled(exchange))
     if (!origin) return { found: [], metadata: { mode: 'words' } }
+    if (query.trim() === '') return nothing(origin, { mode: 'words' }, 'Write into "query" what is to be done, in some words')
     const { index, updated } = this.#follow(origin)
     await updated
     const { tools } = index
@@ -70,7 +72,9 @@ export class Search {
     // Access may have changed meanwhile.
     const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
     const found = fuse(words, scores, tools).filter(({ tool }) => now !== undefined && shows(now, tool)).slice(0, limit)
-    return { found, metadata: metadataOf(similarity) }
+    const metadata = metadataOf(similarity)
+    if (found.length === 0) return nothing(origin, metadata, 'No tool has these words. Say it in other words, best in English')
+    return { found, metadata }
   }
 
   /** Tells the embeddings which tools are searched: once in a while, so that the vectors of these are kept. */
@@ -83,6 +87,11 @@ export class Search {
     if (this.#embeddings.isOn) void followed.updated.then(() => { this.#embeddings.follow(followed.index.tools) })
     return followed
   }
+}
+
+/** An answer without tools. It names the servers, so that the next question can be about one of them. */
+function nothing ({ merged }: Pick<Presented, 'merged'>, metadata: Metadata, hint: string): { found: Found[], metadata: Metadata } {
+  return { found: [], metadata: { ...metadata, hint: `${hint}. ${behind(serversOf(merged))}` } }
 }
 
 function metadataOf (similarity: Similarity | undefined): Metadata {

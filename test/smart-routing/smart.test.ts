@@ -147,10 +147,27 @@ void test('arguments keep their bytes, and names that are unknown are refused wi
     const message = await session.request('tools/call', { name: 'call_tool', arguments: args })
     assert.equal(message.error?.code, -32602, JSON.stringify(args))
   }
-  for (const args of [{}, { query: 1 }, { query: 'x', limit: 0 }, { query: 'x', limit: 101 }, { query: 'x', limit: 1.5 }]) {
+  for (const args of [{}, { query: 1 }, ...[0, 101, 1.5, '0', '101', '1.5', 'two', ''].map((limit) => ({ query: 'x', limit }))]) {
     assert.equal((await session.request('tools/call', { name: 'search_tools', arguments: args })).error?.code, -32602, JSON.stringify(args))
   }
   assert.equal((await session.request('tools/call', { name: 'call_tool', arguments: { toolName: 'call_tool' } })).error?.code, -32602)
+})
+
+void test('a question that finds nothing is told what to do, and which servers there are', async (t) => {
+  const { url } = await start(t)
+  const session = await Session.open(`${url}/mcp/$smart`)
+  const hintFor = async (query: string): Promise<unknown> => {
+    const { tools, metadata } = answerOf(await session.call('search_tools', { query }))
+    assert.deepEqual(tools, [])
+    return metadata.hint
+  }
+  for (const query of ['', ' \t\n']) {
+    assert.equal(await hintFor(query), 'Write into "query" what is to be done, in some words. Servers: sky, mail.')
+  }
+  assert.equal(await hintFor('qqqqqqqq'), 'No tool has these words. Say it in other words, best in English. Servers: sky, mail.')
+  assert.equal(answerOf(await session.call('search_tools', { query: 'letter' })).metadata.hint, undefined)
+  const inGroup = await Session.open(`${url}/mcp/$smart/team`)
+  assert.match(String(answerOf(await inGroup.call('search_tools', { query: 'weather' })).metadata.hint), /Servers: mail\.$/, 'of the view only')
 })
 
 void test('groups, servers, users, aliases and SSE', async (t) => {
@@ -327,5 +344,6 @@ void test('hostile tools: large, deep and odd ones are found, and hold nothing u
   }
   const many = 'zebra '.repeat(100_000)
   assert.ok(answerOf((await session.request('tools/call', { name: 'search_tools', arguments: { query: many } })).result).tools.length > 0)
-  assert.deepEqual(answerOf((await session.request('tools/call', { name: 'search_tools', arguments: { query: '' } })).result).tools, [])
+  const { result } = await session.request('tools/call', { name: 'search_tools', arguments: { query: 'zebra', limit: '2' } })
+  assert.equal(answerOf(result).tools.length, 2, 'a number that a model wrote as a text')
 })
