@@ -70,6 +70,25 @@ test('finds a tool', async (t) => {
   }
 })
 
+test('phrases are found in other forms, and around what stands between their words', async (t) => {
+  const index = await indexed([
+    ...some,
+    tool('house', 'disable_lamp', 'Makes a lamp dark'),
+    tool('house', 'list_lamps', 'Every lamp'),
+    tool('tracker', 'get_issue_author', 'Details of an issue'),
+    tool('tracker', 'show_board', 'Shows a board'),
+    tool('cluster', 'restart_app', 'Stops and starts an app'),
+    tool('tracker', 'add_comment', 'A comment on an issue')
+  ])
+  for (const [query, ownName] of [
+    ['turn the lamp in the hall off', 'disable_lamp'],
+    ["who's raised it?", 'get_issue_author'],
+    ['who was it that reported the thing', 'get_issue_author'],
+    ['starte die App neu', 'restart_app'],
+    ['füge einen Hinweis hinzu', 'add_comment']
+  ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
+})
+
 test('a question is read with little noise', async (t) => {
   const tools = [
     ...some,

@@ -1,6 +1,7 @@
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { readAsset } from '../../config/assets.ts'
 import { stopWords } from './common-words.ts'
+import { carrying } from './phrases.ts'
 import { stemOf, type Token } from './stem.ts'
 import { fold, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
@@ -27,6 +28,8 @@ export class Lexicon {
   readonly #parts = new Map<string, string[]>()
   /** What follows the first word of a term of several words, joined. */
   readonly #continuations = new Map<string, Set<string>>()
+  /** Terms of several words by the words that carry them. */
+  readonly #carried = new Map<string, string>()
   readonly #stop = new Map<string, string[]>()
   readonly #foreign = new Map<string, Foreign[]>()
   readonly #beginnings = new Map<string, Foreign[]>()
@@ -91,6 +94,9 @@ export class Lexicon {
     const term = stems.join('')
     if (stems.length > 1) {
       this.#parts.set(term, stems)
+      const carried = list.flatMap((word, i) => carrying(word, stems[i] ?? '') ?? [])
+      const key = carried.join('')
+      if (carried.length > 1 && !this.#carried.has(key)) this.#carried.set(key, term)
       const [first = ''] = stems
       const continuations = this.#continuations.get(first)
       if (continuations) continuations.add(term.slice(first.length))
@@ -117,6 +123,12 @@ export class Lexicon {
 
   /** Whether these stems, joined, are a term of several words. */
   isPhrase (term: string): boolean { return this.#parts.has(term) && this.knows(term) }
+
+  /** The term of several words that has the same words but for those that say nothing, as `carrying` writes them, joined. */
+  carriedBy (key: string): string | undefined {
+    const term = this.#carried.get(key)
+    return term !== undefined && this.knows(term) ? term : undefined
+  }
 
   /** Whether two terms, joined, are a term of several words. */
   areJoined (first: Token, second: Token): boolean {

@@ -2,6 +2,7 @@ import { limits } from '../../limits/index.ts'
 import { asking, stopWords, telling } from './common-words.ts'
 import { piecesOf, type Piece } from './literals.ts'
 import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
+import { carrying, particlesOf } from './phrases.ts'
 import { similarWords } from './spelling.ts'
 import { stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
@@ -12,6 +13,9 @@ import type { Vocabulary } from './vocabulary.ts'
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 /** `text`: the question with typos and foreign words put right. */
 export interface Question { readonly concepts: Concept[], readonly text: string }
+
+/** Max words of a question that a phrase is looked for in, with those that are left out. */
+const longestSpan = 9
 
 const bounds = limits.wordSearch
 
@@ -43,8 +47,12 @@ class Reading {
   /** What each of them counts, for the kind of text it is from. */
   readonly #weights: number[] = []
   readonly #stems: string[]
+  /** These as phrases are compared. */
+  readonly #carrying: ReadonlyArray<string | undefined>
   /** Languages that the question seems to be in, other than English. */
   readonly #languages: ReadonlySet<string>
+  /** Words that are part of another one, which stands apart from them. */
+  readonly #said = new Set<number>()
   #misspelled = 0
 
   constructor (lexicon: Lexicon, vocabulary: Vocabulary, pieces: readonly Piece[]) {
@@ -58,6 +66,7 @@ class Reading {
       for (const word of hint.split(' ')) if (word !== '') this.#addConcept([{ term: stemOf(word), weight: 1 }], tuning.kind)
     }
     this.#stems = this.#words.map(stemOf)
+    this.#carrying = this.#words.map((word, i) => carrying(word, this.#stems[i] ?? ''))
     this.#languages = this.#guessLanguages()
   }
 
@@ -107,29 +116,63 @@ class Reading {
 
   /** Adds the longest phrase that begins at a word. @returns how many words it has, 0 when there is none */
   #addPhrase (at: number): number {
-    for (let length = Math.min(this.#lexicon.longestPhrase, this.#words.length - at); length > 1; length--) {
-      const term = this.#stems.slice(at, at + length).join('')
-      if (this.#lexicon.isPhrase(term)) {
+    for (let length = Math.min(longestSpan, this.#words.length - at); length > 1; length--) {
+      const stems = this.#stems.slice(at, at + length)
+      const term = this.#phrase(stems) ?? this.#carriedBy(at, length)
+      if (term !== undefined) {
         this.#addConcept([{ term, weight: 1 }], 1)
         return length
       }
+      if (length > this.#lexicon.longestPhrase) continue
       const foreign = this.#foreign(this.#words.slice(at, at + length).join(' '))
       if (foreign.length > 0) {
         this.#addConcept(foreign.map((meaning) => this.#lexicon.translated(meaning)), 1)
         this.text.push(foreign[0]?.english ?? '')
         return length
       }
-      const joined = stemOf(term)
+      const joined = stemOf(stems.join(''))
       const isSaid = this.#words.slice(at, at + 2).every((word) => !this.#isEveryday(word))
       if (length === 2 && isSaid && this.#vocabulary.has(joined)) this.#addConcept([{ term: joined, weight: tuning.joined }], 0.5)
     }
-    return 0
+    return this.#addParted(at) ? 1 : 0
+  }
+
+  /** Adds a verb whose particle stands further on: `turn the lights off`. */
+  #addParted (at: number): boolean {
+    const { english, foreign } = particlesOf(this.#words, at)
+    const term = english === undefined ? undefined : this.#phrase([this.#stems[at] ?? '', this.#stems[english] ?? ''])
+    if (term !== undefined && english !== undefined) {
+      this.#said.add(english)
+      this.#addConcept([{ term, weight: 1 }], 1)
+      return true
+    }
+    const particle = foreign === undefined ? undefined : this.#words[foreign]
+    if (foreign === undefined || particle === undefined || this.#languages.size === 0) return false
+    const meanings = this.#foreign(`${particle}${this.#words[at] ?? ''}`).filter(({ language }) => this.#languages.has(language))
+    if (meanings.length === 0) return false
+    this.#said.add(at).add(foreign)
+    this.#addConcept(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
+    this.text.push(meanings[0]?.english ?? '')
+    return true
+  }
+
+  /** These words as a term, if the lexicon has them as one. */
+  #phrase (stems: readonly string[]): string | undefined {
+    const term = stems.length > this.#lexicon.longestPhrase ? '' : stems.join('')
+    return this.#lexicon.isPhrase(term) ? term : undefined
+  }
+
+  /** The term of several words that is said here in other forms, or with words between that say nothing. */
+  #carriedBy (at: number, length: number): string | undefined {
+    if (this.#carrying[at] === undefined || this.#carrying[at + length - 1] === undefined) return undefined
+    const words = this.#carrying.slice(at, at + length).filter((word) => word !== undefined)
+    return words.length > 1 && words.length <= this.#lexicon.longestPhrase ? this.#lexicon.carriedBy(words.join('')) : undefined
   }
 
   #addWord (at: number, factor: number): void {
     const word = this.#words[at] ?? ''
     const term = this.#stems[at] ?? ''
-    if (stopWords.has(word) || isUnspaced(word)) return
+    if (stopWords.has(word) || isUnspaced(word) || this.#said.has(at)) return
     const isStop = this.#lexicon.stopLanguages(word).some((language) => this.#languages.has(language))
     const isKnown = this.#isKnown(term)
     if (isStop) return
