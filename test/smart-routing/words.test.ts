@@ -89,6 +89,21 @@ test('phrases are found in other forms, and around what stands between their wor
   ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
 })
 
+test('who wants to know gets tools that tell, and who wants a change those that change', async (t) => {
+  const index = await indexed([
+    ...some,
+    ...['update_badges', 'get_badge', 'delete_badge'].map((name) => tool('club', name, 'The badges of members, with colours')),
+    ...['get_banner', 'set_banner'].map((name) => tool('shop', name, 'The banner above the shop, in its colours'))
+  ])
+  for (const [query, ownName] of [
+    ['which colours has the badge', 'get_badge'],
+    ['how many colours has a badge', 'get_badge'],
+    ['why is the badge of this colour', 'get_badge'],
+    ['modify the colours of the banner', 'set_banner'],
+    ['is it possible to delete a badge', 'delete_badge']
+  ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
+})
+
 test('a question is read with little noise', async (t) => {
   const tools = [
     ...some,

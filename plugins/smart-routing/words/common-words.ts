@@ -1,16 +1,5 @@
-import { stemOf } from './stem.ts'
-
-const list = (...words: string[]): string[] => words.flatMap((line) => line.split(' '))
-
-/** Words that begin a question, which wants to know something, not to change it. */
-export const asking: ReadonlySet<string> = new Set(list(
-  'what which who whose whom where when any is are did does has have was were show tell',
-  'welche welcher welches wer wo wann was gibt zeig zeige que cual cuales quien donde cuando hay quel quelle quels quelles qui ou quand',
-  'qual quais quem onde quando quale quali chi dove'
-))
-
-/** Terms of tools that tell something. */
-export const telling: readonly string[] = list('list get search read find query describe show count fetch retrieve view').map(stemOf)
+/** The words of lines. */
+export const list = (...words: string[]): string[] => words.flatMap((line) => line.split(' '))
 
 /** Words that say nothing of a tool. Few: who, when, where and all do. */
 export const stopWords: ReadonlySet<string> = new Set(list(

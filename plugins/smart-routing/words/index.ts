@@ -1,6 +1,7 @@
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { analyse, unit, type Analysis } from './analysis.ts'
 import { loadLexicon, type Lexicon, type Variant } from './lexicon.ts'
+import { isContrary, purposeOf } from './purpose.ts'
 import { Interpreter, type Concept } from './question.ts'
 import { Scores } from './scores.ts'
 import type { SearchTool } from './search-tool.ts'
@@ -118,16 +119,18 @@ export class ToolIndex {
    */
   search (query: string, limit: number): Ranked[] {
     if (!this.#interpreter || limit < 1) return []
-    const { concepts } = this.#interpreter.read(query)
+    const { concepts, isAsking } = this.#interpreter.read(query)
     const scores = this.#score(concepts)
     for (const [slot, factor] of this.#hints.factors(concepts, this.#vocabulary)) scores.scale(slot, factor)
     const asked = worthOfTerms(concepts)
+    const purpose = purposeOf(isAsking, asked)
     const exact = query.trim()
     const found: Ranked[] = []
     for (const slot of scores.best(limit * 2 + 50)) {
       const tool = this.#slots[slot]?.tool
       if (!tool || !this.#wanted.has(tool)) continue
       scores.scale(slot, 1 + tuning.name.whole * this.#namePart(slot, tool.server, asked))
+      if (isContrary(purpose, this.#verbOf(slot, tool.server), asked)) scores.scale(slot, tuning.purpose.contrary)
       const isNamed = tool.name === exact || tool.ownName === exact
       found.push({ tool, score: scores.of(slot) + (isNamed ? named : 0) })
     }
@@ -179,6 +182,11 @@ export class ToolIndex {
       part += weight * (asked.get(term) ?? 0)
     }
     return all > 0 ? part / all : 0
+  }
+
+  /** The first word of a tool's name, as a term, without words that most names of its server have. */
+  #verbOf (slot: number, server: string): string | undefined {
+    return this.#slots[slot]?.analysis.name.find((term) => !this.#hints.isUsual(term, server))
   }
 
   /** Whether a synonym is in so many tools of so many that it says nothing, and costs most of the time. */

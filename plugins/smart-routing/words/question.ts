@@ -1,8 +1,9 @@
 import { limits } from '../../limits/index.ts'
-import { asking, stopWords, telling } from './common-words.ts'
-import { piecesOf, type Piece } from './literals.ts'
+import { stopWords } from './common-words.ts'
+import { piecesOf } from './literals.ts'
 import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
 import { carrying, particlesOf } from './phrases.ts'
+import { asking, isAsking, telling } from './purpose.ts'
 import { similarWords } from './spelling.ts'
 import { stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
@@ -11,8 +12,8 @@ import type { Vocabulary } from './vocabulary.ts'
 
 /** One thing that a question asks for. A tool counts by the best of the variants it has. */
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
-/** `text`: the question with typos and foreign words put right. */
-export interface Question { readonly concepts: Concept[], readonly text: string }
+/** `text`: the question with typos and foreign words put right. `isAsking`: it wants to know something. */
+export interface Question { readonly concepts: Concept[], readonly text: string, readonly isAsking: boolean }
 
 /** Max words of a question that a phrase is looked for in, with those that are left out. */
 const longestSpan = 9
@@ -31,16 +32,17 @@ export class Interpreter {
 
   read (query: string): Question {
     const text = query.slice(0, bounds.question)
-    const reading = new Reading(this.#lexicon, this.#vocabulary, piecesOf(text))
+    const reading = new Reading(this.#lexicon, this.#vocabulary, text)
     for (const run of unspacedRuns(text).slice(0, bounds.words)) reading.addUnspaced(run)
     reading.addAll()
-    return { concepts: reading.concepts, text: reading.text.join(' ') }
+    return { concepts: reading.concepts, text: reading.text.join(' '), isAsking: reading.isAsking }
   }
 }
 
 class Reading {
   readonly concepts: Concept[] = []
   readonly text: string[] = []
+  readonly isAsking: boolean
   readonly #lexicon: Lexicon
   readonly #vocabulary: Vocabulary
   readonly #words: string[] = []
@@ -55,10 +57,10 @@ class Reading {
   readonly #said = new Set<number>()
   #misspelled = 0
 
-  constructor (lexicon: Lexicon, vocabulary: Vocabulary, pieces: readonly Piece[]) {
+  constructor (lexicon: Lexicon, vocabulary: Vocabulary, question: string) {
     this.#lexicon = lexicon
     this.#vocabulary = vocabulary
-    for (const { text, weight, hint = '' } of pieces) {
+    for (const { text, weight, hint = '' } of piecesOf(question)) {
       for (const word of wordsOf(text, bounds.words - this.#words.length, false)) {
         this.#words.push(word)
         this.#weights.push(weight)
@@ -67,6 +69,7 @@ class Reading {
     }
     this.#stems = this.#words.map(stemOf)
     this.#carrying = this.#words.map((word, i) => carrying(word, this.#stems[i] ?? ''))
+    this.isAsking = isAsking(question, this.#words[0] ?? '')
     this.#languages = this.#guessLanguages()
   }
 

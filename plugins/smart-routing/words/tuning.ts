@@ -13,6 +13,11 @@ export const tuning = {
   name: { whole: 0.6, exponent: 0.7, base: 3 },
   /** What the tools of a server count that the question names. */
   server: 1.6,
+  /**
+   * What a tool counts that does the contrary: that changes something for a question that wants to know. What is asked for is a change from
+   * `changing` on, if `telling` is not exceeded: what verbs of such tools are worth in the question.
+   */
+  purpose: { contrary: 0.85, changing: 0.3, telling: 0.5 },
   /** How rare a word may be; and how far its rarity is that of its most frequent synonym: few say `make`, many say `create`. */
   rarity: { least: 3, ofSynonyms: 0.5 },
   /** What a match is worth of an exact one: by the lexicons, */
