@@ -442,15 +442,16 @@ export const limits = {
 
   /**
    * Search by words. Of a tool: `text`: max characters of a description, `properties`: max properties of a schema, to a `depth`,
-   * `parameterText`: max characters of the description of each, `terms`: max terms; of a question: `question`: max characters,
-   * `words`: max words, `misspelled`: max words that are looked up as misspelled, `variants`: max terms that one word may stand for;
-   * beyond: the rest is not read. `cachedWords`: max words whose stems are cached; beyond: all are forgotten.
+   * `parameterText`: max characters of the description of each, `values`: max values that it may have, `terms`: max terms; of a question:
+   * `question`: max characters, `words`: max words, `misspelled`: max words that are looked up as misspelled, `variants`: max terms that
+   * one word may stand for; beyond: the rest is not read. `cachedWords`: max words whose stems are cached; beyond: all are forgotten.
    */
   wordSearch: {
     text: 6_000,
     properties: 100,
     depth: 4,
     parameterText: 400,
+    values: 16,
     terms: 350,
     question: 2_000,
     words: 40,

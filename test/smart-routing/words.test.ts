@@ -104,6 +104,12 @@ test('who wants to know gets tools that tell, and who wants a change those that 
   ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
 })
 
+test('a tool that does several things is found by the values of its parameters', async () => {
+  const action = { type: 'string', enum: ['pause-campaign', 'resumeCampaign', 7, null, 'x'.repeat(9_000)] }
+  const index = await indexed([...some, tool('ads', 'manage', 'Runs one operation', { inputSchema: { type: 'object', properties: { action } } })])
+  for (const query of ['pause a campaign', 'resume the campaign']) assert.equal(first(index, query), 'manage')
+})
+
 test('a question is read with little noise', async (t) => {
   const tools = [
     ...some,

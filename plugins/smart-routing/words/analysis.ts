@@ -37,6 +37,8 @@ export const fields = {
 } satisfies Record<string, Field>
 
 const bounds = limits.wordSearch
+/** Max length of a value that is read, in characters. */
+const longestValue = 40
 
 /** The terms of a tool. */
 export function analyse (tool: SearchTool, lexicon: Lexicon): Analysis {
@@ -59,7 +61,7 @@ function summaryOf (description: string): [string, string] {
   return [text.slice(0, length), text.slice(length)]
 }
 
-/** The names and descriptions of a schema's properties, those within them too, as one text. */
+/** The names, descriptions and values (`enum`) of a schema's properties, those within them too, as one text. */
 function parametersOf (schema: unknown): string {
   const texts: string[] = []
   let properties = 0
@@ -69,8 +71,9 @@ function parametersOf (schema: unknown): string {
       for (const [name, property] of Object.entries(part['properties'])) {
         if (++properties > bounds.properties) return
         texts.push(name.slice(0, 100))
-        const description = isObject(property) ? property['description'] : undefined
+        const { description, enum: values } = isObject(property) ? property : {}
         if (typeof description === 'string') texts.push(description.slice(0, bounds.parameterText))
+        if (Array.isArray(values)) texts.push(valuesOf(values))
         read(property, depth + 1)
       }
     }
@@ -78,6 +81,12 @@ function parametersOf (schema: unknown): string {
   }
   read(schema, 0)
   return texts.join('\n')
+}
+
+/** What a parameter may be, of a tool that does several things: `create`, `list`. Long lists are of countries, models and the like. */
+function valuesOf (values: readonly unknown[]): string {
+  const texts = values.slice(0, bounds.values).filter((value) => typeof value === 'string')
+  return texts.map((text) => text.slice(0, longestValue)).join(' ')
 }
 
 class Terms {
