@@ -110,6 +110,25 @@ test('a tool that does several things is found by the values of its parameters',
   for (const query of ['pause a campaign', 'resume the campaign']) assert.equal(first(index, query), 'manage')
 })
 
+test('values tell what a question is about', async (t) => {
+  const names = ['run_sql_query', 'evaluate_javascript', 'get_issue', 'resize_window', 'press_key', 'set_location', 'play_audio', 'add_reaction', 'pick_color']
+  const index = await indexed([...names.map((name) => tool('box', name, 'Does what it is called')), tool('next', 'get_library', 'Guides of next.js')])
+  for (const [query, ownName] of [
+    ['SELECT name FROM people WHERE age > 30', 'run_sql_query'],
+    ['what is document.title', 'evaluate_javascript'],
+    ['how about ABC-123', 'get_issue'],
+    ['what about #77?', 'get_issue'],
+    ['make it 1280x720', 'resize_window'],
+    ['do ctrl+shift+t', 'press_key'],
+    ['be at 48.137, 11.575', 'set_location'],
+    ['let me hear song.mp3', 'play_audio'],
+    ['say 👍 to that', 'add_reaction'],
+    ['more like #00ff7f', 'pick_color'],
+    ['guides of next.js', 'get_library']
+  ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
+  assert.equal(first(index, 'the iso-8601 and utf-8'), undefined, 'no numbers of issues')
+})
+
 test('a question is read with little noise', async (t) => {
   const tools = [
     ...some,
