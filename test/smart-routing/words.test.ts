@@ -161,6 +161,13 @@ test('a server that is named counts more, and tools of one name give way to othe
   assert.ok(best.score > second.score && second.score > third.score)
 })
 
+test('a server is named in other scripts as well', async (t) => {
+  const index = await indexed(['notion', 'github', 'slack'].map((server) => tool(server, 'search', 'Finds what is written there')))
+  for (const [query, server] of [['노션에서 찾아줘', 'notion'], ['найди на гитхабе', 'github'], ['スラックで検索して', 'slack']] as const) {
+    await t.test(query, async () => { assert.equal(index.search(query, 1)[0]?.tool.server, server) })
+  }
+})
+
 test('an index is updated by difference, and finds only what it was given last', async () => {
   const index = await indexed(some)
   const [, ...others] = some
