@@ -130,7 +130,8 @@ export class Tools {
     if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
     if (isWord) delete query.group
     const owner = ownerOf(caller.principal, caller.address)
-    const read = async (): Promise<Record<string, unknown>> => body === undefined ? query : await fromBody(body, owner)
+    let reading: Promise<Record<string, unknown>> | undefined
+    const read = async (): Promise<Record<string, unknown>> => body === undefined ? query : await (reading ??= fromBody(body, owner))
     const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(caller, view, server, tool, read)
     const input = this.#inputOf(server, tool)
     const given = await read()
@@ -188,12 +189,12 @@ export class Tools {
     return this.#gateway.exposedName(view, callerOf(view), 'tools', server, tool)
   }
 
-  /** The same, once it is known what the server lists. @throws NoSuch, InvalidInput, UpstreamFailed */
+  /** The same, once it is known what the server lists; a body that cannot be read says nothing of that. @throws NoSuch, UpstreamFailed */
   async #exposedLater (
     caller: Caller, view: View, server: string, tool: string, read: () => Promise<Record<string, unknown>>
   ): Promise<string> {
     if (!this.#gateway.surface(view, callerOf(view)).providers.includes(server)) throw new errors.NoSuch('tool')
-    const params = { name: tool, arguments: await read() }
+    const params = { name: tool, arguments: await read().catch(() => undefined) }
     const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
     if (exposed === undefined) throw new errors.NoSuch('tool')
     return exposed

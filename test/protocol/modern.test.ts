@@ -248,7 +248,7 @@ test('a task is not taken, which was not offered', async (t) => {
   await session.open(() => {})
   const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines })
   assert.equal(answer.resultText, undefined)
-  assert.match(String(answer.errorText), /-32603.*a task/)
+  assert.match(String(answer.errorText), /-32603.*of the type \\"task\\"/)
   const extensions = { 'io.modelcontextprotocol/tasks': {}, 'example.com/x': {} }
   assert.deepEqual(bridged({ extensions, tasks: {} }), { extensions: { 'example.com/x': {} } })
   assert.deepEqual(shown({ extensions, tools: {} }), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
