@@ -39,10 +39,14 @@ export class EventStreamParser {
     let from = 0
     for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', from)) {
       const head = text.slice(from, at)
-      const line = this.#parts.length === 0 ? head : this.#parts.join('') + head
-      this.#parts = []
-      this.#size = 0
-      this.#line(line)
+      if (this.#parts.length === 0) this.#line(head)
+      else {
+        // Joined at once: a string that is put together of two is copied again when it is read.
+        const line = [...this.#parts, head].join('')
+        this.#parts = []
+        this.#size = 0
+        this.#line(line)
+      }
       from = at + 1
     }
     if (from === text.length) return

@@ -14,6 +14,30 @@ export class LoopBudget {
     await new Promise((resolve) => { setImmediate(resolve) })
     this.#begun = performance.now()
   }
+
+  /** Yields where it is time. */
+  readonly pause = async (): Promise<void> => { if (this.spent) await this.yieldToEventLoop() }
+}
+
+/** Bytes that are copied in one step. New memory is provided page by page while it is written, which takes longer than the copy. */
+const copiedAtOnce = 256 * 1024
+
+/** Several buffers as one, copied without holding the event loop. @param pause called after each step */
+export async function joinInSteps (chunks: readonly Buffer[], pause: () => Promise<void>): Promise<Buffer> {
+  const [only] = chunks
+  if (only && chunks.length === 1) return only
+  const whole = Buffer.allocUnsafeSlow(chunks.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  let paused = 0
+  for (const chunk of chunks) {
+    for (let from = 0; from < chunk.length; from += copiedAtOnce) {
+      at += chunk.copy(whole, at, from, from + copiedAtOnce)
+      if (at - paused < copiedAtOnce) continue
+      paused = at
+      await pause()
+    }
+  }
+  return whole
 }
 
 /** A long text as UTF-8, encoded without holding the event loop. In chunks: one character beyond Latin-1 slows down a whole string. */
@@ -28,5 +52,5 @@ export async function toBytes (pieces: Iterable<string>): Promise<Buffer> {
     waiting = ''
     if (budget.spent) await budget.yieldToEventLoop()
   }
-  return Buffer.concat([...chunks, Buffer.from(waiting)])
+  return await joinInSteps([...chunks, Buffer.from(waiting)], budget.pause)
 }

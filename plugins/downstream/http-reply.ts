@@ -3,6 +3,7 @@ import { limits } from '../limits/index.ts'
 import { Unread, worthCounting } from '../limits/unread.ts'
 import type { Accepted } from './accept.ts'
 import { EventStream } from './event-stream.ts'
+import { writeLarge } from './large-body.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 
 /** Time after which a reply without an answer becomes a stream, in ms: a proxy would close a silent connection. */
@@ -106,17 +107,6 @@ export class HttpReply implements ReplyChannel {
   }
 }
 
-/** Writes the parts of a large answer without joining them, and ASCII as the bytes that it is: each would copy the whole text. */
-function writeLarge (raw: ServerResponse, parts: ReadonlyArray<string | Buffer>): void {
-  raw.cork()
-  for (const part of parts) {
-    if (typeof part === 'string' && Buffer.byteLength(part) === part.length) raw.write(part, 'latin1')
-    else raw.write(part)
-  }
-  raw.end()
-  raw.uncork()
-}
-
 /** When a request that met a bound may be repeated, in seconds, by its status (RFC 9110 §10.2.3). */
 const retryAfter: Readonly<Record<number, string>> = { 429: '60', 503: '5' }
 
@@ -133,8 +123,11 @@ export function writeJson (
   const retry = status === 200 ? undefined : retryAfter[status]
   if (retry !== undefined) raw.setHeader('retry-after', retry)
   raw.writeHead(status, { 'content-type': 'application/json', 'content-length': length, 'x-content-type-options': 'nosniff', ...headers })
-  if (length > worthCounting && raw.socket) writeLarge(raw, parts)
-  else if (parts.length === 1) raw.end(parts[0])
+  if (length > worthCounting && raw.socket) {
+    writeLarge(raw, parts, length)
+    return
+  }
+  if (parts.length === 1) raw.end(parts[0])
   else if (parts.every((part) => typeof part === 'string')) raw.end(parts.join(''))
   else {
     for (const part of parts) raw.write(part)

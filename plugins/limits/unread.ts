@@ -11,13 +11,22 @@ const readers = new Set<Unread>()
  */
 export class Unread {
   readonly #raw: ServerResponse
+  readonly #toWrite: () => number
   #bytes = 0
   /** When the client last read something, in ms since the epoch. */
   #readAt = Date.now()
 
-  /** @param onClose adds a listener for the end of the connection; left out: to the answer itself */
-  constructor (raw: ServerResponse, onClose: (listener: () => void) => void = (listener) => { raw.once('close', listener) }) {
+  /**
+   * @param onClose adds a listener for the end of the connection; left out: to the answer itself
+   * @param toWrite the bytes of the answer that are still to be written
+   */
+  constructor (
+    raw: ServerResponse,
+    onClose: (listener: () => void) => void = (listener) => { raw.once('close', listener) },
+    toWrite = () => 0
+  ) {
     this.#raw = raw
+    this.#toWrite = toWrite
     readers.add(this)
     onClose(() => { this.#forget() })
   }
@@ -25,11 +34,11 @@ export class Unread {
   /** Updates the count. @returns the unread bytes of this answer */
   count (): number {
     if (!readers.has(this)) return 0
-    const { writableLength } = this.#raw
-    if (writableLength < this.#bytes) this.#readAt = Date.now()
-    memory.add((writableLength - this.#bytes) * limits.unreadCost)
-    this.#bytes = writableLength
-    return writableLength
+    const bytes = this.#raw.writableLength + this.#toWrite()
+    if (bytes < this.#bytes) this.#readAt = Date.now()
+    memory.add((bytes - this.#bytes) * limits.unreadCost)
+    this.#bytes = bytes
+    return bytes
   }
 
   /** Updates the count after a write, and closes the slowest reader's connection when the sum is too large. */

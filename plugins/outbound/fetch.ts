@@ -6,6 +6,7 @@ import { memory } from '../limits/memory.ts'
 import { decoderOf } from '../../protocol/transports/decode.ts'
 import { networkFailure } from '../../protocol/transports/http-answer.ts'
 import { follow } from '../../protocol/transports/redirect.ts'
+import { joinInSteps, LoopBudget } from '../../protocol/yield.ts'
 
 export interface FetchOptions {
   /** Default: GET. */
@@ -145,7 +146,7 @@ async function whole (
       if (!account.resize(size)) throw noRoom(account.isOwners)
       chunks.push(chunk)
     }
-    return Buffer.concat(chunks, size)
+    return await joinInSteps(chunks, new LoopBudget().pause)
   } finally {
     account.close()
   }

@@ -6,6 +6,7 @@ import { noRoom, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { decoderOf } from './decode.ts'
 import { inSteps, largeText, type LargeWork, type Pause } from '../large-message.ts'
+import { joinInSteps } from '../yield.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 
 export interface AnswerHandlers {
@@ -150,11 +151,11 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.#ended(() => this.#body === 'collect' ? this.#text(this.#bytes()) : undefined)
   }
 
-  /** Puts a large body together in steps: each of them takes milliseconds. */
+  /** Puts a large body together in steps. */
   async #endLarge (): Promise<void> {
     const { work = inSteps } = this.#reading
     const read = async (pause: Pause): Promise<string> => {
-      const bytes = this.#bytes()
+      const bytes = await joinInSteps(this.#chunks.splice(0), pause)
       await pause()
       return this.#text(bytes)
     }

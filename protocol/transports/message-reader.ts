@@ -1,5 +1,7 @@
-import { largeText, readLargeMessage, type LargeWork } from '../large-message.ts'
+import { isUtf8 } from 'node:buffer'
+import { largeText, readLargeMessage, type LargeWork, type Pause } from '../large-message.ts'
 import type { Message } from '../message.ts'
+import { joinInSteps } from '../yield.ts'
 import { messagesIn, noMeter, numberedIn, transportLimits, type MemoryMeter } from './transport.ts'
 
 export interface MessageReaderOptions {
@@ -18,11 +20,26 @@ export interface MessageReaderOptions {
   readonly resume?: () => void
 }
 
+/** The bytes of a large text, and their number. */
+interface LargeBytes { readonly chunks: readonly Buffer[], readonly length: number }
+
+const notUtf8 = 'it is not UTF-8'
+
+/** @throws SyntaxError */
+async function textOf ({ chunks }: LargeBytes, pause: Pause): Promise<string> {
+  const bytes = await joinInSteps(chunks, pause)
+  await pause()
+  if (!isUtf8(bytes)) throw new SyntaxError(notUtf8)
+  const text = bytes.toString()
+  await pause()
+  return text
+}
+
 /** Reads the messages of one stream in their order: small ones at once, large ones in steps, while those behind them wait. */
 export class MessageReader {
   readonly #options: MessageReaderOptions
-  /** Texts and ends that wait for a large text before them. */
-  readonly #waiting: Array<string | (() => void)> = []
+  /** Texts, large texts as their bytes, and ends that wait for a large text before them. */
+  readonly #waiting: Array<string | LargeBytes | (() => void)> = []
   #isBusy = false
 
   constructor (options: MessageReaderOptions) {
@@ -34,13 +51,26 @@ export class MessageReader {
     else this.#read(text)
   }
 
+  /** Reads a text from its bytes, as they came. */
+  pushBytes (chunks: readonly Buffer[]): void {
+    const size = chunks.reduce((sum, { length }) => sum + length, 0)
+    if (size > largeText) {
+      this.#wait({ chunks, length: size })
+      return
+    }
+    const [first = Buffer.alloc(0)] = chunks
+    const bytes = chunks.length > 1 ? Buffer.concat(chunks) : first
+    if (isUtf8(bytes)) this.push(bytes.toString())
+    else this.then(() => { this.#options.onError(new SyntaxError(notUtf8), bytes.toString()) })
+  }
+
   /** Runs something after all texts that came before. */
   then (run: () => void): void {
     if (this.#isBusy) this.#wait(run)
     else run()
   }
 
-  #wait (each: string | (() => void)): void {
+  #wait (each: string | LargeBytes | (() => void)): void {
     this.#waiting.push(each)
     if (!this.#isBusy) void this.#drain()
   }
@@ -62,7 +92,7 @@ export class MessageReader {
     pause?.()
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       if (typeof next === 'function') next()
-      else if (next.length <= largeText) this.#read(next)
+      else if (typeof next === 'string' && next.length <= largeText) this.#read(next)
       else {
         const account = meter.open(this.#options.owner)
         // What has been received is counted, whether or not it fits.
@@ -75,14 +105,17 @@ export class MessageReader {
     resume?.()
   }
 
-  async #readLarge (text: string): Promise<void> {
+  async #readLarge (large: string | LargeBytes): Promise<void> {
     const { work, owner, onMessages, onError } = this.#options
     let messages: Message[]
     try {
       const { depth, batch } = transportLimits
-      messages = numberedIn(await work.run(owner, async (pause) => await readLargeMessage(text, depth, batch, pause)))
+      messages = numberedIn(await work.run(owner, async (pause) => {
+        const text = typeof large === 'string' ? large : await textOf(large, pause)
+        return await readLargeMessage(text, depth, batch, pause)
+      }))
     } catch (error) {
-      onError(error, text)
+      onError(error, typeof large === 'string' ? large : Buffer.concat(large.chunks).toString())
       return
     }
     onMessages(messages)

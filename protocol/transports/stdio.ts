@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
@@ -206,8 +205,7 @@ export class StdioTransport implements Transport {
     if (this.#ended !== undefined) return
     let from = 0
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
-      const rest = chunk.subarray(from, at)
-      this.#line(this.#chunks.length === 0 ? rest : Buffer.concat([...this.#chunks, rest]))
+      this.#line([...this.#chunks, chunk.subarray(from, at)])
       this.#chunks = []
       this.#size = 0
       this.#account?.close()
@@ -234,10 +232,8 @@ export class StdioTransport implements Transport {
     }, memoryRetry).unref()
   }
 
-  #line (bytes: Buffer): void {
-    if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 0x0d)) return
-    if (isUtf8(bytes)) this.#reader.push(bytes.toString())
-    else this.#reader.then(() => { this.#refused(bytes.toString()) })
+  #line (chunks: readonly Buffer[]): void {
+    if (chunks.some((chunk) => chunk.length > 1 || (chunk.length === 1 && chunk[0] !== 0x0d))) this.#reader.pushBytes(chunks)
   }
 
   /** A line that holds no message. */

@@ -746,6 +746,42 @@ test('what clients do not read is bounded, whoever answers', async (t) => {
   }
 })
 
+test('a large answer is written piece by piece, byte for byte', async (t) => {
+  const app = Fastify()
+  await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: limits.memory } as SharedEnv })
+  let parts: Array<string | Buffer> = []
+  let unwritten = 0
+  app.get('/', (_request, reply) => {
+    writeJson(reply.raw, parts)
+    unwritten = reply.raw.writableLength
+    reply.hijack()
+  })
+  t.after(async () => { await app.close() })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const text = fc.tuple(
+    fc.constantFrom('a', 'é', '語', '😀', '\ud83d', 'a😀'), fc.integer({ min: 0, max: 90_000 }), fc.string({ unit: 'binary', maxLength: 9 })
+  ).map(([unit, count, end]) => unit.repeat(count) + end)
+  const bytes = fc.tuple(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 0, max: 90_000 }))
+    .map(([value, size]) => Buffer.alloc(size, value))
+  await fc.assert(fc.asyncProperty(fc.array(fc.oneof(text, bytes), { minLength: 1, maxLength: 6 }), async (made) => {
+    parts = ['x'.repeat(70_000), ...made]
+    const expected = Buffer.concat(parts.map((part) => Buffer.from(part)))
+    const got = Buffer.from(await (await fetch(url)).arrayBuffer())
+    assert.ok(got.equals(expected), `${got.length} of ${expected.length} bytes`)
+  }), { seed, numRuns: 40 })
+
+  // Who does not read has the text of his answer kept, and no copy of it.
+  parts = ['y'.repeat(20 * 1024 * 1024)]
+  const held = memory.held
+  const socket = connect(Number(new URL(url).port), '127.0.0.1', () => { socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n') })
+  socket.pause()
+  socket.on('error', () => {})
+  await until(() => memory.held > held + 10 * 1024 * 1024)
+  assert.ok(unwritten < 1024 * 1024, `${unwritten} bytes are encoded`)
+  socket.destroy()
+  await until(() => memory.held <= held)
+})
+
 test('the answer to one POST', async (t) => {
   const both: Accepted = { json: true, events: true, eventsFirst: false }
   const parts = (id: number): Array<string | Buffer> => [`{"jsonrpc":"2.0","id":${id},"result":`, Buffer.from('{"text":"é, 1"}'), '}']

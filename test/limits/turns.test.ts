@@ -135,6 +135,20 @@ test('messages of one stream stay in their order, small ones behind a large one 
   assert.ok(isPaused)
   await new Promise<void>((resolve) => { reader.then(resolve) })
   assert.deepEqual(seen, ['a', 'b', 'c', 'error', 'd'])
+
+  // The same by their bytes, as a process prints them; what is not UTF-8 is no message, and can be told by its id.
+  seen.length = 0
+  const chunked = (text: string): Buffer[] => {
+    const bytes = Buffer.from(text)
+    return Array.from({ length: Math.ceil(bytes.length / 60_000) }, (_, at) => bytes.subarray(at * 60_000, (at + 1) * 60_000))
+  }
+  reader.pushBytes(chunked(notification('é', MiB)))
+  reader.pushBytes(chunked(notification('f')))
+  reader.pushBytes([...chunked(notification('g', MiB)), Buffer.of(0xff)])
+  reader.pushBytes([Buffer.of(0xff)])
+  reader.push(notification('h'))
+  await new Promise<void>((resolve) => { reader.then(resolve) })
+  assert.deepEqual(seen, ['é', 'f', 'error', 'error', 'h'])
 })
 
 test('answers have shares of the memory: one owner leaves the last quarter to those that hold little', async () => {

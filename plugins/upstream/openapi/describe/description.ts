@@ -1,5 +1,6 @@
-import { webcrypto } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { UpstreamError } from '../../../../protocol/errors.ts'
+import { LoopBudget } from '../../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import { limits } from '../../../limits/index.ts'
 import { reachOf, type Outbound } from '../../../outbound/outbound.ts'
@@ -90,8 +91,7 @@ export class Description {
     })
     if (status === 304 && this.#fetchedVersion) return undefined
     if (status !== 200) throw new UpstreamError(status === 401 ? 'unauthorized' : 'refused', `its address answered HTTP ${status}`)
-    // WebCrypto hashes in a thread: a large document would block the event loop.
-    const digest = Buffer.from(await webcrypto.subtle.digest('SHA-256', body)).toString('base64')
+    const digest = await digestOf(body)
     const isUnchanged = this.#fetchedVersion?.digest === digest
     this.#fetchedVersion = { etag: headers.etag, lastModified: headers['last-modified'], digest }
     return isUnchanged ? undefined : body
@@ -136,4 +136,18 @@ export class Description {
       this.#lastWarning = warning
     }
   }
+}
+
+/** Bytes that are hashed in one step. */
+const hashedAtOnce = 256 * 1024
+
+/** The SHA-256 of a document in base64, in steps. WebCrypto would hash in a thread, but copies all of it first, in one step. */
+async function digestOf (body: Buffer): Promise<string> {
+  const hash = createHash('sha256')
+  const budget = new LoopBudget()
+  for (let at = 0; at < body.length; at += hashedAtOnce) {
+    hash.update(body.subarray(at, at + hashedAtOnce))
+    await budget.pause()
+  }
+  return hash.digest('base64')
 }

@@ -1,0 +1,82 @@
+import type { ServerResponse } from 'node:http'
+import { Unread } from '../limits/unread.ts'
+
+/** Bytes that are handed to the socket at once. */
+const pieceSize = 64 * 1024
+/** Buffers that were used, for the next piece of any answer: memory that the system has not provided yet costs more than the copy. */
+const used: Buffer[] = []
+const mostUsed = 16
+/** Size of bytes that are written without copying them, in bytes. */
+const worthSharing = 16 * 1024
+
+/** One part of an answer: text, or bytes of UTF-8. */
+export type BodyPart = string | Buffer
+
+/**
+ * Writes a large body piece by piece, each when the one before has gone to the system. The text itself is all that it holds in memory: what
+ * the client has not read is not encoded yet. It counts as unread all the same.
+ * @param length of all parts, in bytes of UTF-8
+ */
+export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], length: number): void {
+  const pieces = piecesOf(parts)
+  let rest = length
+  const unread = new Unread(raw, undefined, () => rest)
+  const writeNext = (): void => {
+    if (raw.destroyed) return
+    const { done, value } = pieces.next()
+    if (done === true) {
+      raw.end()
+      return
+    }
+    const { bytes, buffer } = value
+    rest -= bytes.length
+    raw.write(bytes, (error) => {
+      if (buffer && used.length < mostUsed) used.push(buffer)
+      if (!error) writeNext()
+    })
+  }
+  writeNext()
+  unread.add()
+}
+
+interface Piece {
+  bytes: Buffer
+  /** What may be used again once the bytes are written. */
+  buffer?: Buffer
+}
+
+/** Bytes that are large already are handed over as they are; all else is put together in buffers of one size. */
+function * piecesOf (parts: readonly BodyPart[]): Generator<Piece, undefined> {
+  let buffer: Buffer | undefined
+  let size = 0
+  const full = (): Piece[] => {
+    if (!buffer) return []
+    const piece = { bytes: buffer.subarray(0, size), buffer }
+    buffer = undefined
+    size = 0
+    return [piece]
+  }
+  for (const part of parts) {
+    if (typeof part !== 'string' && part.length >= worthSharing) {
+      yield * full()
+      yield { bytes: part }
+      continue
+    }
+    // ASCII is encoded by copying it. Of other text, a character (UTF-16 unit) may take three bytes.
+    const isAscii = typeof part !== 'string' || Buffer.byteLength(part) === part.length
+    const cost = isAscii ? 1 : 3
+    for (let at = 0; at < part.length;) {
+      if (size + cost * 2 > pieceSize) yield * full()
+      buffer ??= used.pop() ?? Buffer.allocUnsafeSlow(pieceSize)
+      let end = Math.min(part.length, at + Math.floor((pieceSize - size) / cost))
+      if (typeof part === 'string') {
+        if (end < part.length && isHighSurrogate(part.charCodeAt(end - 1))) end--
+        size += buffer.write(part.slice(at, end), size, isAscii ? 'latin1' : 'utf8')
+      } else size += part.copy(buffer, size, at, end)
+      at = end
+    }
+  }
+  yield * full()
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
