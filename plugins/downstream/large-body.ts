@@ -41,7 +41,7 @@ export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], len
 
 interface Piece {
   bytes: Buffer
-  /** What may be used again once the bytes are written. */
+  /** The buffer that they are in, which can be used again once they are written. */
   buffer?: Buffer
 }
 

@@ -189,7 +189,10 @@ export class Tools {
     return this.#gateway.exposedName(view, callerOf(view), 'tools', server, tool)
   }
 
-  /** The same, once it is known what the server lists; a body that cannot be read says nothing of that. @throws NoSuch, UpstreamFailed */
+  /**
+   * The same, once it is known what the server lists. A body that cannot be read counts only where there is such a tool.
+   * @throws NoSuch, UpstreamFailed
+   */
   async #exposedLater (
     caller: Caller, view: View, server: string, tool: string, read: () => Promise<Record<string, unknown>>
   ): Promise<string> {
