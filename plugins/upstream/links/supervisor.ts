@@ -209,14 +209,19 @@ export class ConnectionSupervisor {
       isBase: slot === this.#pool.base,
       warn: (sentence: string) => { warn(redactAll(sentence)) }
     }
-    const { link, kind } = await openLink(slot, config, passes, kinds, deps, {
-      question: async (...args) => await question(slot, ...args),
-      notification: (...args) => { notification(slot, ...args) },
-      answered: (...args) => { answered(slot, ...args) },
-      closed: (from, error) => { this.lost(slot, from, error) }
-    })
-    this.kind = kind
-    return link
+    const launched = await this.#pool.launch(slot)
+    try {
+      const { link, kind } = await openLink(slot, config, passes, kinds, deps, {
+        question: async (...args) => await question(slot, ...args),
+        notification: (...args) => { notification(slot, ...args) },
+        answered: (...args) => { answered(slot, ...args) },
+        closed: (from, error) => { this.lost(slot, from, error) }
+      })
+      this.kind = kind
+      return link
+    } finally {
+      launched()
+    }
   }
 
   #connected (): void {
