@@ -1,5 +1,4 @@
 import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
-import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Activities, Activity, ActivityFilter, ActivityPage, ActivityValues } from '../../ports.ts'
 import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
@@ -51,21 +50,21 @@ export class PostgresActivities implements Activities {
   }
 
   async values (filter: ActivityFilter): Promise<ActivityValues> {
-    const distinct = async (column: PgColumn): Promise<string[]> => await this.#queries.slow(async (db) => {
-      const rows = await db
-        .selectDistinct({ value: sql<string>`${column}` })
-        .from(hours)
-        .where(and(matchingHours(filter), isNotNull(column)))
-        .orderBy(column)
-        .limit(maxValues)
-      return rows.map(({ value }) => value)
-    })
+    const { whole, parts } = hoursOf(filter)
+    const distinct = async (name: 'server' | 'tool' | 'group' | 'username' | 'keyName'): Promise<string[]> => {
+      const [ofHours, ofCalls] = [hours[name], activities[name]]
+      const rest = parts.map((part) => sql` union select ${ofCalls} from ${activities} where ${matching(part)} and ${ofCalls} is not null`)
+      return await this.#queries.slow(async (db) => rowsOf<{ value: string }>(await db.execute(sql`
+        select value from (
+          select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
+        ) as found order by value limit ${maxValues}`)).map(({ value }) => value))
+    }
     return {
-      servers: await distinct(hours.server),
-      tools: await distinct(hours.tool),
-      groups: await distinct(hours.group),
-      usernames: await distinct(hours.username),
-      keyNames: await distinct(hours.keyName)
+      servers: await distinct('server'),
+      tools: await distinct('tool'),
+      groups: await distinct('group'),
+      usernames: await distinct('username'),
+      keyNames: await distinct('keyName')
     }
   }
 
@@ -133,28 +132,36 @@ export function countSome (db: Db, filter: ActivityFilter) {
   return db.select({ total: count() }).from(some)
 }
 
-/** Whole hours by their sums, and the calls of the hours at the ends of the time one by one. Exported for the test of its plan. */
-export function sumUp (db: Db, filter: ActivityFilter) {
-  const { from, to, ...equal } = filter
+/**
+ * A filter by whole hours, which have sums, and the times at its ends, whose calls are looked at one by one.
+ * @returns the condition on hours, and the filters of the other calls
+ */
+function hoursOf ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
   const first = from === undefined ? undefined : Math.ceil(from / hourLength)
   const end = to === undefined ? undefined : Math.floor(to / hourLength)
-  const isWithinHour = first !== undefined && end !== undefined && first > end
+  if (first !== undefined && end !== undefined && first > end) return { whole: sql`false`, parts: [{ ...equal, from, to }] }
   const whole = and(
     ...equalities(hours, equal),
     first === undefined ? undefined : gte(hours.hour, first),
     end === undefined ? undefined : lt(hours.hour, end)
   ) ?? sql`true`
-  const part = (since: number, until: number): SQL => sql` union all
-    select 1, ${activities.status}, ${activities.duration} from ${activities} where ${matching({ ...equal, from: since, to: until })}`
-  const parts = isWithinHour
-    ? [part(from ?? 0, to ?? 0)]
-    : [
-        ...(from === undefined || first === undefined ? [] : [part(from, first * hourLength)]),
-        ...(to === undefined || end === undefined ? [] : [part(end * hourLength, to)])
-      ]
+  return {
+    whole,
+    parts: [
+      ...(from === undefined || first === undefined ? [] : [{ ...equal, from, to: first * hourLength }]),
+      ...(to === undefined || end === undefined ? [] : [{ ...equal, from: end * hourLength, to }])
+    ]
+  }
+}
+
+/** Whole hours by their sums, and the calls of the hours at the ends of the time one by one. Exported for the test of its plan. */
+export function sumUp (db: Db, filter: ActivityFilter) {
+  const { whole, parts } = hoursOf(filter)
+  const rest = parts.map((part) => sql` union all
+    select 1, ${activities.status}, ${activities.duration} from ${activities} where ${matching(part)}`)
   const summed = sql`(
     select ${hours.calls} as calls, ${hours.status} as status, ${hours.duration} as duration from ${hours}
-      where ${isWithinHour ? sql`false` : whole}${sql.join(parts)}
+      where ${whole}${sql.join(rest)}
   ) as summed`
   return db
     .select({
@@ -196,13 +203,6 @@ const matching = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => an
   ...equalities(activities, equal),
   from === undefined ? undefined : gte(activities.timestamp, from),
   to === undefined ? undefined : lt(activities.timestamp, to)
-)
-
-/** The filter as a condition on hours, which includes those at the ends of the time as a whole. */
-const matchingHours = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
-  ...equalities(hours, equal),
-  from === undefined ? undefined : gte(hours.hour, Math.floor(from / hourLength)),
-  to === undefined ? undefined : lt(hours.hour, Math.ceil(to / hourLength))
 )
 
 /** An activity as it is stored. */
