@@ -95,10 +95,15 @@ export class Peer implements Receiver {
     this.failed(id, error)
   }
 
-  message (message: Message, origin: number | undefined): void {
+  message (message: Message, origin: number | undefined): boolean {
     if (message.kind === 'request') this.handlers.request(message, origin)
     else if (message.kind === 'notification') this.handlers.notification(message, origin)
-    else if (typeof message.id === 'number') this.#take(message.id, message)?.resolve(message)
+    else if (typeof message.id === 'number') {
+      const pending = this.#take(message.id, message)
+      pending?.resolve(message)
+      return pending !== undefined
+    }
+    return false
   }
 
   failed (id: number, error: UpstreamError): void {

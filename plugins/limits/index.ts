@@ -302,6 +302,12 @@ export const limits = {
   /** Max look-ups of host names for servers of all users, and for one of them; beyond: the others wait. Admins' have no such bound. */
   concurrentLookups: 32,
   lookupsPerUser: 1,
+  /**
+   * What the servers of one user, or one server of an admin, send without being asked. `cost`: what dealing with one message counts, in ms
+   * of CPU time; `burst`: max at once, `perSecond`: per second; beyond: the server's output is not read for a while. `owners`: max users
+   * that are counted.
+   */
+  unasked: { cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1 }, burst: 50, perSecond: 100, owners: 1_000 },
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
   /** Bodies of the management API up to this length, in characters, are parsed at once; longer ones in steps (`largeWork`). */

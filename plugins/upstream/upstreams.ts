@@ -4,6 +4,7 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
 import { limits } from '../limits/index.ts'
+import { paceOf } from '../limits/message-pace.ts'
 import type { Semaphore } from '../limits/semaphore.ts'
 import { ShareError } from '../limits/shares.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
@@ -18,7 +19,7 @@ import { Upstream } from './upstream.ts'
 
 export interface UpstreamsDeps {
   clientInfo: { name: string, version: string }
-  transport: Omit<TransportDeps, 'onLine' | 'sharedApi'>
+  transport: Omit<TransportDeps, 'onLine' | 'sharedApi' | 'pace'>
   /** Bounds how many processes are spawned and sockets dialled at once. */
   dialling: Semaphore
   cache: CatalogueCache
@@ -151,7 +152,7 @@ export class Upstreams implements ProviderSource {
       hold: () => {},
       wait: () => 0,
       spend: (size) => { this.#shares.spend(name, userOf(config), size) },
-      transport: { ...transport, sharedApi: new SharedApi(), onLine: () => {} },
+      transport: { ...transport, sharedApi: new SharedApi(), pace: paceOf(userOf(config)), onLine: () => {} },
       log: () => {},
       listsChanged: () => {},
       statusChanged,
@@ -230,7 +231,7 @@ export class Upstreams implements ProviderSource {
       // What another address of the same server lists is new each time.
       wait: (isFirst) => isFirst && userOf(config) === undefined ? 0 : this.#shares.wait(name, userOf(config)),
       spend: (size) => { this.#shares.spend(name, userOf(config), size) },
-      transport: { ...transport, sharedApi: new SharedApi(), onLine },
+      transport: { ...transport, sharedApi: new SharedApi(), pace: paceOf(userOf(config)), onLine },
       log: statusLog.remark,
       listsChanged: () => {
         if (this.#upstreams.get(name) !== upstream) return

@@ -8,6 +8,7 @@ import { decoderOf } from './decode.ts'
 import { inSteps, largeText, type LargeWork, type Pause } from '../large-message.ts'
 import { joinInSteps } from '../yield.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
+import { Valve, type MessagePace } from './valve.ts'
 
 export interface AnswerHandlers {
   /** Decides what happens to the body: it is parsed as events, collected as text, or discarded. */
@@ -33,6 +34,8 @@ export interface AnswerHandlers {
 export interface ReadingOptions {
   /** Counts their memory. Default: not counted. */
   readonly meter?: MemoryMeter
+  /** How much of what streams bring unasked is dealt with. Default: without bounds. */
+  readonly pace?: MessagePace
   /** Where they are read, a step at a time. Default: without bounds. */
   readonly work?: LargeWork
   /** Who causes those that no client causes. */
@@ -53,6 +56,10 @@ export class Answer implements Dispatcher.DispatchHandler {
   readonly #reading: ReadingOptions
   readonly #owner: string
   #account: ReturnType<MemoryMeter['open']> | undefined
+  /** What a stream brings. */
+  #valve: Valve | undefined
+  /** Number of reasons why it is not read now. */
+  #pauses = 0
 
   /** @param owner who causes it */
   constructor (handlers: AnswerHandlers, reading = withoutBounds, owner = reading.owner ?? '') {
@@ -61,12 +68,22 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.#owner = owner
   }
 
-  /** Stops reading, and goes on: while a large message is being parsed. */
-  pause (): void { this.#controller?.pause() }
-  resume (): void { if (!this.#aborted) this.#controller?.resume() }
+  /** Stops reading, until `resume` was called as often: while a large message is being parsed, for example. */
+  pause (): void {
+    if (this.#pauses++ > 0 || this.#aborted) return
+    this.#decoder?.pause()
+    this.#controller?.pause()
+  }
+
+  resume (): void {
+    if (this.#pauses === 0 || --this.#pauses > 0 || this.#aborted) return
+    this.#decoder?.resume()
+    this.#controller?.resume()
+  }
 
   abort (): void {
     this.#aborted = true
+    this.#valve?.clear()
     this.#account?.close()
     this.#decoder?.destroy()
     this.#controller?.abort(new Error('aborted'))
@@ -94,18 +111,26 @@ export class Answer implements Dispatcher.DispatchHandler {
     if (!this.#decoder) { this.#take(chunk); return }
     if (this.#decoder.write(chunk)) return
     controller.pause()
-    this.#decoder.once('drain', () => { controller.resume() })
+    this.#decoder.once('drain', () => { if (this.#pauses === 0) controller.resume() })
   }
 
   onResponseEnd (): void {
     if (this.#decoder) this.#decoder.end()
-    else this.#end()
+    else this.#inOrder(() => { this.#end() })
   }
 
   onResponseError (_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.#decoder?.destroy()
-    this.#account?.close()
-    if (!this.#aborted) this.#handlers.onError(error, this.#controller !== undefined)
+    this.#inOrder(() => {
+      this.#account?.close()
+      if (!this.#aborted) this.#handlers.onError(error, this.#controller !== undefined)
+    })
+  }
+
+  /** Runs something once what has been received before is taken. */
+  #inOrder (run: () => void): void {
+    if (this.#valve) this.#valve.then(run)
+    else run()
   }
 
   /** Reads the body through a decoder. The bound on its size applies to the decoded bytes. */
@@ -113,7 +138,9 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.#decoder = decoder
     decoder?.on('data', (chunk: Buffer) => {
       try { this.#take(chunk) } catch (error) { this.#fail(error) }
-    }).on('end', () => { this.#end() }).on('error', () => { this.#fail(new SyntaxError('it cannot be decompressed')) })
+    }).on('end', () => {
+      this.#inOrder(() => { this.#end() })
+    }).on('error', () => { this.#fail(new SyntaxError('it cannot be decompressed')) })
   }
 
   #fail (error: unknown): void {
@@ -125,14 +152,29 @@ export class Answer implements Dispatcher.DispatchHandler {
   #take (chunk: Buffer): void {
     if (this.#body === 'discard') return
     if (this.#body !== 'collect') {
-      this.#body.push(chunk)
-      this.#hold(this.#body.pending)
+      this.#valve ??= new Valve({
+        pace: this.#reading.pace,
+        take: this.#parse,
+        pause: () => { this.pause() },
+        resume: () => { this.resume() }
+      })
+      this.#valve.push(chunk)
       return
     }
     this.#size += chunk.length
     if (this.#size > transportLimits.message) throw new RangeError(`more than ${transportLimits.message} bytes`)
     this.#chunks.push(chunk)
     this.#hold(this.#size)
+  }
+
+  readonly #parse = (bytes: Buffer): void => {
+    if (this.#aborted || typeof this.#body === 'string') return
+    try {
+      this.#body.push(bytes)
+      this.#hold(this.#body.pending)
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   /** Counts what is read so far. @throws UpstreamError when there is no memory left for it */

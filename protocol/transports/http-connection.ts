@@ -5,6 +5,7 @@ import type { Authorization } from './authorization.ts'
 import { authorized } from './authorized.ts'
 import type { Answer, ReadingOptions } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
+import { mostOnTheirWay, untilTakenBy } from './valve.ts'
 
 /** `owner`: who causes messages that are caused by no client. */
 export interface HttpOptions extends ReadingOptions {
@@ -46,6 +47,8 @@ export class HttpConnection {
   dialled: (() => void) | undefined
   /** What waits for an answer, by the id of its request. */
   readonly #open = new Table<number | string, { abort: () => void }>()
+  /** How many of these are notifications or answers of ours. */
+  #onTheirWay = 0
   readonly #timers = new Set<NodeJS.Timeout>()
   #url: URL
   #origin = ''
@@ -61,7 +64,7 @@ export class HttpConnection {
   #onIdle: (() => void) | undefined
 
   constructor (options: HttpOptions) {
-    this.options = options
+    this.options = { ...options, pace: untilTakenBy(options.pace, () => this.#onTheirWay >= mostOnTheirWay) }
     this.#url = options.url
     this.url = options.url
     this.#stateless = [...Object.entries(options.headers).flat(), ...postHeaders]
@@ -149,19 +152,27 @@ export class HttpConnection {
     })
   }
 
-  opened (key: number | string, waiting: { abort: () => void }): void { this.#open.set(key, waiting) }
+  /** @param key the id of a request; a text for other messages */
+  opened (key: number | string, waiting: { abort: () => void }): void {
+    this.#open.set(key, waiting)
+    if (typeof key === 'string') this.#onTheirWay++
+  }
 
   isOpen (key: number | string): boolean { return this.#open.has(key) }
 
   /** Forgets what has its answer. */
   done (key: number | string): void {
-    this.#open.take(key)
+    if (this.#open.take(key) !== undefined && typeof key === 'string') this.#onTheirWay--
     if (this.#open.size === 0) this.#onIdle?.()
     if (this.#isExpired) this.expire()
   }
 
   /** Aborts what waits for an answer. */
-  drop (key: number | string): void { this.#open.take(key)?.abort() }
+  drop (key: number | string): void {
+    const waiting = this.#open.take(key)
+    if (waiting !== undefined && typeof key === 'string') this.#onTheirWay--
+    waiting?.abort()
+  }
 
   dropAll (): void { for (const key of this.#open.keys()) this.drop(key) }
 

@@ -183,7 +183,10 @@ export class HttpExchange implements AnswerHandlers {
     for (const message of messages) {
       if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
       // Only the answer to this request is accepted on its stream: another one could be meant for another client.
-      if (id === undefined || (message.id !== id && message.id !== null)) continue
+      if (id === undefined || (message.id !== id && message.id !== null)) {
+        connection.options.pace?.count('response')
+        continue
+      }
       this.#isAnswered = true
       connection.receiver?.message(message.id === null ? { ...message, id } : message, id)
       if (this.#streams) connection.later(this.#request.method === 'GET' ? 0 : afterAnswer, () => { this.#closeStream() })

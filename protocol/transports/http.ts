@@ -6,6 +6,7 @@ import { HttpExchange } from './http-exchange.ts'
 import { NewsStream } from './news-stream.ts'
 import { refusal } from './refusal.ts'
 import type { Receiver, SendOptions, Transport } from './transport.ts'
+import { counting, noPace } from './valve.ts'
 
 export type { HttpOptions } from './http-connection.ts'
 
@@ -44,11 +45,12 @@ export class HttpTransport implements Transport {
         if (challenge) options.authorization?.refused(challenge).catch(() => {})
       },
       lost: (error) => { connection.receiver?.closed(new UpstreamError('broken', networkFailure(error, options.url))) }
-    }, options)
+    }, connection.options)
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    this.#connection.receiver = receiver
+    const { pace = noPace } = this.#connection.options
+    this.#connection.receiver = counting(receiver, pace)
     // The connection is opened for the first request.
     this.#connection.dialled = dialled
   }

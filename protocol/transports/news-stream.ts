@@ -40,7 +40,7 @@ export class NewsStream {
   #closed = false
 
   /** @param work where large messages are read, and in whose name */
-  constructor (handlers: NewsHandlers, { work = inSteps, owner = '', meter }: ReadingOptions) {
+  constructor (handlers: NewsHandlers, { work = inSteps, owner = '', meter, pace }: ReadingOptions) {
     this.#handlers = handlers
     this.#reader = new MessageReader({
       work,
@@ -48,7 +48,7 @@ export class NewsStream {
       meter,
       onMessages: (messages) => { for (const message of messages) handlers.message(message) },
       // An event that cannot be parsed must not end the stream.
-      onError: () => {},
+      onError: () => { pace?.count('noise') },
       pause: () => { this.#answer?.pause() },
       resume: () => { this.#answer?.resume() }
     })

@@ -9,6 +9,7 @@ import { refusal } from './refusal.ts'
 import { inSteps } from '../large-message.ts'
 import { MessageReader } from './message-reader.ts'
 import { answeredId, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { counting, mostOnTheirWay, noPace, untilTakenBy } from './valve.ts'
 
 /**
  * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all messages of the server. Its
@@ -25,13 +26,15 @@ export class SseTransport implements Transport {
   #closed = false
 
   constructor (options: HttpOptions) {
-    this.#options = options
+    // Requests are POSTed and answered at once, too.
+    this.#options = { ...options, pace: untilTakenBy(options.pace, () => this.#posts.size >= 4 * mostOnTheirWay) }
     this.#reader = new MessageReader({
       work: options.work ?? inSteps,
       owner: options.owner ?? '',
       meter: options.meter,
       onMessages: (messages) => { for (const each of messages) this.#receiver?.message(each, undefined) },
       onError: (_error, data) => {
+        options.pace?.count('noise')
         // A message that cannot be parsed must not fail the requests of other clients.
         const id = answeredId(data)
         if (id === undefined) return
@@ -43,7 +46,7 @@ export class SseTransport implements Transport {
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    this.#receiver = receiver
+    this.#receiver = counting(receiver, this.#options.pace ?? noPace)
     await new Promise<void>((resolve, reject) => {
       this.#rejectStart = reject
       const end = (error: UpstreamError): void => {

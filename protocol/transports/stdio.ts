@@ -18,6 +18,7 @@ import {
   type SendOptions,
   type Transport
 } from './transport.ts'
+import { counting, noPace, untilTakenBy, Valve, type MessagePace } from './valve.ts'
 import { drain } from './stderr.ts'
 
 export interface StdioOptions {
@@ -39,10 +40,14 @@ export interface StdioOptions {
   /** Where large messages are read, and in whose name. */
   work?: LargeWork
   owner?: string
+  /** How much of what it sends unasked is dealt with. Default: without bounds. */
+  pace?: MessagePace
   /** Time between TERM and KILL for the group, in ms. */
   grace?: number
 }
 
+/** Bytes that a process may leave unread before its output is read more slowly. */
+const mostUnread = 1024 * 1024
 /** Max length of a reported line, in characters. */
 const lineLimit = 8 * 1024
 /** Time that a process that closes its output has to exit by itself, in ms. */
@@ -71,7 +76,9 @@ export class StdioTransport implements Transport {
   #size = 0
   #account: ReturnType<MemoryMeter['open']> | undefined
   readonly #reader: MessageReader
-  #isReading = false
+  readonly #valve: Valve
+  /** Why its output is not read now. */
+  readonly #pauses = new Set<'large message' | 'memory' | 'valve'>()
   #gone: Promise<void> | undefined
   /** Messages to be written at the end of this turn of the event loop. */
   #unsent = ''
@@ -91,14 +98,14 @@ export class StdioTransport implements Transport {
       meter: options.meter,
       onMessages: (messages) => { for (const each of messages) this.#receiver?.message(each, undefined) },
       onError: (_error, text) => { this.#refused(text) },
-      pause: () => {
-        this.#isReading = true
-        this.#child?.stdout?.pause()
-      },
-      resume: () => {
-        this.#isReading = false
-        this.#child?.stdout?.resume()
-      }
+      pause: () => { this.#pause('large message') },
+      resume: () => { this.#resume('large message') }
+    })
+    this.#valve = new Valve({
+      pace: untilTakenBy(options.pace, () => (this.#child?.stdin?.writableLength ?? 0) > mostUnread),
+      take: (bytes) => { this.#read(bytes) },
+      pause: () => { this.#pause('valve') },
+      resume: () => { this.#resume('valve') }
     })
   }
 
@@ -107,7 +114,7 @@ export class StdioTransport implements Transport {
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
     const { command, args, env, user, yields } = this.#options
     let { cwd } = this.#options
-    this.#receiver = receiver
+    this.#receiver = counting(receiver, this.#options.pace ?? noPace)
     // Not the gateway's own folder, which may be closed to that user.
     if (user && cwd === undefined) cwd = await mayEnter(user.home, user) ? user.home : '/'
     else if (user && cwd !== undefined && !await mayEnter(cwd, user)) {
@@ -130,7 +137,7 @@ export class StdioTransport implements Transport {
     this.#child = child
     const exited = new Promise<void>((resolve) => { child.once('exit', () => { resolve() }); child.once('error', () => { resolve() }) })
     this.#gone = exited
-    child.stdout.on('data', (chunk: Buffer) => { this.#read(chunk) })
+    child.stdout.on('data', (chunk: Buffer) => { this.#valve.push(chunk) })
     drain(child, (line) => { this.#note(line) })
     child.stdout.once('close', () => { setTimeout(() => { this.#fail('it closed its output') }, closeGrace).unref() })
     child.stdin.on('error', () => {})
@@ -219,15 +226,24 @@ export class StdioTransport implements Transport {
     else if (this.#size > transportLimits.small) this.#hold()
   }
 
+  #pause (reason: 'large message' | 'memory' | 'valve'): void {
+    this.#pauses.add(reason)
+    this.#child?.stdout?.pause()
+  }
+
+  #resume (reason: 'large message' | 'memory' | 'valve'): void {
+    this.#pauses.delete(reason)
+    if (this.#pauses.size === 0) this.#child?.stdout?.resume()
+  }
+
   /** Counts the line that is being read. While there is no memory left for it, the process waits. */
   #hold (): void {
     const account = this.#account ??= (this.#options.meter ?? noMeter).open(this.#options.owner ?? '')
     if (account.resize(this.#size)) return
-    const stdout = this.#child?.stdout
-    stdout?.pause()
+    this.#pause('memory')
     setTimeout(() => {
       if (this.#ended !== undefined || this.#size === 0) return
-      if (!this.#isReading) stdout?.resume()
+      this.#resume('memory')
       this.#hold()
     }, memoryRetry).unref()
   }
@@ -238,6 +254,7 @@ export class StdioTransport implements Transport {
 
   /** A line that holds no message. */
   #refused (text: string): void {
+    this.#options.pace?.count('noise')
     this.#note(text)
     const id = answeredId(text)
     if (id !== undefined) {

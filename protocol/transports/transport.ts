@@ -3,7 +3,8 @@ import { parseMessage, type Malformed, type Message } from '../message.ts'
 
 /** Receives the messages and events of a transport. `origin`: the upstream id of the request on whose stream a message came. */
 export interface Receiver {
-  message: (message: Message, origin: number | undefined) => void
+  /** @returns whether it is an answer that somebody waits for */
+  message: (message: Message, origin: number | undefined) => boolean
   /** The request will get no answer. */
   failed: (id: number, error: UpstreamError) => void
   /** The upstream closed this request's stream, to be polled. @param retry time until then, in ms */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { mock } from 'node:test'
 import { test } from 'tap'
 import type { Dispatcher } from 'undici'
 import { membersOf } from '../../protocol/json.ts'
@@ -7,13 +8,16 @@ import { inSteps, readLargeMessage } from '../../protocol/large-message.ts'
 import { parseMessage } from '../../protocol/message.ts'
 import { HttpTransport } from '../../protocol/transports/http.ts'
 import { MessageReader } from '../../protocol/transports/message-reader.ts'
+import { Valve } from '../../protocol/transports/valve.ts'
 import { CpuBudget } from '../../plugins/json-schema/time-budget.ts'
 import { MemoryBudget } from '../../plugins/limits/memory.ts'
 import { ShareError } from '../../plugins/limits/shares.ts'
+import { UnaskedPace } from '../../plugins/limits/message-pace.ts'
 import { Turns } from '../../plugins/limits/turns.ts'
 import { writeBody } from '../../plugins/openapi/write.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, Session, settings } from '../helpers/client.ts'
+import { mockTimers } from '../helpers/clock.ts'
 import { bearerKey, startHub } from '../helpers/hub.ts'
 
 const bounds = { pieces: 100, perSecond: 1_000, burst: 1_000, longestWait: 50, owners: 10 }
@@ -151,6 +155,55 @@ test('messages of one stream stay in their order, small ones behind a large one 
   assert.deepEqual(seen, ['é', 'f', 'error', 'error', 'h'])
 })
 
+test('what a server sends is passed on in order, and held back where it takes long or is beyond its pace', async (t) => {
+  mockTimers(t, 'setTimeout')
+  let now = 0
+  const pace = new UnaskedPace({ cost: { request: 4, notification: 1, response: 1, noise: 1 }, burst: 100, perSecond: 100 }, () => now)
+  let isPaused = false
+  const taken: string[] = []
+  const valve = new Valve({
+    pace,
+    take: (bytes) => {
+      taken.push(bytes.toString())
+      pace.count('notification')
+    },
+    pause: () => { isPaused = true },
+    resume: () => { isPaused = false }
+  })
+  for (let n = 0; n < 99; n++) valve.push(Buffer.from(String(n)))
+  assert.equal(isPaused, false)
+  valve.push(Buffer.from('99'))
+  assert.deepEqual([isPaused, taken.length], [true, 100])
+  let isOver = false
+  valve.push(Buffer.from('100'))
+  valve.then(() => { isOver = true })
+  valve.push(Buffer.from('101'))
+  assert.deepEqual([taken.length, isOver], [100, false])
+  now = 20
+  mock.timers.tick(20)
+  assert.deepEqual([taken.slice(100), isOver, isPaused], [['100', '101'], true, true], 'two more, as time has passed')
+  now = 1_000
+  mock.timers.tick(1_000)
+  assert.deepEqual([taken.length, isPaused], [102, false])
+
+  // A large chunk is taken in pieces; what comes behind it waits, and nothing is lost or swapped.
+  const free = new Valve({
+    take: (bytes) => {
+      taken.push(bytes.toString('latin1'))
+      for (const until = performance.now() + 1; performance.now() < until;);
+    },
+    pause: () => { isPaused = true },
+    resume: () => { isPaused = false }
+  })
+  taken.length = 0
+  const chunks = ['a'.repeat(64 * 1024), 'b'.repeat(5_000), 'c']
+  for (const chunk of chunks) free.push(Buffer.from(chunk))
+  assert.ok(isPaused && taken.join('').length < 64 * 1024, `${taken.join('').length} bytes are taken in one turn`)
+  const isHeld = (): boolean => isPaused
+  while (isHeld()) await new Promise((resolve) => { setImmediate(resolve) })
+  assert.equal(taken.join(''), chunks.join(''))
+})
+
 test('answers have shares of the memory: one owner leaves the last quarter to those that hold little', async () => {
   const memory = new MemoryBudget()
   memory.configure(256 * MiB)
@@ -170,7 +223,7 @@ test('a connecting slot is held until the first request of streamable HTTP has a
   const dispatcher = { dispatch: (_options: unknown, handler: Dispatcher.DispatchHandler) => { sent.push(handler); return true } }
   const url = new URL('http://127.0.0.1:9/mcp')
   const transport = new HttpTransport({ url, headers: {}, dispatcher: dispatcher as unknown as Dispatcher })
-  const receiver = { message: () => {}, failed: () => {}, paused: () => {}, closed: () => {} }
+  const receiver = { message: () => true, failed: () => {}, paused: () => {}, closed: () => {} }
   let dialled = 0
   await transport.start(receiver, () => { dialled++ })
   transport.send('{}', { id: 1 })

@@ -996,6 +996,7 @@ function connection<Kind extends Transport> (
     receiver: {
       message: (message) => {
         heard.push(message)
+        return true
       },
       failed: (id, error) => {
         told.push(`${id} ${error.fault}: ${error.message}`)

@@ -1200,6 +1200,7 @@ async function startChild (t: Test, command: string, args: string[], more: Parti
           ? `response ${message.id} ${message.resultText ?? message.errorText}`
           : `${message.kind} ${message.method} ${message.paramsText}`
       )
+      return true
     },
     failed: (id, error) => {
       heard.push(`failed ${id} ${error.fault}: ${error.message}${error.detail}`)

@@ -5,6 +5,7 @@ import { SseTransport } from '../../../protocol/transports/sse.ts'
 import type { ProcessUser } from '../../../protocol/transports/process-user.ts'
 import { StdioTransport } from '../../../protocol/transports/stdio.ts'
 import type { Transport } from '../../../protocol/transports/transport.ts'
+import type { MessagePace } from '../../../protocol/transports/valve.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { LargeWork } from '../../../protocol/large-message.ts'
 import { memory } from '../../limits/memory.ts'
@@ -55,6 +56,8 @@ export interface TransportDeps {
   redact?: (text: string) => string
   /** Shared by all connections to one server of type `openapi`. */
   sharedApi: SharedApi
+  /** How much of what the server sends unasked is dealt with. Default: without bounds. */
+  pace?: MessagePace
 }
 
 export interface ConnectionDeps extends TransportDeps {
@@ -73,13 +76,13 @@ export interface ConnectionDeps extends TransportDeps {
 export function makeTransport (
   kind: TransportKind,
   config: ServerConfig,
-  { outbound, environment, childUser, install, onLine, redact, sharedApi, warn, isBase }: ConnectionDeps,
+  { outbound, environment, childUser, install, onLine, redact, sharedApi, pace, warn, isBase }: ConnectionDeps,
   passed?: () => Passed | undefined,
   authorization?: Authorization
 ): Transport {
   // Whoever stored the server causes what no client has asked for.
   const reach = reachOf(config)
-  const reading = { meter: memory, work, owner: causeOf(reach) }
+  const reading = { meter: memory, work, pace, owner: causeOf(reach) }
   if (kind === 'stdio') {
     return new StdioTransport({
       command: config.command ?? '',

@@ -1,0 +1,133 @@
+import type { Receiver } from './transport.ts'
+
+/** What a server sends without being asked: a message that no request of ours waits for, or something that is no message. */
+export type Unasked = 'request' | 'notification' | 'response' | 'noise'
+
+/** Bounds how much of what servers send unasked is dealt with. The gateway bounds the sum of all servers of one user. */
+export interface MessagePace {
+  count: (what: Unasked) => void
+  /** Time until more is dealt with, in ms; 0: now. */
+  wait: () => number
+}
+
+/** Without bounds. */
+export const noPace: MessagePace = { count: () => {}, wait: () => 0 }
+
+/** Messages of ours, beside requests, that may be on their way to a server; beyond: less of what it sends is dealt with. */
+export const mostOnTheirWay = 64
+/** How long a server waits that does not take our answers, in ms. */
+const untilTaken = 20
+
+/** A pace that also waits while a server is slow to take what we answer: what it asks must not pile up here. */
+export const untilTakenBy = (pace: MessagePace = noPace, isSlow: () => boolean): MessagePace => ({
+  count: (what) => { pace.count(what) },
+  wait: () => pace.wait() || (isSlow() ? untilTaken : 0)
+})
+
+/** The same receiver, with what it has not asked for counted. */
+export function counting (receiver: Receiver, pace: MessagePace): Receiver {
+  return {
+    message: (message, origin) => {
+      const isAwaited = receiver.message(message, origin)
+      if (!isAwaited) pace.count(message.kind)
+      return isAwaited
+    },
+    failed: (id, error) => { receiver.failed(id, error) },
+    paused: (id, retry) => { receiver.paused(id, retry) },
+    doubted: () => { receiver.doubted?.() },
+    closed: (error) => { receiver.closed(error) }
+  }
+}
+
+export interface ValveOptions {
+  readonly pace?: MessagePace
+  /** Takes the next bytes. Never throws. */
+  readonly take: (bytes: Buffer) => void
+  /** Stops and continues the source of the bytes. What has arrived by then may still come. */
+  readonly pause: () => void
+  readonly resume: () => void
+}
+
+/** Bytes that are taken at once: some tens of small messages. */
+const pieceSize = 4 * 1024
+/** How long larger chunks, of all servers, are taken in one turn of the event loop, in ms. */
+const longest = 4
+const turn = { time: 0 }
+
+/**
+ * Passes on the bytes that a server sends, in order. It holds them back where they would hold the event loop for long, or are beyond the
+ * server's pace; the server then waits, as its socket or pipe is not read.
+ */
+export class Valve {
+  readonly #options: ValveOptions
+  readonly #waiting: Array<Buffer | (() => void)> = []
+  #isHeld = false
+
+  constructor (options: ValveOptions) {
+    this.#options = options
+  }
+
+  push (chunk: Buffer): void {
+    if (this.#isHeld) {
+      this.#waiting.push(chunk)
+      return
+    }
+    const wait = this.#pass(chunk)
+    if (wait === undefined) return
+    this.#isHeld = true
+    this.#options.pause()
+    this.#goOnIn(wait)
+  }
+
+  /** Runs something once all that came before is taken. */
+  then (run: () => void): void {
+    if (this.#isHeld) this.#waiting.push(run)
+    else run()
+  }
+
+  /** Drops what waits. */
+  clear (): void { this.#waiting.length = 0 }
+
+  /**
+   * Takes a chunk, or the beginning of it: the rest then waits.
+   * @returns how long to wait before more is taken, in ms, where that is necessary; 0: until the next turn of the event loop
+   */
+  #pass (chunk: Buffer): number | undefined {
+    const { take, pace = noPace } = this.#options
+    if (chunk.length <= pieceSize) {
+      take(chunk)
+      return pace.wait() || undefined
+    }
+    for (let at = 0; at < chunk.length; at += pieceSize) {
+      const begun = performance.now()
+      take(chunk.subarray(at, at + pieceSize))
+      if (turn.time === 0) setImmediate(() => { turn.time = 0 })
+      turn.time += performance.now() - begun
+      const wait = pace.wait()
+      if (wait === 0 && turn.time < longest) continue
+      if (at + pieceSize < chunk.length) this.#waiting.unshift(chunk.subarray(at + pieceSize))
+      return wait
+    }
+    return undefined
+  }
+
+  #goOnIn (wait: number): void {
+    if (wait > 0) setTimeout(this.#goOn, wait).unref()
+    else setImmediate(this.#goOn)
+  }
+
+  readonly #goOn = (): void => {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      if (typeof next === 'function') {
+        next()
+        continue
+      }
+      const wait = this.#pass(next)
+      if (wait === undefined) continue
+      this.#goOnIn(wait)
+      return
+    }
+    this.#isHeld = false
+    this.#options.resume()
+  }
+}
