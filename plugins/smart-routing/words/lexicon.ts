@@ -180,16 +180,16 @@ export class Lexicon {
     return undefined
   }
 
-  /** The words in a run of characters of a script without spaces, the longest first at each place. */
-  unspaced (text: string): Foreign[] {
-    const found: Foreign[] = []
+  /** The words in a run of characters of a script without spaces, the longest first at each place, each with what it may mean. */
+  unspaced (text: string): Foreign[][] {
+    const found: Foreign[][] = []
     const characters = [...text]
     for (let at = 0; at < characters.length;) {
       let length = Math.min(8, characters.length - at)
       for (; length > 0; length--) {
         const word = this.#unspaced.get(characters.slice(at, at + length).join(''))
         if (!word) continue
-        found.push(...word)
+        found.push(word)
         break
       }
       at += Math.max(1, length)

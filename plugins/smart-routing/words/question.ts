@@ -98,9 +98,9 @@ class Reading {
   }
 
   addUnspaced (run: string): void {
-    for (const foreign of this.#lexicon.unspaced(run)) {
-      this.#addConcept([this.#lexicon.translated(foreign)], 1)
-      this.text.push(foreign.english)
+    for (const meanings of this.#lexicon.unspaced(run)) {
+      this.#addConcept(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
+      this.text.push(meanings[0]?.english ?? '')
     }
   }
 
