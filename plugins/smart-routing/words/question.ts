@@ -1,5 +1,5 @@
 import { limits } from '../../limits/index.ts'
-import { stopWords } from './common-words.ts'
+import { lightVerbs, stopWords } from './common-words.ts'
 import { piecesOf } from './literals.ts'
 import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
 import { carrying, particlesOf } from './phrases.ts'
@@ -86,7 +86,7 @@ class Reading {
     return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
   }
 
-  #isEveryday (word: string): boolean { return stopWords.has(word) || this.#lexicon.isCommon(word) }
+  #isEveryday (word: string): boolean { return stopWords.has(word) || lightVerbs.has(word) || this.#lexicon.isCommon(word) }
 
   #isKnown (term: string): boolean { return this.#vocabulary.has(term) || this.#lexicon.knows(term) }
 
@@ -109,6 +109,7 @@ class Reading {
     let within = 0
     if (asking.has(this.#words[0] ?? '')) this.#addPlain(telling, tuning.telling)
     for (let i = 0; i < this.#words.length; i++) {
+      this.#addGapped(i)
       const length = this.#addPhrase(i)
       if (length > within) within = length
       const number = /^\d+$/.test(this.#words[i] ?? '') ? tuning.number : 1
@@ -138,6 +139,14 @@ class Reading {
       if (length === 2 && isSaid && this.#vocabulary.has(joined)) this.#addConcept([{ term: joined, weight: tuning.joined }], 0.5)
     }
     return this.#addParted(at) ? 1 : 0
+  }
+
+  /** Adds what phrases with a gap hint at. Their everyday words say no more then. */
+  #addGapped (at: number): void {
+    for (const { term, places } of this.#lexicon.gapped(this.#carrying, at)) {
+      this.#addConcept([{ term, weight: 1 }], 1)
+      for (const place of places) if (this.#isEveryday(this.#words[place] ?? '')) this.#said.add(place)
+    }
   }
 
   /** Adds a verb whose particle stands further on: `turn the lights off`. */
@@ -186,7 +195,8 @@ class Reading {
       this.#addConcept(isKnown ? [{ term, weight: 1 }, ...variants] : variants, factor)
       this.text.push(foreign[0]?.english ?? word)
     } else if (isKnown) {
-      this.#addConcept([{ term, weight: 1 }], this.#lexicon.isCommon(word) ? factor * tuning.everyday : factor)
+      const everyday = this.#lexicon.isCommon(word) ? tuning.everyday : lightVerbs.has(word) ? tuning.light : 1
+      this.#addConcept([{ term, weight: 1 }], factor * everyday)
       this.text.push(word)
     } else if (this.#lexicon.isCommon(word)) this.text.push(word)
     else this.#addUnknown(word, factor)

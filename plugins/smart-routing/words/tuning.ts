@@ -35,6 +35,7 @@ export const tuning = {
   within: 0.3,
   /** for everyday words, numbers, the kind of a value, and what a question that begins with `what` wants. */
   everyday: 0.6,
+  light: 0.6,
   number: 0.3,
   kind: 0.6,
   telling: 0.45
