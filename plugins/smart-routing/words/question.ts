@@ -279,9 +279,12 @@ class Reading {
       this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
     }
     for (const { term } of meant) {
-      for (const hint of this.#lexicon.hints(term)) {
+      const hints = this.#lexicon.hints(term)
+      // The more it may stand for, the less each of these counts.
+      const each = weight * tuning.hint.one / hints.length ** tuning.hint.exponent
+      for (const hint of hints) {
         const spellings = this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5)
-        this.#addPlain([hint, ...spellings.map(({ term }) => term)], weight * tuning.hint)
+        this.#addPlain([hint, ...spellings.map(({ term }) => term)], each)
       }
     }
   }
