@@ -29,6 +29,8 @@ export class Lexicon {
   readonly #same = new Map<string, string[][]>()
   readonly #synonyms = new Map<string, string[][]>()
   readonly #hints = new Map<string, string[]>()
+  /** Terms by what is written in the lexicons. */
+  readonly #terms = new Map<string, string>()
   /** The words of a term of several words. */
   readonly #parts = new Map<string, string[]>()
   /** What follows the first word of a term of several words, joined. */
@@ -66,10 +68,12 @@ export class Lexicon {
 
   #addHints (line: string): void {
     const [from = '', to = ''] = line.split(':')
-    const targets = to.split(',').map((word) => this.#termOf(word))
+    const targets = [...new Set(to.split(',').map((word) => this.#termOf(word)))]
     for (const word of from.split(',')) {
       const term = word.includes('…') ? this.#gappedTermOf(word) : this.#termOf(word)
-      this.#hints.set(term, [...new Set([...this.#hints.get(term) ?? [], ...targets])])
+      const others = this.#hints.get(term)
+      // Most are shared: one list for all phrases of a line.
+      this.#hints.set(term, others ? [...new Set([...others, ...targets])] : targets)
     }
   }
 
@@ -103,9 +107,12 @@ export class Lexicon {
   }
 
   #termOf (words: string): string {
+    const known = this.#terms.get(words)
+    if (known !== undefined) return known
     const list = wordsOf(words, 8, false)
     const stems = list.map(stemOf)
     const term = stems.join('')
+    this.#terms.set(words, term)
     if (stems.length > 1) {
       this.#parts.set(term, stems)
       const carried = list.flatMap((word, i) => carrying(word, stems[i] ?? '') ?? [])
