@@ -100,7 +100,8 @@ export class Lexicon {
   }
 
   #gappedTermOf (words: string): string {
-    const [before = [], after = []] = words.split('…').map((part) => wordsOf(part, 8, false).flatMap((word) => carrying(word, stemOf(word)) ?? []))
+    const carried = (part: string): string[] => wordsOf(part, 8, false).flatMap((word) => carrying(word, stemOf(word)) ?? [])
+    const [before = [], after = []] = words.split('…').map(carried)
     const term = `${before.join(' ')} … ${after.join(' ')}`
     if (before[0] !== undefined && after.length > 0) push(this.#gapped, before[0], { before, after, term })
     return term

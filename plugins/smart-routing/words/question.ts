@@ -18,6 +18,13 @@ export interface Question { readonly concepts: Concept[], readonly text: string,
 /** Max words of a question that a phrase is looked for in, with those that are left out. */
 const longestSpan = 9
 
+/** What tools are called that do several things at once; how a question says that there are several. Times and sizes are no such things. */
+const together: readonly string[] = ['batch', 'bulk', 'multiple', 'many'].map((word) => stemOf(word))
+const severalWords = /^(?:[2-9]|[1-9]\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|fifty|hundred|hundreds|several|these|those)$/
+const pluralEnd = /^(?!(?:second|minute|hour|day|week|month|year|percent|euro|dollar|pixel|line|time)s$)\w{2,}[^su]s$/
+/** Max words from a number to what it counts. */
+const nearNumber = 3
+
 const bounds = limits.wordSearch
 
 /** Reads questions against a vocabulary. */
@@ -108,6 +115,7 @@ class Reading {
     /** Words that are part of a phrase, which says more than they do. */
     let within = 0
     if (asking.has(this.#words[0] ?? '')) this.#addPlain(telling, tuning.telling)
+    if (this.#words.some((_, i) => this.#areMany(i))) this.#addPlain(together, tuning.together)
     for (let i = 0; i < this.#words.length; i++) {
       this.#addGapped(i)
       const length = this.#addPhrase(i)
@@ -116,6 +124,12 @@ class Reading {
       this.#addWord(i, number * (within > 0 ? tuning.within : 1) * (this.#weights[i] ?? 1))
       within--
     }
+  }
+
+  /** Whether a number stands here, and a plural soon after it: `ten contacts`, `these 20 old deals`. */
+  #areMany (at: number): boolean {
+    if (!severalWords.test(this.#words[at] ?? '')) return false
+    return this.#words.slice(at + 1, at + 1 + nearNumber).some((word) => pluralEnd.test(word) && !this.#isEveryday(word))
   }
 
   /** Adds the longest phrase that begins at a word. @returns how many words it has, 0 when there is none */

@@ -39,5 +39,7 @@ export const tuning = {
   light: 0.6,
   number: 0.3,
   kind: 0.6,
-  telling: 0.45
+  telling: 0.45,
+  /** What it counts that a tool does several things at once, for a question about several. */
+  together: 0.3
 } as const
