@@ -207,6 +207,13 @@ test('an index is updated by difference, and finds only what it was given last',
   assert.deepEqual(index.search('create an issue in the repository', 100), (await indexed([...others, added])).search('create an issue in the repository', 100))
   await Promise.all([index.update([]), index.update(some), index.update(others), index.update(some)])
   assert.deepEqual(index.search('delete', 100), (await indexed(some)).search('delete', 100))
+  const [one, two, ...rest] = some
+  const changed = tool('mail', 'delete_mailbox', 'Deletes a mailbox')
+  for (const start of [[changed, two], [two, changed], [two, two], [changed, changed], [one, two]]) {
+    const tools = [...start, ...rest].filter((one) => one !== undefined)
+    await index.update(tools)
+    assert.deepEqual(index.search('delete', 100), (await indexed(tools)).search('delete', 100), 'the same as if it were new')
+  }
   await index.update([])
   assert.deepEqual(index.search('delete', 100), [])
 })
