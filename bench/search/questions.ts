@@ -10,8 +10,9 @@ export interface Question {
 }
 
 /**
- * `tuned`: the ranking was tuned on it. What the others find was not looked at, one by one. `drawn`: it asks for a tool that a random draw
- * chose. `another`: another author wrote it, who knew neither the ranking nor the lexicons, for what people would often ask.
+ * `tuned`: the ranking was tuned on it. `drawn`: it asks for a tool that a random draw chose; it was held back at first, and looked at
+ * later. `another`: another author wrote it, who knew neither the ranking nor the lexicons, for what people would often ask; what these
+ * find was never looked at, one by one.
  */
 export type QuestionSet = 'tuned' | 'drawn' | 'another'
 

@@ -78,14 +78,20 @@ test('phrases are found in other forms, and around what stands between their wor
     tool('tracker', 'get_issue_author', 'Details of an issue'),
     tool('tracker', 'show_board', 'Shows a board'),
     tool('cluster', 'restart_app', 'Stops and starts an app'),
-    tool('tracker', 'add_comment', 'A comment on an issue')
+    tool('tracker', 'add_comment', 'A comment on an issue'),
+    tool('disk', 'read_text', 'The content of a paper'),
+    tool('gallery', 'set_visibility', 'Who may look at an album'),
+    tool('gallery', 'take_over_album', 'Another one gets it')
   ])
   for (const [query, ownName] of [
     ['turn the lamp in the hall off', 'disable_lamp'],
     ["who's raised it?", 'get_issue_author'],
     ['who was it that reported the thing', 'get_issue_author'],
     ['starte die App neu', 'restart_app'],
-    ['füge einen Hinweis hinzu', 'add_comment']
+    ['füge einen Hinweis hinzu', 'add_comment'],
+    ['what does the old contract say', 'read_text'],
+    ['make this whole album private', 'set_visibility'],
+    ['let me take the album off the wall, for its visibility', 'set_visibility']
   ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
 })
 
@@ -104,6 +110,25 @@ test('who wants to know gets tools that tell, and who wants a change those that 
   ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
 })
 
+test('who speaks of several things gets tools for several', async (t) => {
+  const index = await indexed([...some, tool('crm', 'create_contact', 'Creates a contact'), tool('crm', 'create_contacts_batch', 'Creates contacts')])
+  for (const [query, ownName] of [
+    ['create ten contacts', 'create_contacts_batch'],
+    ['create these 20 contacts', 'create_contacts_batch'],
+    ['create a contact', 'create_contact'],
+    ['create a contact in two days', 'create_contact']
+  ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
+})
+
+test('words of a script without spaces are found, whatever they may mean and however they are parted', async (t) => {
+  const index = await indexed([...some, tool('clock', 'get_time', 'Tells the hour'), tool('lamps', 'turn_on_light', 'Makes light')])
+  for (const [query, ownName] of [
+    ['지금 몇 시', 'get_time'],
+    ['이메일 검색', 'search_emails'],
+    ['电子邮件发送', 'send_email']
+  ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
+})
+
 test('a tool that does several things is found by the values of its parameters', async () => {
   const action = { type: 'string', enum: ['pause-campaign', 'resumeCampaign', 7, null, 'x'.repeat(9_000)] }
   const index = await indexed([...some, tool('ads', 'manage', 'Runs one operation', { inputSchema: { type: 'object', properties: { action } } })])
@@ -111,7 +136,8 @@ test('a tool that does several things is found by the values of its parameters',
 })
 
 test('values tell what a question is about', async (t) => {
-  const names = ['run_sql_query', 'evaluate_javascript', 'get_issue', 'resize_window', 'press_key', 'set_location', 'play_audio', 'add_reaction', 'pick_color']
+  const names = ['run_sql_query', 'evaluate_javascript', 'get_issue', 'resize_window', 'press_key', 'set_location', 'play_audio', 'add_reaction', 'pick_color',
+    'keep_calendar']
   const index = await indexed([...names.map((name) => tool('box', name, 'Does what it is called')), tool('next', 'get_library', 'Guides of next.js')])
   for (const [query, ownName] of [
     ['SELECT name FROM people WHERE age > 30', 'run_sql_query'],
@@ -124,7 +150,9 @@ test('values tell what a question is about', async (t) => {
     ['let me hear song.mp3', 'play_audio'],
     ['say 👍 to that', 'add_reaction'],
     ['more like #00ff7f', 'pick_color'],
-    ['guides of next.js', 'get_library']
+    ['guides of next.js', 'get_library'],
+    ['Zahnarzt um 15 Uhr', 'keep_calendar'],
+    ['dentista alle 15', 'keep_calendar']
   ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
   assert.equal(first(index, 'the iso-8601 and utf-8'), undefined, 'no numbers of issues')
 })
@@ -179,6 +207,13 @@ test('an index is updated by difference, and finds only what it was given last',
   assert.deepEqual(index.search('create an issue in the repository', 100), (await indexed([...others, added])).search('create an issue in the repository', 100))
   await Promise.all([index.update([]), index.update(some), index.update(others), index.update(some)])
   assert.deepEqual(index.search('delete', 100), (await indexed(some)).search('delete', 100))
+  const [one, two, ...rest] = some
+  const changed = tool('mail', 'delete_mailbox', 'Deletes a mailbox')
+  for (const start of [[changed, two], [two, changed], [two, two], [changed, changed], [one, two]]) {
+    const tools = [...start, ...rest].filter((one) => one !== undefined)
+    await index.update(tools)
+    assert.deepEqual(index.search('delete', 100), (await indexed(tools)).search('delete', 100), 'the same as if it were new')
+  }
   await index.update([])
   assert.deepEqual(index.search('delete', 100), [])
 })

@@ -37,9 +37,11 @@ export class ToolIndex {
   readonly #slotOf = new Map<SearchTool, number>()
   #free: number[] = []
   /** The tools that may be found, with their places in the list. */
-  #wanted = new Map<SearchTool, number>()
+  readonly #wanted = new Map<SearchTool, number>()
+  /** These in order, each once. */
+  #asked: readonly SearchTool[] = []
   /** Those that are indexed, after the last update that was not overtaken by another. */
-  #applied = this.#wanted
+  #applied = this.#asked
   /** What is indexed, in order; undefined after an update that was overtaken. */
   #list: readonly SearchTool[] | undefined
   #updating: Promise<void> | undefined
@@ -49,26 +51,38 @@ export class ToolIndex {
    * them is not found from now on; what is new is found when the promise resolves.
    */
   async update (tools: readonly SearchTool[]): Promise<void> {
-    const wanted = new Map<SearchTool, number>()
-    for (const tool of tools) wanted.set(tool, wanted.size)
-    this.#wanted = wanted
-    while (this.#applied !== this.#wanted) {
+    this.#want(tools)
+    while (this.#applied !== this.#asked) {
       this.#updating ??= this.#apply().finally(() => { this.#updating = undefined })
       await this.#updating
+    }
+  }
+
+  /** Writes down the places of all; only of those that stand at other tools' places, if the others are where they were. */
+  #want (tools: readonly SearchTool[]): void {
+    const before = this.#asked
+    const fresh = before.length === tools.length ? differing(tools, before) : tools
+    const isPatch = before.length === tools.length && new Set(fresh).size === fresh.length && !fresh.some((tool) => this.#wanted.has(tool))
+    this.#asked = isPatch ? tools.slice() : [...new Set(tools)]
+    if (!isPatch) this.#wanted.clear()
+    for (const [place, tool] of this.#asked.entries()) {
+      const old = before[place]
+      if (isPatch && old === tool) continue
+      if (isPatch && old) this.#wanted.delete(old)
+      this.#wanted.set(tool, place)
     }
   }
 
   async #apply (): Promise<void> {
     this.#lexicon ??= await loadLexicon()
     this.#interpreter ??= new Interpreter(this.#lexicon, this.#vocabulary)
-    while (this.#applied !== this.#wanted) {
-      const wanted = this.#wanted
-      const list = [...wanted.keys()]
+    while (this.#applied !== this.#asked) {
+      const list = this.#asked
       const before = this.#list
       // What stands where it stood needs no look-up.
       const [former, next] = before ? [differing(before, list), differing(list, before)] : [this.#slotOf.keys(), list]
       this.#list = undefined
-      this.#removeAllBut(wanted, former)
+      this.#removeUnwanted(former)
       const budget = new LoopBudget()
       let inserted = 0
       for (const tool of next) {
@@ -76,22 +90,22 @@ export class ToolIndex {
         this.#insert(tool, this.#lexicon)
         inserted++
         if (budget.spent) await budget.yieldToEventLoop()
-        if (wanted !== this.#wanted) break
+        if (list !== this.#asked) break
       }
       if (inserted > this.#slotOf.size / 4) this.#vocabulary.trim()
-      if (wanted !== this.#wanted) continue
-      this.#applied = wanted
+      if (list !== this.#asked) continue
+      this.#applied = list
       this.#list = list
     }
   }
 
   /** Removes those of some tools that are not wanted. */
-  #removeAllBut (wanted: ReadonlyMap<SearchTool, number>, former: Iterable<SearchTool>): void {
+  #removeUnwanted (former: Iterable<SearchTool>): void {
     const gone = new Map<number, Analysis>()
     for (const tool of former) {
       const slot = this.#slotOf.get(tool) ?? -1
       const indexed = this.#slots[slot]
-      if (wanted.has(tool) || !indexed) continue
+      if (this.#wanted.has(tool) || !indexed) continue
       gone.set(slot, indexed.analysis)
       this.#slotOf.delete(tool)
       this.#slots[slot] = undefined

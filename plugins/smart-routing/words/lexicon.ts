@@ -12,24 +12,33 @@ export interface Variant { readonly term: string, readonly weight: number }
 /** A word of another language: what it means in English, in words. */
 export interface Foreign { readonly language: string, readonly english: string }
 
+/** A phrase with words between that it does not say: `what does … say`. */
+interface Gapped { readonly before: readonly string[], readonly after: readonly string[], readonly term: string }
+
 interface TradeFile { common: string, same: string[], synonyms: string[], hints: string[] }
 interface LanguageFile { language: string, stop: string, words: Record<string, string> }
 
 const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
 /** Letters that may follow `word*`. */
 const longestEnding = 5
+/** Max words that `…` stands for. */
+const longestGap = 6
 
 /** The words of the trade and their translations. Terms are stems; several words are one term, joined: `pullrequest`. */
 export class Lexicon {
   readonly #same = new Map<string, string[][]>()
   readonly #synonyms = new Map<string, string[][]>()
   readonly #hints = new Map<string, string[]>()
+  /** Terms by what is written in the lexicons. */
+  readonly #terms = new Map<string, string>()
   /** The words of a term of several words. */
   readonly #parts = new Map<string, string[]>()
   /** What follows the first word of a term of several words, joined. */
   readonly #continuations = new Map<string, Set<string>>()
   /** Terms of several words by the words that carry them. */
   readonly #carried = new Map<string, string>()
+  /** By their first words, as `carrying` writes them. */
+  readonly #gapped = new Map<string, Gapped[]>()
   readonly #stop = new Map<string, string[]>()
   readonly #foreign = new Map<string, Foreign[]>()
   readonly #beginnings = new Map<string, Foreign[]>()
@@ -59,10 +68,12 @@ export class Lexicon {
 
   #addHints (line: string): void {
     const [from = '', to = ''] = line.split(':')
-    const targets = to.split(',').map((word) => this.#termOf(word))
+    const targets = [...new Set(to.split(',').map((word) => this.#termOf(word)))]
     for (const word of from.split(',')) {
-      const term = this.#termOf(word)
-      this.#hints.set(term, [...new Set([...this.#hints.get(term) ?? [], ...targets])])
+      const term = word.includes('…') ? this.#gappedTermOf(word) : this.#termOf(word)
+      const others = this.#hints.get(term)
+      // Most are shared: one list for all phrases of a line.
+      this.#hints.set(term, others ? [...new Set([...others, ...targets])] : targets)
     }
   }
 
@@ -88,10 +99,21 @@ export class Lexicon {
     for (const term of terms) push(groups, term, terms)
   }
 
+  #gappedTermOf (words: string): string {
+    const carried = (part: string): string[] => wordsOf(part, 8, false).flatMap((word) => carrying(word, stemOf(word)) ?? [])
+    const [before = [], after = []] = words.split('…').map(carried)
+    const term = `${before.join(' ')} … ${after.join(' ')}`
+    if (before[0] !== undefined && after.length > 0) push(this.#gapped, before[0], { before, after, term })
+    return term
+  }
+
   #termOf (words: string): string {
+    const known = this.#terms.get(words)
+    if (known !== undefined) return known
     const list = wordsOf(words, 8, false)
     const stems = list.map(stemOf)
     const term = stems.join('')
+    this.#terms.set(words, term)
     if (stems.length > 1) {
       this.#parts.set(term, stems)
       const carried = list.flatMap((word, i) => carrying(word, stems[i] ?? '') ?? [])
@@ -128,6 +150,24 @@ export class Lexicon {
   carriedBy (key: string): string | undefined {
     const term = this.#carried.get(key)
     return term !== undefined && this.knows(term) ? term : undefined
+  }
+
+  /**
+   * The phrases with a gap that begin at a word.
+   * @param words as `carrying` writes them
+   * @returns each with the places of its words
+   */
+  * gapped (words: ReadonlyArray<string | undefined>, at: number): Iterable<{ term: string, places: number[] }> {
+    for (const { before, after, term } of this.#gapped.get(words[at] ?? '') ?? []) {
+      const places = placesOf(before, words, at)
+      const last = places?.at(-1)
+      for (let from = (last ?? words.length) + 2; from < words.length && from <= (last ?? 0) + 1 + longestGap; from++) {
+        const others = words[from] === after[0] ? placesOf(after, words, from) : undefined
+        if (!places || !others) continue
+        yield { term, places: [...places, ...others] }
+        break
+      }
+    }
   }
 
   /** Whether two terms, joined, are a term of several words. */
@@ -180,16 +220,16 @@ export class Lexicon {
     return undefined
   }
 
-  /** The words in a run of characters of a script without spaces, the longest first at each place. */
-  unspaced (text: string): Foreign[] {
-    const found: Foreign[] = []
+  /** The words in a run of characters of a script without spaces, the longest first at each place, each with what it may mean. */
+  unspaced (text: string): Foreign[][] {
+    const found: Foreign[][] = []
     const characters = [...text]
     for (let at = 0; at < characters.length;) {
       let length = Math.min(8, characters.length - at)
       for (; length > 0; length--) {
         const word = this.#unspaced.get(characters.slice(at, at + length).join(''))
         if (!word) continue
-        found.push(...word)
+        found.push(word)
         break
       }
       at += Math.max(1, length)
@@ -199,6 +239,16 @@ export class Lexicon {
 
   /** The terms of an English meaning, at what a translation is worth: those that are one word or a joined term. */
   translated ({ english }: Foreign): Variant { return { term: this.#termOf(english), weight: tuning.translation } }
+}
+
+/** Where words stand one after the other, apart from those that say nothing. */
+function placesOf (sought: readonly string[], words: ReadonlyArray<string | undefined>, from: number): number[] | undefined {
+  const places: number[] = []
+  for (let at = from; at < words.length && places.length < sought.length; at++) {
+    if (words[at] === sought[places.length]) places.push(at)
+    else if (words[at] !== undefined) return undefined
+  }
+  return places.length === sought.length ? places : undefined
 }
 
 function * spellings (word: string): Iterable<string> {

@@ -44,6 +44,9 @@ const kinds: readonly Kind[] = [
   { pattern: /\p{Extended_Pictographic}/u, weight: 0.3, hint: 'emoji reaction' },
   { pattern: /\b(?:at )?(?:[01]?\d|2[0-3])(?::[0-5]\d(?: ?[ap]m)?| ?[ap]m| o'clock)\b/, weight: 0.2, hint: 'calendar event' },
   { pattern: /\bat (?:[1-9]|1\d|2[0-3])\b(?![.,:]?\d)/, weight: 0.2, hint: 'calendar event' },
+  // In other languages, with the hour's name: um 15 Uhr, à 15h, om 15 uur; alle 15 and kl. 15.
+  { pattern: /(?<!\p{L})(?:um|gegen|à|om|в|к) (?:[01]?\d|2[0-3])(?:[:.h][0-5]\d)? ?(?:uhr|uur|h|heures|час\p{L}*)(?!\p{L})/u, weight: 0.2, hint: 'calendar event' },
+  { pattern: /(?<!\p{L})(?:a las?|alle|às|kl\.?|klockan|saat) (?:[01]?\d|2[0-3])(?![.,:]?[\d\p{L}])/u, weight: 0.2, hint: 'calendar event' },
   { pattern: /\b(?:next|last|this|every|until|by|coming) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|week|month|year)\b/, weight: 0.3 },
   { pattern: /\b(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{6,64}\b/i, weight: 0.3 }
 ]

@@ -1,5 +1,5 @@
 import { limits } from '../../limits/index.ts'
-import { stopWords } from './common-words.ts'
+import { lightVerbs, stopWords } from './common-words.ts'
 import { piecesOf } from './literals.ts'
 import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
 import { carrying, particlesOf } from './phrases.ts'
@@ -17,6 +17,13 @@ export interface Question { readonly concepts: Concept[], readonly text: string,
 
 /** Max words of a question that a phrase is looked for in, with those that are left out. */
 const longestSpan = 9
+
+/** What tools are called that do several things at once; how a question says that there are several. Times and sizes are no such things. */
+const together: readonly string[] = ['batch', 'bulk', 'multiple', 'many'].map((word) => stemOf(word))
+const severalWords = /^(?:[2-9]|[1-9]\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|fifty|hundred|hundreds|several|these|those)$/
+const pluralEnd = /^(?!(?:second|minute|hour|day|week|month|year|percent|euro|dollar|pixel|line|time)s$)\w{2,}[^su]s$/
+/** Max words from a number to what it counts. */
+const nearNumber = 3
 
 const bounds = limits.wordSearch
 
@@ -86,7 +93,7 @@ class Reading {
     return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
   }
 
-  #isEveryday (word: string): boolean { return stopWords.has(word) || this.#lexicon.isCommon(word) }
+  #isEveryday (word: string): boolean { return stopWords.has(word) || lightVerbs.has(word) || this.#lexicon.isCommon(word) }
 
   #isKnown (term: string): boolean { return this.#vocabulary.has(term) || this.#lexicon.knows(term) }
 
@@ -98,9 +105,9 @@ class Reading {
   }
 
   addUnspaced (run: string): void {
-    for (const foreign of this.#lexicon.unspaced(run)) {
-      this.#addConcept([this.#lexicon.translated(foreign)], 1)
-      this.text.push(foreign.english)
+    for (const meanings of this.#lexicon.unspaced(run)) {
+      this.#addConcept(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
+      this.text.push(meanings[0]?.english ?? '')
     }
   }
 
@@ -108,13 +115,21 @@ class Reading {
     /** Words that are part of a phrase, which says more than they do. */
     let within = 0
     if (asking.has(this.#words[0] ?? '')) this.#addPlain(telling, tuning.telling)
+    if (this.#words.some((_, i) => this.#areMany(i))) this.#addPlain(together, tuning.together)
     for (let i = 0; i < this.#words.length; i++) {
+      this.#addGapped(i)
       const length = this.#addPhrase(i)
       if (length > within) within = length
       const number = /^\d+$/.test(this.#words[i] ?? '') ? tuning.number : 1
       this.#addWord(i, number * (within > 0 ? tuning.within : 1) * (this.#weights[i] ?? 1))
       within--
     }
+  }
+
+  /** Whether a number stands here, and a plural soon after it: `ten contacts`, `these 20 old deals`. */
+  #areMany (at: number): boolean {
+    if (!severalWords.test(this.#words[at] ?? '')) return false
+    return this.#words.slice(at + 1, at + 1 + nearNumber).some((word) => pluralEnd.test(word) && !this.#isEveryday(word))
   }
 
   /** Adds the longest phrase that begins at a word. @returns how many words it has, 0 when there is none */
@@ -138,6 +153,14 @@ class Reading {
       if (length === 2 && isSaid && this.#vocabulary.has(joined)) this.#addConcept([{ term: joined, weight: tuning.joined }], 0.5)
     }
     return this.#addParted(at) ? 1 : 0
+  }
+
+  /** Adds what phrases with a gap hint at. Their everyday words say no more then. */
+  #addGapped (at: number): void {
+    for (const { term, places } of this.#lexicon.gapped(this.#carrying, at)) {
+      this.#addConcept([{ term, weight: 1 }], 1)
+      for (const place of places) if (this.#isEveryday(this.#words[place] ?? '')) this.#said.add(place)
+    }
   }
 
   /** Adds a verb whose particle stands further on: `turn the lights off`. */
@@ -186,7 +209,8 @@ class Reading {
       this.#addConcept(isKnown ? [{ term, weight: 1 }, ...variants] : variants, factor)
       this.text.push(foreign[0]?.english ?? word)
     } else if (isKnown) {
-      this.#addConcept([{ term, weight: 1 }], this.#lexicon.isCommon(word) ? factor * tuning.everyday : factor)
+      const everyday = this.#lexicon.isCommon(word) ? tuning.everyday : lightVerbs.has(word) ? tuning.light : 1
+      this.#addConcept([{ term, weight: 1 }], factor * everyday)
       this.text.push(word)
     } else if (this.#lexicon.isCommon(word)) this.text.push(word)
     else this.#addUnknown(word, factor)
@@ -269,9 +293,12 @@ class Reading {
       this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
     }
     for (const { term } of meant) {
-      for (const hint of this.#lexicon.hints(term)) {
+      const hints = this.#lexicon.hints(term)
+      // The more it may stand for, the less each of these counts.
+      const each = weight * tuning.hint.one / hints.length ** tuning.hint.exponent
+      for (const hint of hints) {
         const spellings = this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5)
-        this.#addPlain([hint, ...spellings.map(({ term }) => term)], weight * tuning.hint)
+        this.#addPlain([hint, ...spellings.map(({ term }) => term)], each)
       }
     }
   }

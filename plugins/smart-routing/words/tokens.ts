@@ -9,6 +9,7 @@ const capitalized = /^[A-Z](?:[a-z]+|[A-Z]*)$/
 const plainAscii = /^[\t-\r -~]*$/
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]/u
 const pieces = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+)/u
+const runs = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+(?: [\p{Script=Han}\p{Script=Hangul}]+)*/gu
 const special: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
 
 /** In lower case, without accents. */
@@ -74,9 +75,9 @@ function pairs (text: string): string[] {
   return characters.slice(1).map((character, i) => `${characters[i] ?? ''}${character}`)
 }
 
-/** The runs of characters of a text in a script without spaces. */
+/** The runs of characters of a text in a script without spaces, with those that Korean has all the same. */
 export function unspacedRuns (text: string): string[] {
-  return text.normalize('NFKC').split(pieces).filter((piece) => withoutSpaces.test(piece))
+  return text.normalize('NFKC').match(runs) ?? []
 }
 
 /** Whether a word is written in a script without spaces. */

@@ -25,17 +25,21 @@ export const tuning = {
   synonym: 0.5,
   fellow: 0.15,
   translation: 0.85,
-  hint: 0.45,
+  /** a hint, where there is but one: of several, each counts less; */
+  hint: { one: 0.65, exponent: 0.4 },
   /** for misspelled words, beginnings, parts of compounds and of phrases, and words that were written apart, */
   oneMistake: 0.8,
   twoMistakes: 0.6,
   beginning: 0.7,
   part: 0.6,
   joined: 0.5,
-  within: 0.3,
+  within: 0.45,
   /** for everyday words, numbers, the kind of a value, and what a question that begins with `what` wants. */
   everyday: 0.6,
+  light: 0.6,
   number: 0.3,
   kind: 0.6,
-  telling: 0.45
+  telling: 0.45,
+  /** What it counts that a tool does several things at once, for a question about several. */
+  together: 0.3
 } as const
