@@ -4,7 +4,7 @@ import { measureCost } from './search/cost.ts'
 import { plainBm25 } from './search/plain-bm25.ts'
 import { measure } from './search/quality.ts'
 import { modelName, searchesByModel } from './search/sentence-model.ts'
-import { readQuestions, readTools, type Question } from './search/questions.ts'
+import { readOthers, readQuestions, readTools, type Question } from './search/questions.ts'
 import { syntheticTools } from './search/synthetic.ts'
 import { table } from './table.ts'
 
@@ -21,11 +21,10 @@ async function run ({ quick, log }: Bench): Promise<string> {
   const questions = readQuestions()
   const index = new ToolIndex()
   await index.update(tools)
-  const plain = plainBm25(tools)
-  const searches: Array<[string, Search]> = [
-    ['plain BM25', (query) => plain(query, 20)],
-    ['Tool-Hub', (query) => index.search(query, 20).map(({ tool }) => tool)]
-  ]
+  const searches = byWords(index, tools)
+  const others = readOthers()
+  const indexOfOthers = new ToolIndex()
+  await indexOfOthers.update(others.tools)
   log(`embedding tools and questions with ${modelName}`)
   const { byMeaning, fused } = await searchesByModel(index, tools, questions.map(({ text }) => text))
   log('cost of 10,000 tools')
@@ -33,7 +32,9 @@ async function run ({ quick, log }: Bench): Promise<string> {
   return [
     `${tools.length} tools of ${servers} servers from npm packages, ${questions.length} questions (bench/search/). How those held back ` +
       'are found was not looked at, one by one; how those drawn are found was looked at later.',
-    quality([...searches, [modelName, byMeaning], [`Tool-Hub, fused with ${modelName}`, fused]], questions),
+    quality([...searches, [modelName, byMeaning], [`Tool-Hub, fused with ${modelName}`, fused]], partsOf(questions)),
+    `${others.tools.length} tools of ${others.servers} other servers, which neither the ranking nor the lexicons were tuned on:`,
+    quality(byWords(indexOfOthers, others.tools), [['held back, of other servers', others.questions]]),
     await tokens(tools, searches, questions),
     `10,000 tools (copies of these, with words of their own): built in ${cost.build.toFixed(0)} ms (${cost.buildCpu.toFixed(0)} ms of CPU), ` +
       `which held the loop for at most ${cost.hold.toFixed(0)} ms; a search takes ` +
@@ -42,14 +43,27 @@ async function run ({ quick, log }: Bench): Promise<string> {
   ].join('\n\n')
 }
 
-function quality (searches: Array<[string, Search]>, questions: Question[]): string {
-  const parts: Array<[string, Question[]]> = [
-    ['held back, by another author', questions.filter(({ set }) => set === 'another')],
-    ['drawn', questions.filter(({ set }) => set === 'drawn')],
-    ['tuned on', questions.filter(({ set }) => set === 'tuned')],
-    ['held back and drawn, English', questions.filter(({ set, language }) => set !== 'tuned' && language === 'en')],
-    ['held back and drawn, other languages', questions.filter(({ set, language }) => set !== 'tuned' && language !== 'en')]
+function byWords (index: ToolIndex, tools: SearchTool[]): Array<[string, Search]> {
+  const plain = plainBm25(tools)
+  return [
+    ['plain BM25', (query) => plain(query, 20)],
+    ['Tool-Hub', (query) => index.search(query, 20).map(({ tool }) => tool)]
   ]
+}
+
+function partsOf (questions: Question[]): Array<[string, Question[]]> {
+  const isHeldBack = ({ set }: Question): boolean => set === 'another' || set === 'fresh'
+  return [
+    ['held back, by another author', questions.filter(({ set }) => set === 'another')],
+    ['held back, fresh', questions.filter(({ set }) => set === 'fresh')],
+    ['held back, English', questions.filter((each) => isHeldBack(each) && each.language === 'en')],
+    ['held back, other languages', questions.filter((each) => isHeldBack(each) && each.language !== 'en')],
+    ['drawn', questions.filter(({ set }) => set === 'drawn')],
+    ['tuned on', questions.filter(({ set }) => set === 'tuned')]
+  ]
+}
+
+function quality (searches: Array<[string, Search]>, parts: Array<[string, Question[]]>): string {
   const rows = parts.flatMap(([half, asked]) => searches.map(([name, search]) => {
     const { recall1, recall5, recall10, mrr, count } = measure(asked, search)
     return [`${half}: ${name}`, `${count}`, ...[recall1, recall5, recall10, mrr].map((figure) => figure.toFixed(3))]
