@@ -113,7 +113,10 @@ export class StorageError extends Error {
   }
 }
 
-/** A cache of the last known catalogues: one JSON text per server. Losing it costs time, never data. */
+/**
+ * A cache of the last known catalogues, and of when items were first listed: one JSON text per server. Losing it costs time, never data;
+ * which of two servers of one rank has a name is then decided by their order alone.
+ */
 export interface CatalogueCache {
   read: (server: string) => Promise<string | undefined>
   /** @param text in pieces, so that a large one is never in memory as a whole */

@@ -30,6 +30,19 @@ export interface Catalogue {
   readonly extras: Readonly<Record<ListKind, string>>
 }
 
+/** What a provider lists or has listed, to any class of clients, and since when. */
+export interface ListingHistory {
+  /** Whether its lists have ever been read. */
+  readonly isKnown: boolean
+  /**
+   * When an item was listed first: the time of the reading, in ms since the epoch, and whether that was the provider's first one, which
+   * may come late because the provider does. Undefined: it has never listed the item.
+   */
+  first: (kind: ListKind, key: string) => { readonly reading: number, readonly isInitial: boolean } | undefined
+  /** The keys of all items that it lists or has listed. */
+  keys: (kind: ListKind) => Iterable<string>
+}
+
 /** True for a `serverInfo` that has what MCP requires (`Implementation`). @param text as JSON */
 export const isServerInfo = (text: string): boolean =>
   typeof smallMemberOf(text, 'name') === 'string' && typeof smallMemberOf(text, 'version') === 'string'

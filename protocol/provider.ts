@@ -1,7 +1,7 @@
 import type { Caching } from './caching.ts'
 import type { RpcError } from './errors.ts'
 import type { Client, Exchange, Question } from './exchange.ts'
-import type { Catalogue, ListKind } from './lists.ts'
+import type { Catalogue, ListingHistory, ListKind } from './lists.ts'
 import type { Response } from './message.ts'
 import type { TraceContext } from './trace-context.ts'
 
@@ -47,6 +47,8 @@ export interface Provider {
   learn?: (client: Client, only: boolean) => Learning[]
   /** Its catalogues for all classes of clients, as far as they are known. */
   catalogues?: () => readonly Catalogue[]
+  /** Since when it lists its items, where it knows that from earlier runs, too. Left out: since the gateway has seen them. */
+  readonly claims?: ListingHistory
   /**
    * Subscribes a client to a resource.
    * @param paramsText params of the client's request, as JSON text

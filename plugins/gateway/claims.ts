@@ -1,16 +1,27 @@
 import type { Server } from '../../db/store.ts'
-import { kinds, type Catalogue, type ListKind } from '../../protocol/lists.ts'
+import { kinds, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { limits } from '../limits/index.ts'
 
-/** Counts readings of catalogues in this process, so that it can be told which of two items was listed first. */
+/** The time of the last reading of any catalogue, in ms since the epoch. */
 let lastReading = 0
 
+/** A time after that of every other reading, those of earlier runs too: it tells which of two items was listed first. */
+const nextReading = (): number => (lastReading = Math.max(lastReading + 1, Date.now()))
+
+/** What is kept of claims for the next start, beside catalogues. */
+export interface KeptClaims {
+  /** The time of the server's first reading; undefined: there was none. */
+  readonly initial: number | undefined
+  /** Items that no catalogue lists, or that were first listed at another time, each with that time. */
+  readonly items: Readonly<Record<ListKind, Iterable<readonly [key: string, reading: number]>>>
+}
+
 /**
- * Everything that a server lists, or has listed since its configuration last changed, for any class of clients. What it does not list any
- * more, or cannot list while it is away, stays its own.
+ * Everything that a server lists, or has listed, for any class of clients. What it does not list any more, or cannot list while it is away,
+ * stays its own.
  */
-export class Claims {
-  /** The number of the reading that first had each item. */
+export class Claims implements ListingHistory {
+  /** The time of the reading that first had each item. */
   readonly #first: Record<ListKind, Map<string, number>> = {
     tools: new Map(),
     prompts: new Map(),
@@ -19,51 +30,117 @@ export class Claims {
   }
 
   readonly #noted = new WeakSet<Catalogue>()
-  /** The number of the first reading. */
+  /** The time of the first reading. */
   #initial: number | undefined
+  /** The next reading frees what it does not list. */
+  #isReconfigured = false
 
-  /** Whether any catalogue of the server is known. */
   get isKnown (): boolean { return this.#initial !== undefined }
 
-  /**
-   * When an item was listed first: the number of the reading, and whether that was the server's first one, which may come late because the
-   * server does. Undefined: the server has never listed it.
-   */
   first (kind: ListKind, key: string): { reading: number, isInitial: boolean } | undefined {
     const reading = this.#first[kind].get(key)
     return reading === undefined ? undefined : { reading, isInitial: reading === this.#initial }
   }
 
-  /** The keys of all items that it lists or has listed. */
   keys (kind: ListKind): Iterable<string> { return this.#first[kind].keys() }
 
-  /** Notes all catalogues of the server that are known now. */
-  note (catalogues: readonly Catalogue[]): void {
-    if (catalogues.every((catalogue) => this.#noted.has(catalogue))) return
-    const reading = ++lastReading
+  /** Notes all catalogues of the server that are known now. Returns true when they list an item for the first time. */
+  note (catalogues: readonly Catalogue[]): boolean {
+    if (catalogues.every((catalogue) => this.#noted.has(catalogue))) return false
+    const reading = nextReading()
     this.#initial ??= reading
     for (const catalogue of catalogues) this.#noted.add(catalogue)
+    let isAnyNew = false
     for (const kind of kinds) {
       const first = this.#first[kind]
-      const listed = new Set<string>()
-      for (const { lists } of catalogues) for (const { key } of lists[kind]) listed.add(key)
+      const listed = keysOf(catalogues, kind)
+      const size = first.size
       for (const key of listed) if (!first.has(key)) first.set(key, reading)
-      if (first.size > listed.size) forget(first, listed)
+      if (first.size > size) isAnyNew = true
+      if (first.size > listed.size) forget(first, listed, this.#isReconfigured ? 0 : limits.formerItems)
     }
+    this.#isReconfigured = false
+    return isAnyNew
+  }
+
+  /** What is connected to is another one from now on: what it does not list is free, once it has been read. */
+  reconfigure (): void { this.#isReconfigured = true }
+
+  /**
+   * Restores the claims of an earlier run. What is in no list of `kept` was listed at first.
+   * @param kept undefined: nothing is known but the catalogues, which are then older than anything that is known
+   */
+  restore (kept: KeptClaims | undefined, catalogues: readonly Catalogue[]): void {
+    const initial = this.#initial = kept?.initial ?? (catalogues.length > 0 ? 0 : undefined)
+    if (initial === undefined) return
+    lastReading = Math.max(lastReading, initial)
+    for (const kind of kinds) {
+      const first = this.#first[kind]
+      for (const [key, reading] of kept?.items[kind] ?? []) {
+        first.set(key, reading)
+        lastReading = Math.max(lastReading, reading)
+      }
+      for (const { lists } of catalogues) for (const { key } of lists[kind]) if (!first.has(key)) first.set(key, initial)
+    }
+    for (const catalogue of catalogues) this.#noted.add(catalogue)
+  }
+
+  /** What has to be kept of them beside these catalogues. */
+  keptBeside (catalogues: readonly Catalogue[]): KeptClaims {
+    const itemsOf = (kind: ListKind): Iterable<readonly [string, number]> => this.#beside(catalogues, kind)
+    return {
+      initial: this.#initial,
+      items: {
+        tools: itemsOf('tools'),
+        prompts: itemsOf('prompts'),
+        resources: itemsOf('resources'),
+        resourceTemplates: itemsOf('resourceTemplates')
+      }
+    }
+  }
+
+  #beside (catalogues: readonly Catalogue[], kind: ListKind): ReadonlyArray<readonly [string, number]> {
+    const first = this.#first[kind]
+    // Mostly one catalogue lists all items, and none of them came late.
+    const isAllListed = catalogues.some(({ lists }) => lists[kind].length >= first.size)
+    const listed = isAllListed ? undefined : keysOf(catalogues, kind)
+    const isListed = (key: string): boolean => listed?.has(key) ?? true
+    const found: Array<readonly [string, number]> = []
+    let former = 0
+    for (const entry of first) {
+      const [key, reading] = entry
+      if (isListed(key)) {
+        if (reading !== this.#initial) found.push(entry)
+      } else if (key.length <= limits.formerItemKey) {
+        former++
+        found.push(entry)
+      }
+    }
+    // What single clients are listed stands in no catalogue that is kept, and has no other bound.
+    return former <= limits.formerItems ? found : found.filter(([key]) => isListed(key) || former-- <= limits.formerItems)
   }
 }
 
+function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<string> {
+  const keys = new Set<string>()
+  for (const { lists } of catalogues) for (const { key } of lists[kind]) keys.add(key)
+  return keys
+}
+
 /** Forgets items that are not listed any more: those with long keys, and the oldest beyond the bound. */
-function forget (first: Map<string, number>, listed: ReadonlySet<string>): void {
+function forget (first: Map<string, number>, listed: ReadonlySet<string>, most: number): void {
   let former = first.size - listed.size
   for (const key of first.keys()) {
-    if (listed.has(key) || (former <= limits.formerItems && key.length <= limits.formerItemKey)) continue
+    if (listed.has(key) || (former <= most && key.length <= limits.formerItemKey)) continue
     first.delete(key)
     former--
   }
 }
 
-/** The claims of all servers. Those of a server end with its configuration: the object of a server that did not change stays the same. */
+/**
+ * The claims of providers that keep none themselves. Those of a server end with its configuration: the object of a server that did not
+ * change stays the same.
+ */
 export class ClaimsByServer {
   readonly #claims = new WeakMap<Server, Claims>()
 

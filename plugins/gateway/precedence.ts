@@ -1,18 +1,18 @@
-import { kinds, type ListKind } from '../../protocol/lists.ts'
+import { kinds, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
-import type { Claims } from './claims.ts'
 import { looksHashed, prefixOf } from './names.ts'
 import { itemKindOf, type Section } from './section.ts'
 
 /** A section of a merged route, and everything that its server lists or has listed. */
-interface Claimant { readonly at: number, readonly section: Section, readonly claims: Claims }
+interface Claimant { readonly at: number, readonly section: Section, readonly claims: ListingHistory }
 
 /**
  * Decides which server a name, URI or template belongs to, on a route that merges several. Admins' servers come before users', then the
  * order of configuration decides; but what a server begins to list while another one of its rank has the name stays with that one. A
  * server that is away, or does not list an item any more, keeps what it had: so a name never changes its meaning while the configuration
- * stays. What another server will list cannot be known, therefore a name that might become that of an earlier one is not given away where
- * the earlier one is an admin's and the later one a user's, or where nothing is known of the earlier one yet.
+ * stays, and neither does it with a restart. What another server will list cannot be known, therefore a name that might become that of an
+ * earlier one is not given away where the earlier one is an admin's and the later one a user's, or where nothing is known of the earlier
+ * one yet.
  * What a provider without a prefix lists is its own, whatever servers list: it is written down, and known at any time.
  */
 export class Precedence {
@@ -28,7 +28,7 @@ export class Precedence {
   readonly #byKey = new Map<ListKind, Map<string, Claimant | Claimant[]>>()
 
   /** @param claimsOf the claims of each section's server */
-  constructor (sections: readonly Section[], separator: string, claimsOf: (section: Section) => Claims) {
+  constructor (sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory) {
     this.#separator = separator
     // A surface keeps its precedence, and must not keep providers: one that was restarted would stay in memory.
     this.#claimants = sections.map((section, at) => ({

@@ -1,10 +1,9 @@
 import { union, shown, type ServerCapabilities } from '../../protocol/capabilities.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { isServerInfo, kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import { isServerInfo, kinds, type Catalogue, type Item, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import type { View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
-import type { Claims } from './claims.ts'
 import { List, type Entry } from './list.ts'
 import { hiddenOf, isOff, spelled, type Hidden } from './hidden-resources.ts'
 import { exposedName, itemOtherName } from './names.ts'
@@ -66,7 +65,7 @@ export interface SurfaceInput {
   raw: boolean
   separator: string
   sections: readonly Section[]
-  claimsOf: (section: Section) => Claims
+  claimsOf: (section: Section) => ListingHistory
   /** The client shows MCP Apps. */
   apps: boolean
 }
@@ -164,7 +163,7 @@ function mergedTemplates (precedence: Precedence): Array<Template<Target>> {
     .sort((one, other) => Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || other.length - one.length)
 }
 
-const lateness = (first: ReturnType<Claims['first']>): number => first === undefined || first.isInitial ? 0 : first.reading
+const lateness = (first: ReturnType<ListingHistory['first']>): number => first === undefined || first.isInitial ? 0 : first.reading
 
 /** The templates of admins' servers, where there are servers of users as well. */
 function adminsTemplates (sections: readonly Section[], templates: ReadonlyArray<Template<Target>>): ReadonlyArray<Template<Target>> {

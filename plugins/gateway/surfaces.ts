@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
-import { kinds } from '../../protocol/lists.ts'
+import { kinds, type ListingHistory } from '../../protocol/lists.ts'
 import type { Access } from '../access/index.ts'
 import { inPresentation, type Presentation as PresentationName, type View } from '../access/view.ts'
 import type { VisibleServer } from '../access/visibility.ts'
@@ -69,13 +69,16 @@ export class Surfaces {
       raw,
       separator: this.separator,
       sections,
-      claimsOf: ({ server }) => this.#claims.of(server),
+      claimsOf: (section) => this.#claimsOf(section),
       apps: showsApps(client.capabilities)
     }, before)
   }
 
-  /** Notes what a server lists to any class of clients, kept from the last run or read in this one. */
+  #claimsOf ({ server, provider }: Section): ListingHistory { return provider?.claims ?? this.#claims.of(server) }
+
+  /** Notes what a provider that keeps no claims itself lists to any class of clients. */
   #note ({ server, provider, catalogue }: Section): void {
+    if (provider?.claims) return
     const catalogues = provider?.catalogues?.() ?? []
     const all = catalogue === undefined || catalogues.includes(catalogue) ? catalogues : [...catalogues, catalogue]
     this.#claims.of(server).note(all)

@@ -1,7 +1,7 @@
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
 import type { Caching } from '../../protocol/caching.ts'
-import type { Catalogue, ListKind } from '../../protocol/lists.ts'
+import type { Catalogue, ListingHistory, ListKind } from '../../protocol/lists.ts'
 import type { Changes } from '../../protocol/call.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import { unreadableTools } from '../../protocol/legacy/readable-tool.ts'
@@ -108,6 +108,7 @@ export class Upstream implements Provider {
     const { pool } = this.#placement
     this.#catalogues = new Catalogues({
       target: targetOf(config),
+      owner: ownerOf(config),
       changed: deps.listsChanged,
       keep: deps.keep,
       room: deps.room,
@@ -201,8 +202,8 @@ export class Upstream implements Provider {
 
   redact (text: string): string { return this.#supervisor.redact(text) }
 
-  /** Restores what it listed in the last run. */
-  restore (text: string | undefined): void { this.#catalogues.restore(text) }
+  /** Restores what it listed in the last run. @param text as it was kept, being read from disk */
+  async restore (text: Promise<string | undefined>): Promise<void> { await this.#catalogues.restoreFrom(text) }
 
   /** Takes over the lists of the server's former upstream and what clients asked of it. Its connections end, and clients notice nothing. */
   adopt (former: Upstream): void {
@@ -223,6 +224,8 @@ export class Upstream implements Provider {
   }
 
   catalogues (): readonly Catalogue[] { return this.#catalogues.all }
+
+  get claims (): ListingHistory { return this.#catalogues.claims }
 
   caching (client: Client, kind: ListKind): Caching | undefined {
     const catalogue = this.catalogue(client)
@@ -362,9 +365,11 @@ export class Upstream implements Provider {
   }
 }
 
+const ownerOf = ({ owner = 'admin' }: ServerConfig): string => owner
+
 /** Identifies whose lists they are and what they are read from: they outlive changes of everything else. */
-const targetOf = ({ type, command, args, url, openapi, owner = 'admin' }: ServerConfig): string =>
-  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, owner]))
+const targetOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
+  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, ownerOf(config)]))
 
 /** The changes of a request's params that change something: of a tool that has its own name on a route nothing is rewritten. */
 function changesOf ({ params: { name } }: Exchange, changes: Changes): Changes {

@@ -770,6 +770,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
         owned: () => [],
         wait: () => 0,
         spend: () => {},
+        owner: 'ann',
         ...shares,
         target,
         changed: () => {
@@ -1055,6 +1056,117 @@ test('catalogues: by class, and for single clients where that differs', async (t
     assert.equal(warnings.length, 1, 'nothing is read after the end')
   })
 
+  await t.test('since when items are listed is kept with them', async (t) => {
+    type Since = { isInitial: boolean, reading: number } | undefined
+    const since = (of: Catalogues, ...keys: string[]): Since[] => keys.map((key) => of.claims.first('tools', key))
+    const restored = (kept: string | undefined, target?: string, more?: Partial<CataloguesDeps>): Made => {
+      const made = make(target, more)
+      made.catalogues.restore(kept)
+      return made
+    }
+    const before = make()
+    assert.equal(before.catalogues.claims.isKnown, false)
+    const base = fake({}, ['a', 'gone'])
+    await before.catalogues.read(base.slot, true)
+    await before.catalogues.read(fake({ capabilityClass: sampling }, ['a', 'ask']).slot, false)
+    base.now(['a', 'late'])
+    await before.catalogues.read(base.slot, true)
+    const known = since(before.catalogues, 'a', 'gone', 'ask', 'late', 'never')
+    assert.deepEqual(known.map((each) => each?.isInitial), [true, true, false, false, undefined])
+    const kept = before.kept.at(-1) ?? ''
+    const { catalogues } = restored(kept)
+    assert.deepEqual(since(catalogues, 'a', 'gone', 'ask', 'late', 'never'), known)
+    assert.deepEqual([...catalogues.claims.keys('tools')].toSorted(), ['a', 'ask', 'gone', 'late'])
+    // What is listed from now on is later than all that, whatever the clock says.
+    const ahead = Date.now() + 1e9
+    const future = restored(kept.replace(/\["late",\d+\]/, `["late",${ahead}]`))
+    base.now(['a', 'late', 'latest'])
+    await future.catalogues.read(base.slot, true)
+    assert.deepEqual(since(future.catalogues, 'late', 'latest').map((each) => Number(each?.reading) - ahead), [0, 1])
+
+    await t.test('a text without it, as earlier versions wrote it: all was listed at first, before anything else', async () => {
+      const earlier = `{"target":"one","catalogues":[${[...catalogueText(catalogue())].join('')}]}`
+      const old = restored(earlier)
+      assert.deepEqual(tools(old.catalogues.of(undefined, plainClass)), ['a', 'b'])
+      assert.deepEqual(since(old.catalogues, 'a', 'late'), [{ reading: 0, isInitial: true }, undefined])
+      base.now(['a', 'b', 'late'])
+      await old.catalogues.read(base.slot, true)
+      assert.deepEqual(since(restored(old.kept.at(-1)).catalogues, 'a', 'late').map((each) => each?.isInitial), [true, false])
+      assert.equal(restored('{"target":"one","catalogues":[]}').catalogues.claims.isKnown, false)
+    })
+
+    await t.test('what is damaged counts as if it were not there', async () => {
+      for (const [claims, expected] of [
+        ['5', [0, 0]],
+        ['{"initial":"x","items":{}}', [0, 0]],
+        ['{"initial":1e99,"items":{}}', [0, 0]],
+        ['{"initial":7,"items":5}', [0, 0]],
+        ['{"initial":7,"items":{"tools":5}}', [7, 7]],
+        ['{"initial":7,"items":{"tools":[1,null,["a"],["a",-1],["a","9"],[2,2],["b",9]]}}', [7, 9]]
+      ] as const) {
+        const text = `{"owner":"ann","target":"one","claims":${claims},"catalogues":[${[...catalogueText(catalogue())].join('')}]}`
+        assert.deepEqual(since(restored(text).catalogues, 'a', 'b').map((each) => each?.reading), expected, claims)
+      }
+    })
+
+    await t.test('of another target: what is listed there as well stays, the rest is late or free', async () => {
+      for (const at of ['restart', 'change'] as const) {
+        const other = at === 'restart' ? restored(kept, 'another') : make('another')
+        // The claims are handed over, and belong to `other` from now on.
+        if (at === 'change') other.catalogues.takeOver(restored(kept).catalogues)
+        assert.deepEqual([other.catalogues.known, other.catalogues.claims.isKnown], [false, true])
+        assert.deepEqual(since(other.catalogues, 'a', 'gone', 'late'), since(before.catalogues, 'a', 'gone', 'late'), 'until it is read')
+        other.catalogues.keep()
+        const again = restored(other.kept.at(-1), 'another')
+        base.now(['a', 'late', 'new'])
+        for (const { catalogues } of [other, again]) {
+          await catalogues.read(base.slot, true)
+          assert.deepEqual(since(catalogues, 'a', 'gone', 'late'), [known[0], undefined, known[3]])
+          assert.deepEqual(since(catalogues, 'new').map((each) => each?.isInitial), [false])
+        }
+      }
+    })
+
+    await t.test('what is read from the server sooner than from disk is published after it', async () => {
+      const { catalogues } = make()
+      let isOnDisk = (_: string): void => {}
+      const restored = catalogues.restoreFrom(new Promise((resolve) => { isOnDisk = resolve }))
+      base.now(['a', 'late', 'new'])
+      const reading = catalogues.read(base.slot, true)
+      await new Promise((resolve) => { setTimeout(resolve, 20) })
+      assert.equal(catalogues.known, false)
+      isOnDisk(kept)
+      await Promise.all([restored, reading])
+      assert.deepEqual(since(catalogues, 'a', 'gone', 'late'), [known[0], known[1], known[3]])
+      assert.equal(since(catalogues, 'new')[0]?.isInitial, false)
+      const unreadable = make()
+      await assert.rejects(unreadable.catalogues.restoreFrom(Promise.reject(new Error('no disk'))), /no disk/)
+      await unreadable.catalogues.read(base.slot, true)
+      assert.equal(unreadable.catalogues.known, true)
+    })
+
+    await t.test('of another owner it is not used', async () => {
+      const bobs = { owner: 'bob' }
+      assert.equal(restored(kept, 'another', bobs).catalogues.claims.isKnown, false)
+      const taken = make('another', bobs)
+      taken.catalogues.takeOver(before.catalogues)
+      assert.equal(taken.catalogues.claims.isKnown, false)
+      assert.deepEqual(since(before.catalogues, 'a'), [known[0]])
+    })
+
+    await t.test('what is not listed any more has a bound on disk, also where single clients were listed it', async () => {
+      const own = fake({ key: 'session 1', affinity: 'session' }, [])
+      const many = make('one', { owned: () => own.slot.catalogue ? [own.slot.catalogue] : [] })
+      await many.catalogues.read(fake({}, ['a']).slot, true)
+      own.now(Array.from({ length: limits.formerItems + 10 }, (_, n) => n === 5 ? 'x'.repeat(limits.formerItemKey + 1) : `own-${n}`))
+      await many.catalogues.read(own.slot, false)
+      const { claims } = restored(many.kept.at(-1)).catalogues
+      const left = [...claims.keys('tools')]
+      assert.deepEqual([left.length, left.includes('own-9'), left.includes('own-10')], [limits.formerItems + 1, false, true])
+      assert.ok(left.includes('a'))
+    })
+  })
+
   await t.test('what was kept is taken up again, for the same target only', async () => {
     const before = make()
     await before.catalogues.read(fake({}, ['a']).slot, true)
@@ -1071,6 +1183,9 @@ test('catalogues: by class, and for single clients where that differs', async (t
       undefined,
       '',
       '{',
+      '{"owner":"ann",',
+      '{"owner":"ann","target":"one"}',
+      '{"owner":"ann","target":"one","claims":{},"catalogues":[1,null,{}]}',
       'null',
       '[]',
       '{"target":"one"}',

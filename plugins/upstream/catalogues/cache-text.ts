@@ -1,20 +1,94 @@
 import { isObject } from '../../../protocol/json.ts'
 import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
+import type { Claims, KeptClaims } from '../../gateway/claims.ts'
 
 /** Items that are serialised in one piece: a catalogue may have many megabytes, and the event loop is not held for all of it. */
 const pieceSize = 50
 
-/** A catalogue as JSON text for the cache on disk, in pieces. */
+/** What was kept of a server. */
+export interface Kept {
+  /** Its catalogues were read from what is connected to now. */
+  readonly isSame: boolean
+  readonly catalogues: readonly Catalogue[]
+  readonly claims: KeptClaims | undefined
+}
+
+/** The beginning of a text that was kept of a server of this owner. */
+const headOf = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
+/** The same, as versions wrote it that kept no claims. */
+const formerHeadOf = (target: string): string => `{"target":${JSON.stringify(target)},`
+
+/** A server's catalogues, and its claims as far as they do not follow from these, as JSON text for the cache on disk, in pieces. */
+export function * cacheText (target: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]): Generator<string> {
+  const { initial, items } = claims.keptBeside(catalogues)
+  yield `${headOf(owner)}"target":${JSON.stringify(target)},"claims":{`
+  yield initial === undefined ? '"items":{' : `"initial":${initial},"items":{`
+  for (const kind of kinds) {
+    yield `${kind === kinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
+    yield * elementsText([...items[kind]])
+    yield ']'
+  }
+  yield '}},"catalogues":['
+  for (const [at, catalogue] of catalogues.entries()) {
+    if (at > 0) yield ','
+    yield * catalogueText(catalogue)
+  }
+  yield ']}'
+}
+
+/**
+ * What a text of the cache says of a server. Undefined: it is of another owner's, and not parsed, since it may have many megabytes.
+ * @throws SyntaxError
+ */
+export function toKept (text: string, target: string, owner: string): Kept | undefined {
+  if (!text.startsWith(headOf(owner)) && !text.startsWith(formerHeadOf(target))) return undefined
+  const value: unknown = JSON.parse(text)
+  if (!isObject(value)) return undefined
+  const catalogues = Array.isArray(value.catalogues) ? value.catalogues : []
+  return {
+    isSame: value.target === target,
+    catalogues: catalogues.flatMap((catalogue) => toCatalogue(catalogue) ?? []),
+    claims: toClaims(value.claims)
+  }
+}
+
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+
+const isEntry = (value: unknown): value is readonly [string, number] =>
+  Array.isArray(value) && typeof value[0] === 'string' && isTime(value[1])
+
+/** Claims from a value of the cache; undefined when they are not valid. */
+function toClaims (value: unknown): KeptClaims | undefined {
+  if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) return undefined
+  const { initial, items: { tools, prompts, resources, resourceTemplates } } = value
+  const entriesOf = (list: unknown): Array<readonly [string, number]> => Array.isArray(list) ? list.filter(isEntry) : []
+  return {
+    initial,
+    items: {
+      tools: entriesOf(tools),
+      prompts: entriesOf(prompts),
+      resources: entriesOf(resources),
+      resourceTemplates: entriesOf(resourceTemplates)
+    }
+  }
+}
+
+/** A catalogue as JSON text, in pieces. */
 export function * catalogueText ({ id: _, lists, ...rest }: Catalogue): Generator<string> {
   yield `${JSON.stringify(rest).slice(0, -1)},"lists":{`
   for (const kind of kinds) {
     yield `${kind === kinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
-    for (let from = 0; from < lists[kind].length; from += pieceSize) {
-      yield `${from === 0 ? '' : ','}${JSON.stringify(lists[kind].slice(from, from + pieceSize)).slice(1, -1)}`
-    }
+    yield * elementsText(lists[kind])
     yield ']'
   }
   yield '}}'
+}
+
+/** The elements of an array as JSON text, in pieces, without the brackets. */
+function * elementsText (elements: readonly unknown[]): Generator<string> {
+  for (let from = 0; from < elements.length; from += pieceSize) {
+    yield `${from === 0 ? '' : ','}${JSON.stringify(elements.slice(from, from + pieceSize)).slice(1, -1)}`
+  }
 }
 
 const isItem = (value: unknown): boolean =>

@@ -1,16 +1,19 @@
 import { leftOf, staleAt, type Caching, type Freshness } from '../../../protocol/caching.ts'
 import { plainClass } from '../../../protocol/capabilities.ts'
-import { sameCatalogue, type Catalogue, type ListKind } from '../../../protocol/lists.ts'
+import { sameCatalogue, type Catalogue, type ListingHistory, type ListKind } from '../../../protocol/lists.ts'
+import { Claims } from '../../gateway/claims.ts'
 import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 import type { Slot } from '../links/slot.ts'
-import { catalogueText, toCatalogue } from './cache-text.ts'
+import { cacheText, toKept } from './cache-text.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { fitting, sizeOf } from './shares.ts'
 
 export interface CataloguesDeps {
   /** Identifies what the catalogues are read from: a cached one of another target is not used. */
   target: string
+  /** The server's owner: claims of another one's are not used. */
+  owner: string
   /** What is listed has changed. */
   changed: () => void
   /** Keeps a text for the next run, given in pieces. */
@@ -66,6 +69,9 @@ export class Catalogues {
   readonly #paces = new WeakMap<Slot, Pace>()
   /** What the server said of how long each catalogue may be kept, and when. */
   readonly #fresh = new WeakMap<Catalogue, Freshness>()
+  #claims = new Claims()
+  /** Settles when what was kept has been restored. */
+  #restoring: Promise<unknown> | undefined
   #known = false
   /** A reading may end after its server has, which holds nothing any more. */
   #closed = false
@@ -76,6 +82,9 @@ export class Catalogues {
 
   /** True when a catalogue has ever been read, in this run or the last one: a silent server is then known to be silent. */
   get known (): boolean { return this.#known }
+
+  /** Since when its items are listed. */
+  get claims (): ListingHistory { return this.#claims }
 
   /** One for each class that is known. */
   get all (): Catalogue[] { return [...this.#byClass.values()] }
@@ -88,35 +97,55 @@ export class Catalogues {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(plainClass)
   }
 
-  /** Takes over what the former upstream of this server listed, if that was read from the same target. */
+  /** Takes over what the former upstream of this server listed, if that was read from the same target, and since when. */
   takeOver (former: Catalogues): void {
-    if (former.#deps.target !== this.#deps.target) return
+    if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
+    if (former.#deps.target !== this.#deps.target) { this.#claims.reconfigure(); return }
     this.#known = former.#known
     for (const [capabilityClass, catalogue] of former.#byClass) this.#byClass.set(capabilityClass, catalogue)
     this.recount()
   }
 
+  /**
+   * Restores what was kept in the last run once that has been read from disk. What is read from the server meanwhile, since a client asks
+   * for it, is published after that: it would count as listed at first.
+   */
+  async restoreFrom (text: Promise<string | undefined>): Promise<void> {
+    const restored = text.then((found) => { this.restore(found) })
+    const restoring = this.#restoring = restored.catch(() => {}).finally(() => {
+      if (this.#restoring === restoring) this.#restoring = undefined
+    })
+    await restored
+  }
+
   /** Restores what was kept in the last run, unless something newer is known. */
   restore (text: string | undefined): void {
     if (text === undefined || this.#known) return
-    // What was kept of another target is not read: it may have many megabytes.
-    if (!text.startsWith(headOf(this.#deps.target))) return
     try {
-      const { catalogues } = JSON.parse(text) as { catalogues?: unknown[] }
-      this.#known = true
-      for (const value of catalogues ?? []) {
-        const catalogue = toCatalogue(value)
-        if (catalogue) this.#byClass.set(catalogue.capabilityClass, catalogue)
+      const kept = toKept(text, this.#deps.target, this.#deps.owner)
+      if (!kept) return
+      const { isSame, catalogues, claims } = kept
+      // What was read from something else tells only which names the server has.
+      if (isSame) {
+        this.#known = true
+        for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
+        this.recount()
       }
-      this.recount()
+      if (this.#claims.isKnown) this.#note()
+      else this.#claims.restore(claims, catalogues)
+      if (!isSame || catalogues.length === 0) this.#claims.reconfigure()
     } catch {
       this.#deps.warn('the cached catalogue cannot be read and is ignored')
     }
   }
 
   keep (): void {
-    this.#deps.keep(textOf(this.#deps.target, [...this.#byClass.values()].slice(0, keptClasses)))
+    const { target, owner } = this.#deps
+    this.#deps.keep(cacheText(target, owner, this.#claims, this.all.slice(0, keptClasses)))
   }
+
+  /** Notes what is listed now. Returns true when any of it is listed for the first time. */
+  #note (): boolean { return !this.#closed && this.#claims.note([...this.all, ...this.#deps.owned()]) }
 
   /** Reads what a slot's link lists, and publishes it if it changed. @param base the slot is the gateway's own */
   read (slot: Slot, base: boolean): Promise<void> {
@@ -235,6 +264,7 @@ export class Catalogues {
     const timeout = limits.listTime * 2 ** pace.failures
     const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, this.#deps.warn)
     this.#deps.spend(sizeOf(read))
+    if (this.#restoring) await this.#restoring
     const before = this.#byClass.get(capabilityClass)
     const catalogue = this.#fitting(read, before)
     pace.read = Date.now()
@@ -264,6 +294,7 @@ export class Catalogues {
     slot.catalogue = own
     this.#known = true
     this.recount()
+    if (this.#note()) this.keep()
     this.#deps.changed()
   }
 
@@ -279,19 +310,8 @@ export class Catalogues {
     if (forgetOthers) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
     this.#known = true
     this.recount()
+    this.#note()
     this.keep()
     this.#deps.changed()
   }
-}
-
-/** The beginning of what is kept of a target. */
-const headOf = (target: string): string => `{"target":${JSON.stringify(target)},"catalogues":[`
-
-function * textOf (target: string, catalogues: readonly Catalogue[]): Generator<string> {
-  yield headOf(target)
-  for (const [at, catalogue] of catalogues.entries()) {
-    if (at > 0) yield ','
-    yield * catalogueText(catalogue)
-  }
-  yield ']}'
 }
