@@ -49,8 +49,12 @@ export const nameProblem = (name: string): string | undefined =>
 /** The same for a new name. */
 export const newNameProblem = (name: string): string | undefined => nameProblem(name) ?? composedProblem(name)
 
-/** The same for a new alias of a group member. It replaces the server's name in names of tools, but is in no route: none is reserved. */
-export const aliasProblem = (name: string): string | undefined => wordProblem(name) ?? composedProblem(name)
+/**
+ * The same for a new alias of a group member. It replaces the server's name in names of tools, but is in no route: parts of routes are not
+ * reserved.
+ */
+export const aliasProblem = (name: string): string | undefined =>
+  wordProblem(name) ?? (inheritedNames.includes(name) ? `the name ${JSON.stringify(name)} is reserved` : composedProblem(name))
 
 /** Whether a new name has the form of a UUID: routes and scopes that take a name or an id would lead elsewhere. */
 export const looksLikeId = (name: string): boolean => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)

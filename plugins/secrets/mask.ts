@@ -19,7 +19,7 @@ export function mask (secret: string): string {
 export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(dots)
 
 /** Names of members, arguments and query parameters with secret values. */
-const secretName = /(key|token|secret|passw|pwd|auth|credential|signature|verifier|cookie)/i
+const secretName = /(key|token|secret|passw|passphrase|(?<![a-z])pass(?![a-z])|pwd|auth|credential|signature|verifier|cookie)/i
 
 /** Members that describe a secret and are not secret themselves: the name of a header, an authentication method, a hash. */
 const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
@@ -64,6 +64,9 @@ function maskParameter (text: string, cover: Cover): string {
 const flag = /^-{1,2}[\w.-]+$/
 const headerFlag = /^(-H|--headers?)$/
 const secretFlag = /^-{1,2}(bearer|jwt|pat)$/i
+/** Arguments about the tokens of a language model: their number, and what splits texts. */
+const isAboutTokens = (name: string, value: string): boolean =>
+  /tokeni[sz]er/i.test(name) || (/tokens/i.test(name) && /^\d{1,9}$/.test(value))
 const userFlag = /^(-u|--user)$/
 const scheme = /^(bearer|basic)$/i
 
@@ -84,8 +87,8 @@ function maskNamed (args: readonly unknown[], cover: Cover): unknown[] {
     const [, user, password] = userFlag.test(before) ? /^([^:]*:)(.*)$/s.exec(arg) ?? [] : []
     if (user !== undefined && password !== undefined) return `${user}${cover(password, 'password')}`
     // A secret may begin with a dash. A flag without a value is followed by another flag, `--long` or `-s`.
-    const isSecret = (secretName.test(before) || secretFlag.test(before)) && !/^(--|-[a-z]$)/i.test(arg)
-    return isSecret ? cover(arg, before) : maskWord(arg, cover)
+    const isNamed = (secretName.test(before) || secretFlag.test(before)) && !isAboutTokens(before, arg)
+    return isNamed && !/^(--|-[a-z]$)/i.test(arg) ? cover(arg, before) : maskWord(arg, cover)
   })
 }
 
@@ -97,7 +100,7 @@ function maskNamed (args: readonly unknown[], cover: Cover): unknown[] {
 function maskWord (text: string, cover: Cover, isInner = false): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(text) ?? []
   if (name !== undefined && value !== undefined) {
-    if (secretName.test(name)) return `${name}=${cover(value, name)}`
+    if (secretName.test(name) && !isAboutTokens(name, value)) return `${name}=${cover(value, name)}`
     if (!isInner) return `${name}=${headerFlag.test(name) ? maskHeader(value, cover) : maskWord(value, cover, true)}`
     return isAddress(value) ? `${name}=${maskUrl(value, cover)}` : maskCommand(text, cover)
   }

@@ -2418,7 +2418,7 @@ test('new names, owners, visibility, pages', async (t) => {
       { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'old', servers: [old] }] }
     )
     await admin.ok('POST', '/groups', { name: 'fresh' }, 201)
-    for (const alias of ['a/b', 'a b\n', 'a\u202eb', 'a\u200bb', '\u3164', '_x', '.x', ' ', 'e\u0301t', 'x'.repeat(129)]) {
+    for (const alias of ['a/b', 'a b\n', 'a\u202eb', 'a\u200bb', '\u3164', '_x', '.x', ' ', 'e\u0301t', 'x'.repeat(129), 'prototype', 'toString']) {
       refused(await admin.ask('POST', '/groups', { name: 'worse', servers: [{ name: 'other', alias }] }), 400, JSON.stringify(alias))
       for (const group of ['fresh', 'old']) {
         for (const route of [`/groups/${group}`, `/groups/${group}/servers/batch`]) {

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { mock } from 'node:test'
 import { test } from 'tap'
 import type { Dispatcher } from 'undici'
@@ -10,6 +13,7 @@ import { HttpTransport } from '../../protocol/transports/http.ts'
 import { MessageReader } from '../../protocol/transports/message-reader.ts'
 import { Valve } from '../../protocol/transports/valve.ts'
 import { CpuBudget } from '../../plugins/json-schema/time-budget.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import { MemoryBudget } from '../../plugins/limits/memory.ts'
 import { ShareError } from '../../plugins/limits/shares.ts'
 import { UnaskedPace } from '../../plugins/limits/message-pace.ts'
@@ -18,7 +22,7 @@ import { writeBody } from '../../plugins/openapi/write.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, Session, settings } from '../helpers/client.ts'
 import { mockTimers } from '../helpers/clock.ts'
-import { bearerKey, startHub } from '../helpers/hub.ts'
+import { bearerKey, startHub, until } from '../helpers/hub.ts'
 
 const bounds = { pieces: 100, perSecond: 1_000, burst: 1_000, longestWait: 50, owners: 10 }
 const MiB = 1024 * 1024
@@ -202,6 +206,53 @@ test('what a server sends is passed on in order, and held back where it takes lo
   const isHeld = (): boolean => isPaused
   while (isHeld()) await new Promise((resolve) => { setImmediate(resolve) })
   assert.equal(taken.join(''), chunks.join(''))
+})
+
+test('a server that asks without end is dealt with at a pace, and keeps nobody else waiting', async (t) => {
+  const all = 20_000
+  let answered = 0
+  const server = createServer((request, response) => {
+    let text = ''
+    request.on('data', (chunk) => { text += String(chunk) }).on('end', () => {
+      const { id, method } = (text === '' ? {} : JSON.parse(text)) as { id?: number, method?: string }
+      const answer = (result: object): void => {
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      }
+      if (method === 'initialize') {
+        response.setHeader('mcp-session-id', 'one')
+        answer({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'flood', version: '1' } })
+      } else if (method === 'tools/list') answer({ tools: [{ name: 'flood', inputSchema: { type: 'object' } }] })
+      else if (method === 'tools/call') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        for (let n = 0; n < all; n++) response.write(`data: {"jsonrpc":"2.0","id":"q${n}","method":"ping"}\n\n`)
+      } else if (request.method === 'GET') response.writeHead(405).end()
+      else {
+        if (method === undefined && id !== undefined) answered++
+        response.writeHead(202).end()
+      }
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const quick = await startUpstream(t, { tools: [tool('echo')] })
+  const hub = await startHub(t, {
+    settings: settings({ flood: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` }, quick: { url: quick.url } })
+  })
+  await connected(hub, 2)
+  const flooded = await Session.open(`${hub.url}/mcp/flood`)
+  const begun = performance.now()
+  flooded.call('flood').catch(() => {})
+  await until(() => answered > 10)
+  const other = await Session.open(`${hub.url}/mcp/quick`)
+  for (let n = 0; n < 10; n++) await other.call('echo', { message: 'hello' })
+  const { burst, perSecond, cost } = limits.unasked
+  const most = (burst * 2 + (performance.now() - begun) / 1_000 * perSecond) / cost.request + 200
+  assert.ok(answered < most, `${answered} questions were answered, of at most ${most}`)
+  server.closeAllConnections()
 })
 
 test('answers have shares of the memory: one owner leaves the last quarter to those that hold little', async () => {

@@ -556,6 +556,14 @@ void test('masks: what is no secret is shown as it is', async () => {
       ['--jwt', masked, '--pat', masked]
     ],
     [
+      ['--pass', secret, '--passphrase', secret, `DB_PASS=${secret}`, '--bypass', 'local', '--compass', 'north'],
+      ['--pass', masked, '--passphrase', masked, `DB_PASS=${masked}`, '--bypass', 'local', '--compass', 'north']
+    ],
+    [
+      ['--max-tokens', '4096', '--tokenizer', 'o200k_base', '--max-tokens=100', '--tokens', secret],
+      ['--max-tokens', '4096', '--tokenizer', 'o200k_base', '--max-tokens=100', '--tokens', masked]
+    ],
+    [
       ['--user', `me:${secret}`],
       ['--user', `me:${masked}`]
     ],
