@@ -392,7 +392,11 @@ export const limits = {
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
   /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */
-  documentsSize: 64 * 1024 * 1024,
+  documentsSize: 32 * 1024 * 1024,
+  /** Max size of one OpenAPI document, in bytes; beyond: 503, with the advice to ask for fewer servers. */
+  documentSize: 32 * 1024 * 1024,
+  /** Max size of the tools that are kept as they stand in documents, in characters; beyond: all are dropped, and written again. */
+  operationsSize: 16 * 1024 * 1024,
   /** Max OpenAPI documents queued to be built, with a share for each owner; beyond: 429 or 503. Owners take turns. */
   documentsWaiting: 64,
 
