@@ -168,11 +168,9 @@ function expectedSize (servers: readonly ListedServer[], disabled: boolean): num
   const sizeOf = ({ text }: Item): number => text.length + operationSize
   const all = servers.reduce((sum, { items }) => items.reduce((sum, item) => sum + sizeOf(item), sum), 0)
   if (all <= limits.documentSize) return all
-  // Some of these may not be shown.
-  return servers.reduce((sum, { items, toTool }) => items.reduce((sum, item) => {
-    const tool = toTool(item)
-    return tool && (tool.enabled || disabled) ? sum + sizeOf(item) : sum
-  }, sum), 0)
+  // Some of these may not be shown. To look into their texts would take as long as many a document.
+  return servers.reduce((sum, { items, mayShow }) =>
+    items.reduce((sum, item) => mayShow?.(item, disabled) === false ? sum : sum + sizeOf(item), sum), 0)
 }
 
 const tooLarge = (): ShareError => new ShareError(
