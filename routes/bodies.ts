@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { bytesOf, collectText, readJson } from '../plugins/body/index.ts'
-import { holdBody } from '../plugins/body/memory.ts'
+import { holdBody, valuesOf } from '../plugins/body/memory.ts'
 import { ownerAt } from '../plugins/limits/owner.ts'
 import type {} from './api/principal.ts'
 
@@ -14,11 +14,13 @@ const limitOf = (app: FastifyInstance): string => app.settings.current.system.ro
 export function jsonBodies (app: FastifyInstance, most?: string): void {
   const max = (): string => most === undefined || bytesOf(limitOf(app)) < bytesOf(most) ? limitOf(app) : most
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', holdBody(() => bytesOf(max())))
+  app.addHook('preParsing', holdBody(() => bytesOf(max()), true))
   app.addContentTypeParser(
     'application/json',
-    async (request: FastifyRequest, payload: FastifyRequest['raw']) =>
-      await readJson(payload, max(), ownerAt(request.ip), (size) => { countChange(request, size) })
+    async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
+      const owner = ownerAt(request.ip)
+      return await readJson(payload, max(), owner, valuesOf(request), (size) => { countChange(request, size) })
+    }
   )
 }
 
@@ -27,10 +29,13 @@ function countChange ({ server, principal, routeOptions }: FastifyRequest, size:
   if (principal && routeOptions.config.effect === 'change') server.settings.countLarge(principal, size)
 }
 
-/** Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. With a callback: every call comes this way. */
-export function textBodies (app: FastifyInstance): void {
+/**
+ * Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. With a callback: every call comes this way.
+ * @param isCounted the values of large ones are counted before they are made
+ */
+export function textBodies (app: FastifyInstance, isCounted = false): void {
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', holdBody(() => bytesOf(limitOf(app))))
+  app.addHook('preParsing', holdBody(() => bytesOf(limitOf(app)), isCounted))
   app.addContentTypeParser('application/json', (_request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
     collectText(payload, bytesOf(limitOf(app)), done)
   })

@@ -1,9 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ownerOf } from '../plugins/access/owner.ts'
 import type { Principal } from '../plugins/access/view.ts'
+import { ValueMemory } from '../plugins/body/memory.ts'
 import type { Caller } from '../plugins/tools/tools.ts'
 import { disconnectOf } from './disconnect.ts'
 
 /** The caller of a request that runs something. It is `gone` when the connection closes before the answer. */
 export function callerOf (request: FastifyRequest, reply: FastifyReply, principal: Principal): Caller {
-  return { principal, headers: request.headers, address: request.ip, gone: disconnectOf(reply) }
+  const values = new ValueMemory(reply.raw, ownerOf(principal, request.ip))
+  return { principal, headers: request.headers, address: request.ip, gone: disconnectOf(reply), values }
 }

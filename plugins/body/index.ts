@@ -2,10 +2,12 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { isDeeperThan } from '../../protocol/json.ts'
 import { JsonBuilder, TooManyMembers } from '../../protocol/json-builder.ts'
-import { JsonScanner, TooDeep } from '../../protocol/json-scanner.ts'
+import { JsonScanner, stepSize, TooDeep } from '../../protocol/json-scanner.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import { turns } from '../limits/turns.ts'
+import type { ValueMemory } from './memory.ts'
+import { costOfValues } from './values.ts'
 
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 const sizes = new Map<string, number>()
@@ -74,6 +76,7 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
 /**
  * The whole body as a JSON value; undefined when it is empty. A large one is parsed in the turns of its owner.
  * @param limit a size as `bytesOf` takes it
+ * @param values the memory for the values of a large one
  * @param admit gets the length of a large one before it is parsed, in characters, and throws what refuses it
  * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`; InvalidInput where an object of a large one has more than
  * `limits.requestMembers`; ShareError; what `readText` throws
@@ -82,13 +85,14 @@ export async function readJson (
   payload: IncomingMessage,
   limit: string,
   owner: string,
+  values: ValueMemory | undefined,
   admit: (size: number) => void = () => {}
 ): Promise<unknown> {
   const text = await readText(payload, bytesOf(limit))
   if (text === '') return undefined
   if (text.length <= limits.steppedBody) return parse(text)
   admit(text.length)
-  return await parseLarge(text, owner, { maxMembers: limits.requestMembers })
+  return await parseLarge(text, owner, values, { maxMembers: limits.requestMembers })
 }
 
 /** A JSON value. @throws InvalidJson */
@@ -102,7 +106,8 @@ export function parse (text: string): unknown {
 }
 
 /**
- * The value of a large JSON text, which is checked and parsed in steps.
+ * The value of a large JSON text, which is checked and parsed in steps. Its values are counted before they are made.
+ * @param values the memory for them
  * @param check looks at the valid text, in a step of its own
  * @param maxMembers max members of one object
  * @throws InvalidJson, InvalidInput, ShareError
@@ -110,9 +115,14 @@ export function parse (text: string): unknown {
 export async function parseLarge (
   text: string,
   owner: string,
+  values: Pick<ValueMemory, 'take' | 'mustBeWanted'> | undefined,
   { check = () => {}, maxMembers }: { check?: (text: string) => void, maxMembers?: number } = {}
 ): Promise<unknown> {
-  return await turns.run(owner, async (pause) => {
+  return await turns.run(owner, async (wait) => {
+    const pause = async (): Promise<void> => {
+      await wait()
+      values?.mustBeWanted()
+    }
     const scanner = new JsonScanner(text, limits.requestDepth, none)
     try {
       while (!scanner.step()) await pause()
@@ -124,6 +134,12 @@ export async function parseLarge (
     await pause()
     check(text)
     await pause()
+    let cost = 0
+    for (let at = 0; at < text.length; at += stepSize) {
+      cost += costOfValues(text, at, Math.min(text.length, at + stepSize))
+      await pause()
+    }
+    values?.take(cost)
     const builder = new JsonBuilder(text, maxMembers)
     try {
       while (!builder.step()) await pause()

@@ -1,20 +1,54 @@
-import type { preParsingHookHandler } from 'fastify'
+import type { ServerResponse } from 'node:http'
+import type { FastifyRequest, preParsingHookHandler } from 'fastify'
+import { largeText } from '../../protocol/large-message.ts'
 import { limits } from '../limits/index.ts'
 import { memory } from '../limits/memory.ts'
 import { ownerAt } from '../limits/owner.ts'
+import { ShareError } from '../limits/shares.ts'
+
+/** The memory for the values of large bodies that are counted, by request. */
+const memories = new WeakMap<FastifyRequest, ValueMemory>()
+
+/** The memory for the values of a body, where it is a large one that `holdBody` counts. */
+export const valuesOf = (request: FastifyRequest): ValueMemory | undefined => memories.get(request)
 
 /**
  * Takes memory for a body before it is read, and gives it back when the request is answered. Small bodies are not counted; one without a
  * length counts as the largest that is accepted.
  * @param limit the current max size of a body, in bytes
+ * @param isCounted the values of a large one are counted before they are made (`ValueMemory`)
  */
-export const holdBody = (limit: () => number): preParsingHookHandler => (request, reply, payload, done) => {
+export const holdBody = (limit: () => number, isCounted = false): preParsingHookHandler => (request, reply, payload, done) => {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
   const size = length === undefined ? encoding === undefined ? 0 : limit() : Number(length)
   if (size > limits.smallBody && size <= limit()) {
+    const each = isCounted && size > largeText ? limits.bodyTextCost : limits.bodyCost
     // However much an operator admits, some bodies fit.
-    const cost = Math.min(size * limits.bodyCost, memory.max / 4)
+    const cost = Math.min(size * each, memory.max / 4)
     reply.raw.once('close', memory.take(ownerAt(request.ip), cost))
+    if (isCounted && size > limits.steppedBody) memories.set(request, new ValueMemory(reply.raw, ownerAt(request.ip)))
   }
   done(null, payload)
+}
+
+/** The memory of the values of one request's body, in its sender's name, until the request is answered or its sender is gone. */
+export class ValueMemory {
+  readonly #raw: ServerResponse
+  readonly #owner: string
+
+  constructor (raw: ServerResponse, owner: string) {
+    this.#raw = raw
+    this.#owner = owner
+  }
+
+  /** @param bytes as they cost @throws ShareError, also when the sender is gone */
+  take (bytes: number): void {
+    this.mustBeWanted()
+    this.#raw.once('close', memory.take(this.#owner, Math.min(bytes, memory.max / 4)))
+  }
+
+  /** @throws ShareError when the sender is gone: nobody needs the values */
+  mustBeWanted (): void {
+    if (this.#raw.destroyed) throw new ShareError('The caller is gone', true)
+  }
 }

@@ -31,6 +31,9 @@ export class HttpReply implements ReplyChannel {
   readonly #options: HttpReplyOptions
   readonly #answers: Array<ReadonlyArray<string | Buffer>> = []
   #expected: number
+  /** The size of the answers that wait for others of their batch, and its count. */
+  #kept = 0
+  #unread: Unread | undefined
   #stream: ReplyStream | undefined
   #timer: NodeJS.Timeout | undefined
   #over = false
@@ -55,7 +58,7 @@ export class HttpReply implements ReplyChannel {
   finish (parts: ReadonlyArray<string | Buffer> | undefined, status = 200): void {
     this.#expected--
     if (parts && this.#stream) this.#stream.send(parts.join(''))
-    else if (parts) this.#answers.push(parts)
+    else if (parts) this.#keep(parts)
     if (this.#expected > 0 || this.#over) return
     this.#over = true
     clearTimeout(this.#timer)
@@ -71,9 +74,22 @@ export class HttpReply implements ReplyChannel {
     this.#stream?.pause(retry)
   }
 
+  /** Keeps an answer until all of the batch are there. Meanwhile it counts as unread. */
+  #keep (parts: ReadonlyArray<string | Buffer>): void {
+    this.#answers.push(parts)
+    if (this.#expected <= 0) return
+    this.#kept += parts.reduce((sum, { length }) => sum + length, 0)
+    if (this.#kept <= worthCounting) return
+    this.#unread ??= new Unread(this.#raw, undefined, () => this.#kept)
+    this.#unread.add()
+  }
+
   /** Answers without a stream; without a body when every request was cancelled. */
   #end (status: number): void {
     const answers = this.#answers
+    // From now on it counts as it is written.
+    this.#kept = 0
+    this.#unread?.count()
     const [first] = answers
     if (!first) {
       if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()

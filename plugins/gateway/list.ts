@@ -1,12 +1,19 @@
-import { withMembers } from '../../protocol/json.ts'
+import { createHash } from 'node:crypto'
+import { code, RpcError } from '../../protocol/errors.ts'
+import { memberOf, withMembers } from '../../protocol/json.ts'
+import { largeText } from '../../protocol/large-message.ts'
 import { listKinds, type Item, type ListKind } from '../../protocol/lists.ts'
 import { toBytes } from '../../protocol/yield.ts'
+import { limits } from '../limits/index.ts'
+import { Semaphore } from '../limits/semaphore.ts'
 
 /** One item as a view sees it: its JSON text as it was listed, and the members that get another value. */
 export interface Entry {
   readonly text: string
   readonly name?: string
   readonly description?: string
+  /** What identifies it, where it has no other name: to be found without reading the text. */
+  readonly key?: string
   /** The item that was listed, where its server is of the modern era: it may be one that clients of earlier revisions cannot read. */
   readonly modern?: Item
 }
@@ -16,7 +23,14 @@ export class List {
   readonly kind: ListKind
   readonly entries: readonly Entry[]
   readonly #extra: string
-  #bytes: Promise<Buffer> | undefined
+  #writing: Promise<Buffer> | undefined
+  /** For as long as a reply holds it. */
+  #sent: WeakRef<Buffer> | undefined
+  /** Where its pages begin. */
+  #starts: readonly number[] | undefined
+  /** Where each item ends, by its hash; made when a cursor is that of a list before. */
+  #ends: ReadonlyMap<string, number> | undefined
+  readonly #pages = new Map<number, List>()
 
   /** @param extra the other members of the result, as the text of an object */
   constructor (kind: ListKind, entries: readonly Entry[], extra: string) {
@@ -45,10 +59,90 @@ export class List {
       })
   }
 
-  /** Its JSON as UTF-8, written once. */
-  bytes (): Promise<Buffer> {
-    this.#bytes ??= toBytes(this.#pieces())
-    return this.#bytes
+  /**
+   * The page that a cursor leads to: this list where it has a single page.
+   * @param cursor the `nextCursor` of the page before; undefined: the first page. It names the last item of that page, so it is good for as
+   * long as that is listed, on every replica
+   * @throws RpcError for a cursor that leads nowhere
+   */
+  page (cursor: unknown): List {
+    const starts = this.#starts ??= this.#pageStarts()
+    const at = cursor === undefined ? 0 : this.#after(cursor)
+    if (at === 0 && starts.length === 1) return this
+    const known = this.#pages.get(at)
+    if (known) return known
+    const end = this.#endOfPage(at)
+    const last = this.entries[end - 1]
+    const nextCursor = end < this.entries.length && last ? JSON.stringify(`${end}.${hashOf(this.#nameOf(last))}`) : undefined
+    const page = new List(this.kind, this.entries.slice(at, end), withMembers(this.#extra, { nextCursor }))
+    // Others are those of a list that has changed, or of cursors that nobody got.
+    if (starts.includes(at)) this.#pages.set(at, page)
+    return page
+  }
+
+  #pageStarts (): number[] {
+    const starts = [0]
+    for (let end = this.#endOfPage(0); end < this.entries.length; end = this.#endOfPage(end)) starts.push(end)
+    return starts
+  }
+
+  /** Where the page that begins at an item ends. It has one item at least. */
+  #endOfPage (start: number): number {
+    let size = 0
+    for (let at = start; at < this.entries.length; at++) {
+      const { text = '', description = '' } = this.entries[at] ?? {}
+      size += text.length + description.length
+      if (size > limits.listPage && at > start) return at
+    }
+    return this.entries.length
+  }
+
+  #nameOf ({ name, key, text }: Entry): string {
+    const own = listKinds[this.kind].key
+    return name ?? key ?? (JSON.parse(memberOf(text, own) ?? '""') as string)
+  }
+
+  /** @throws RpcError */
+  #after (cursor: unknown): number {
+    const [, end, hash] = (typeof cursor === 'string' ? /^([1-9]\d{0,8})\.([\w-]{22})$/.exec(cursor) : undefined) ?? []
+    const expected = Number(end)
+    const last = this.entries[expected - 1]
+    if (last && hashOf(this.#nameOf(last)) === hash) return expected
+    // The list has changed since.
+    this.#ends ??= new Map(this.entries.map((entry, at) => [hashOf(this.#nameOf(entry)), at + 1]))
+    const at = this.#ends.get(hash ?? '')
+    if (at === undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: begin with the first page')
+    return at
+  }
+
+  /**
+   * Its JSON as UTF-8, written once for all who want it at the same time, and kept while there is room. Large ones are written one after
+   * the other.
+   * @param owner who wants it; owners take turns
+   */
+  bytes (owner?: string): Promise<Buffer> {
+    const kept = texts.get(this) ?? this.#sent?.deref()
+    if (kept) return Promise.resolve(kept)
+    this.#writing ??= this.#write(owner).finally(() => { this.#writing = undefined })
+    return this.#writing
+  }
+
+  async #write (owner: string | undefined): Promise<Buffer> {
+    const isLarge = this.entries.reduce((sum, { text }) => sum + text.length, 0) > largeText
+    const release = isLarge ? await places.take(owner) : undefined
+    try {
+      const bytes = await toBytes(this.#pieces())
+      this.#sent = new WeakRef(bytes)
+      textsSize += bytes.length
+      if (textsSize > limits.keptLists) {
+        texts = new WeakMap()
+        textsSize = bytes.length
+      }
+      texts.set(this, bytes)
+      return bytes
+    } finally {
+      release?.()
+    }
   }
 
   * #pieces (): Generator<string> {
@@ -62,6 +156,16 @@ export class List {
     yield ']}'
   }
 }
+
+/** Large lists are written one after the other, since each takes some times its size meanwhile. */
+const places = new Semaphore({ places: 1 })
+/** The lists that are kept as they are sent. */
+let texts = new WeakMap<List, Buffer>()
+/** In bytes, those of lists that are gone included. */
+let textsSize = 0
+
+/** Identifies an item within its list. */
+const hashOf = (name: string): string => createHash('sha256').update(name).digest('base64url').slice(0, 22)
 
 /** The text of an item as a view sees it. @param key the member that identifies it */
 export function textOf ({ text, name, description }: Entry, key: string): string {

@@ -249,14 +249,14 @@ function addLocated (
 
 function add (built: Builder[ListKind], section: Section, item: Item, name: string, { text, description }: ShownItem): void {
   built.targets.set(name, { provider: section.server.name, key: item.key, item })
-  const entry = toEntry(text, name === item.key ? undefined : name, description)
+  const entry = toEntry(text, item.key, name === item.key ? undefined : name, description)
   built.entries.push(isModernVersion(section.catalogue?.version) ? { ...entry, modern: item } : entry)
 }
 
-/** Unchanged members are absent: most entries are the text alone. */
-function toEntry (text: string, name: string | undefined, description: string | undefined): Entry {
-  if (description === undefined) return name === undefined ? { text } : { text, name }
-  return name === undefined ? { text, description } : { text, name, description }
+/** Unchanged members are absent: most entries are the text and its key alone. */
+function toEntry (text: string, key: string, name: string | undefined, description: string | undefined): Entry {
+  if (description === undefined) return name === undefined ? { text, key } : { text, name }
+  return name === undefined ? { text, key, description } : { text, name, description }
 }
 
 /** The instructions of a merged route: each server's own under its name. */

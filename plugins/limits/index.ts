@@ -183,8 +183,15 @@ export const limits = {
   unreadCost: 2,
   /** Bodies up to this size, in bytes, are not counted. */
   smallBody: 4 * 1024,
-  /** Memory that a body takes, per byte: a text of empty arrays grows that much when it is parsed. */
+  /** Memory that a body takes, per byte: a text of empty arrays is that much once it is parsed. */
   bodyCost: 16,
+  /** The same for one whose values are counted before they are made: its bytes and its text. */
+  bodyTextCost: 4,
+  /**
+   * Memory that the values of a large body take while they are made, in bytes, what is thrown away meanwhile included: each `value`, in
+   * addition each `container` (array or object) and each `member` of an object. Beyond the memory budget: 429 or 503.
+   */
+  valueCosts: { value: 48, container: 64, member: 192 },
   /**
    * Bodies, and messages of upstreams, of more than 256 KiB, which are read in steps (`limits/turns.ts`). `pieces`: max that are read or
    * wait, with a share for each owner; beyond: 429, 503 or -32001. `perSecond`, `burst`: CPU time of one owner per second, and at once,
@@ -246,6 +253,10 @@ export const limits = {
    */
   subscriptions: { size: 32 * 1024 * 1024, cost: 256, levels: 100 },
 
+  /** Max size of one page of a merged or other list, in characters; beyond: there is another page. */
+  listPage: 4 * 1024 * 1024,
+  /** Max size of the lists that are kept as they are sent, in bytes; beyond: all are dropped, and written again on demand. */
+  keptLists: 32 * 1024 * 1024,
   /** Max surfaces cached; beyond: the oldest is dropped, and built again on demand. */
   surfaces: 256,
   /** Max items in all of them, some 150 bytes each; beyond: the same. */
@@ -398,7 +409,11 @@ export const limits = {
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
   /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */
-  documentsSize: 64 * 1024 * 1024,
+  documentsSize: 32 * 1024 * 1024,
+  /** Max size of one OpenAPI document, in bytes; beyond: 503, with the advice to ask for fewer servers. */
+  documentSize: 32 * 1024 * 1024,
+  /** Max size of the tools that are kept as they stand in documents, in characters; beyond: all are dropped, and written again. */
+  operationsSize: 16 * 1024 * 1024,
   /** Max OpenAPI documents queued to be built, with a share for each owner; beyond: 429 or 503. Owners take turns. */
   documentsWaiting: 64,
 

@@ -25,8 +25,15 @@ export class MemoryBudget {
   /** @param relieve called when the budget is used up: it closes the connection of the slowest reader, or returns false */
   relieveBy (relieve: () => boolean): void { this.#relieve = relieve }
 
-  /** Adds to what is held, or takes from it, whether or not it fits. @param bytes as they cost */
-  add (bytes: number): void { this.#held += bytes }
+  /**
+   * Adds to what is held, or takes from it, whether or not it fits.
+   * @param bytes as they cost
+   * @param owner whose share it counts in; undefined: nobody's
+   */
+  add (bytes: number, owner?: string): void {
+    if (owner === undefined) this.#held += bytes
+    else this.#shares.remove(owner, -bytes)
+  }
 
   /** Whether so much more fits, once slow readers have been closed to make room. @param bytes as they cost */
   fits (bytes: number): boolean {

@@ -5,6 +5,13 @@ import { memory } from './memory.ts'
 
 const readers = new Set<Unread>()
 
+export interface UnreadOptions {
+  /** In whose share it counts; undefined: in nobody's. */
+  readonly owner?: string
+  /** Memory that it takes, per byte. */
+  readonly cost?: number
+}
+
 /**
  * The bytes of one HTTP answer that its client has not read yet. Their sum over all answers is part of the memory budget: beyond it,
  * the connection with the most unread bytes is closed.
@@ -12,6 +19,8 @@ const readers = new Set<Unread>()
 export class Unread {
   readonly #raw: ServerResponse
   readonly #toWrite: () => number
+  readonly #owner: string | undefined
+  readonly #cost: number
   #bytes = 0
   /** When the client last read something, in ms since the epoch. */
   #readAt = Date.now()
@@ -23,10 +32,13 @@ export class Unread {
   constructor (
     raw: ServerResponse,
     onClose: (listener: () => void) => void = (listener) => { raw.once('close', listener) },
-    toWrite = () => 0
+    toWrite = () => 0,
+    { owner, cost = limits.unreadCost }: UnreadOptions = {}
   ) {
     this.#raw = raw
     this.#toWrite = toWrite
+    this.#owner = owner
+    this.#cost = cost
     readers.add(this)
     onClose(() => { this.#forget() })
   }
@@ -36,7 +48,7 @@ export class Unread {
     if (!readers.has(this)) return 0
     const bytes = this.#raw.writableLength + this.#toWrite()
     if (bytes < this.#bytes) this.#readAt = Date.now()
-    memory.add((bytes - this.#bytes) * limits.unreadCost)
+    memory.add((bytes - this.#bytes) * this.#cost, this.#owner)
     this.#bytes = bytes
     return bytes
   }
@@ -58,7 +70,7 @@ export class Unread {
   }
 
   #forget (): void {
-    if (readers.delete(this)) memory.add(-this.#bytes * limits.unreadCost)
+    if (readers.delete(this)) memory.add(-this.#bytes * this.#cost, this.#owner)
   }
 }
 

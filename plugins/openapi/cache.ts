@@ -10,6 +10,8 @@ export interface CachedText {
   readonly hash: string
   /** It is made anew when it is asked for again. */
   readonly isPartial?: boolean
+  /** It would be larger than a document may be: there are no chunks. */
+  readonly isTooLarge?: boolean
 }
 
 const sizeOf = ({ chunks }: CachedText): number => chunks.reduce((sum, chunk) => sum + (chunk?.length ?? 0), 0)

@@ -1,6 +1,7 @@
 import { smallMemberOf } from '../../protocol/json.ts'
 import type { Catalogue, Item } from '../../protocol/lists.ts'
 import type { CpuBudget } from '../json-schema/time-budget.ts'
+import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
 import { showItem, type Section } from '../gateway/section.ts'
 
 /** One tool as a view shows it. `description`: the override, where an admin gave one. */
@@ -23,6 +24,8 @@ export interface ListedServer {
   readonly items: readonly Item[]
   /** A tool as the view shows it; undefined: it does not. */
   readonly toTool: (item: Item) => ListedTool | undefined
+  /** Whether a tool is selected, and enabled unless disabled ones are shown as well; its text is not looked at. */
+  readonly mayShow?: (item: Item, disabled: boolean) => boolean
   /** undefined: it has no such bound, as admins' servers have none. */
   readonly share?: TranslationShare
 }
@@ -57,6 +60,10 @@ export function collect (
       catalogue: catalogue.id,
       items: catalogue.lists.tools,
       share: shareOf(config),
+      mayShow: (item, disabled) => {
+        if (!selects(section.member, 'tools', item.key)) return false
+        return disabled || isEnabled(overrideOf(section.server, 'tools', item.key))
+      },
       toTool: (item) => {
         const shown = showItem(section, 'tools', item, false)
         return shown && { item, description: shown.description, enabled: shown.enabled }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Snapshot } from '../../db/store.ts'
 import { plainClient } from '../../protocol/exchange.ts'
+import type { Item } from '../../protocol/lists.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
 import { errors } from '../errors/list.ts'
 import type { Access } from '../access/index.ts'
@@ -8,12 +9,13 @@ import { ownerOf, userOf } from '../access/owner.ts'
 import type { Principal, View } from '../access/view.ts'
 import { CpuBudgets } from '../json-schema/time-budget.ts'
 import { limits } from '../limits/index.ts'
+import { ShareError } from '../limits/shares.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { TextCache, type CachedText } from './cache.ts'
 import { collect, type ListedServer } from './collect.ts'
 import { headOf } from './document.ts'
 import { notations, type Format } from './notation.ts'
-import { writeBody, writeHead, writeServers, type Piece } from './write.ts'
+import { TooLarge, writeBody, writeHead, writeServers, type Piece } from './write.ts'
 
 /** The query of a document. */
 export interface DocumentQuery {
@@ -26,8 +28,8 @@ export interface DocumentQuery {
   servers?: string
 }
 
-/** A document as UTF-8, put together when it is asked for, and its entity tag. */
-export interface Document { readonly bytes: () => Buffer, readonly etag: string }
+/** A document as UTF-8, in chunks that other documents share, and its entity tag. */
+export interface Document { readonly chunks: () => Buffer[], readonly etag: string }
 
 /** How many tools each connected server has. */
 export interface Stats {
@@ -45,6 +47,9 @@ export interface OpenApiDeps {
 
 /** The longest `serverUrl`, in bytes. */
 const longestUrl = 2_048
+
+/** Characters of a document for each tool, beside those that the tool was listed with. */
+const operationSize = 700
 
 /** Characters of a document that are turned into bytes at once. */
 const chunkSize = 64 * 1024
@@ -65,14 +70,16 @@ export class OpenApi {
    * The OpenAPI 3.0.3 document of everything that a caller may run, or of one group or server.
    * It describes the moment of the call, however long the writing takes.
    * @param address of the caller
-   * @throws NoSuch, InvalidInput, NotFound, ShareError
+   * @param hold takes memory for it, in bytes, before it is written; throws where there is none
+   * @throws NoSuch, InvalidInput, NotFound; ShareError, also for a document that would be larger than `limits.documentSize`
    */
   async document (
     principal: Principal,
     name: string | undefined,
     query: DocumentQuery,
     format: Format,
-    address: string
+    address: string,
+    hold: (bytes: number) => void = () => {}
   ): Promise<Document> {
     const view = this.#deps.access.open(principal, { name }, 'group or server')
     const { scope } = view
@@ -86,6 +93,9 @@ export class OpenApi {
     const wanted = name === undefined && query.servers ? new Set(query.servers.split(',').map((each) => each.trim())) : undefined
     const servers = this.#listed(view).filter((each) => wanted?.has(each.name) ?? true)
     const disabled = query.includeDisabled === true
+    const expected = expectedSize(servers, disabled)
+    if (expected > limits.documentSize) throw tooLarge()
+    hold(expected)
     const secured = principal.kind !== 'anonymous'
     // Names and catalogues say what is connected; overrides and selections belong to the settings' version.
     const key = JSON.stringify([
@@ -96,7 +106,7 @@ export class OpenApi {
       secured,
       servers.map((each) => [each.name, each.catalogue])
     ])
-    const { chunks, hash } = await this.#bodies.get(
+    const { chunks, hash, isTooLarge } = await this.#bodies.get(
       key,
       async () => {
         const text = await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', secured }, format))
@@ -104,15 +114,14 @@ export class OpenApi {
       },
       ownerOf(principal, address)
     )
+    if (isTooLarge === true) throw tooLarge()
     const start = writeHead(head, notations[format])
-    const bytes = (): Buffer => {
-      const reached =
-        scope.kind === 'group'
-          ? Buffer.from(writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format]))
-          : Buffer.alloc(0)
-      return Buffer.concat([Buffer.from(start), ...chunks.map((chunk) => chunk ?? reached)])
-    }
-    return { bytes, etag: `"${hashOf(start + hash)}"` }
+    const reached =
+      scope.kind === 'group'
+        ? Buffer.from(writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format]))
+        : Buffer.alloc(0)
+    const whole = (): Buffer[] => [Buffer.from(start), ...chunks.map((chunk) => chunk ?? reached)].filter(({ length }) => length > 0)
+    return { chunks: whole, etag: `"${hashOf(start + hash)}"` }
   }
 
   /** The names of the connected servers that a caller reaches, in the order of configuration. @throws NotFound */
@@ -154,14 +163,43 @@ export class OpenApi {
 const describedScope = (scope: View['scope']): string =>
   scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`
 
-/** The pieces of a text in few chunks, made in turns of the event loop. */
+/** The size of a document, as far as it can be told from what its tools were listed with, in characters. */
+function expectedSize (servers: readonly ListedServer[], disabled: boolean): number {
+  const sizeOf = ({ text }: Item): number => text.length + operationSize
+  const all = servers.reduce((sum, { items }) => items.reduce((sum, item) => sum + sizeOf(item), sum), 0)
+  if (all <= limits.documentSize) return all
+  // Some of these may not be shown. To look into their texts would take as long as many a document.
+  return servers.reduce((sum, { items, mayShow }) =>
+    items.reduce((sum, item) => mayShow?.(item, disabled) === false ? sum : sum + sizeOf(item), sum), 0)
+}
+
+const tooLarge = (): ShareError => new ShareError(
+  `The document would have more than ${limits.documentSize / 1024 / 1024} MiB; name some of the servers with ?servers=, or ask for ` +
+  'those of one server or group',
+  false
+)
+
+/** The pieces of a text in few chunks, made in turns of the event loop; none where it is too large for a document. */
 async function joined (pieces: Iterable<Piece>): Promise<CachedText> {
+  try {
+    return await chunksOf(pieces)
+  } catch (error) {
+    if (!(error instanceof TooLarge)) throw error
+    return { chunks: [], hash: '', isTooLarge: true }
+  }
+}
+
+/** @throws TooLarge */
+async function chunksOf (pieces: Iterable<Piece>): Promise<CachedText> {
   const hash = createHash('sha256')
   const chunks: Array<Buffer | undefined> = []
   const budget = new LoopBudget()
   let waiting = ''
+  let size = 0
   const take = (): void => {
     const chunk = Buffer.from(waiting)
+    size += chunk.length
+    if (size > limits.documentSize) throw new TooLarge()
     hash.update(chunk)
     chunks.push(chunk)
     waiting = ''

@@ -3,6 +3,7 @@ import { timeBudgetOf } from '../json-schema/time-budget.ts'
 import type { Item } from '../../protocol/lists.ts'
 import type { ListedServer, ListedTool, TranslationShare } from './collect.ts'
 import { frameOf, responses, uniqueOperationId, type BodyInput } from './document.ts'
+import { limits } from '../limits/index.ts'
 import type { JsonObject } from './keywords.ts'
 import { notations, type Format, type Notation } from './notation.ts'
 import { toOperation, type Operation } from './operation.ts'
@@ -18,12 +19,16 @@ export const writeServers = (url: string, { members, separator }: Notation): str
 /** A part of a document's text. Where it has a `rest`, the text of `writeServers` goes between `text` and `rest`. */
 export interface Piece { readonly text: string, readonly rest?: string }
 
+/** Thrown where a document would have more characters than a document may have. */
+export class TooLarge extends Error {}
+
 /** Min length of a piece of components, in characters: shorter ones are joined. */
 const minPiece = 4_096
 
 /**
  * The part of a document after its head, piece by piece. A piece has at most one large tool. Pure, except that the text of each item is
  * cached.
+ * @throws TooLarge where its components alone are
  */
 export function * writeBody (input: BodyInput, format: Format): Generator<Piece> {
   const { close, separator, members, begin, end } = notations[format]
@@ -42,6 +47,7 @@ class Operations {
   /** The components that the operations refer to, in texts of about `minPiece` characters. */
   readonly components: string[] = []
   readonly #ids = new Set<string>()
+  #componentsSize = 0
   readonly #input: BodyInput
   readonly #format: Format
   /** The end of each operation's text. */
@@ -84,6 +90,8 @@ class Operations {
   }
 
   #addComponents (components: string): void {
+    this.#componentsSize += components.length
+    if (this.#componentsSize > limits.documentSize) throw new TooLarge()
     const { components: texts } = this
     const last = texts.length - 1
     if (last < 0 || (texts[last] ?? '').length >= minPiece) texts.push(components)
@@ -102,22 +110,34 @@ interface OperationText extends Pick<Operation, 'summary' | 'description'> {
   readonly components: string
 }
 
+type Kept = Readonly<Record<Format, WeakMap<Item, { server: string; operation: OperationText | undefined }>>>
+
 /** The texts of the items by format, with the server that they were written for. */
-const cache: Readonly<Record<Format, WeakMap<Item, { server: string; operation: OperationText | undefined }>>> = {
-  json: new WeakMap(),
-  yaml: new WeakMap()
+let kept: Kept = { json: new WeakMap(), yaml: new WeakMap() }
+/** In characters, those of items that are gone included. */
+let keptSize = 0
+
+function keep (item: Item, server: string, operation: OperationText | undefined, format: Format): void {
+  const { summary = '', description = '', start = '', tail = '', components = '' } = operation ?? {}
+  keptSize += summary.length + description.length + start.length + tail.length + components.length
+  if (keptSize > limits.operationsSize) {
+    kept = { json: new WeakMap(), yaml: new WeakMap() }
+    keptSize = 0
+    return
+  }
+  kept[format].set(item, { server, operation })
 }
 
 /** The operation of an item, written once for each format; undefined where the item cannot be an operation. */
 function operationTextOf ({ name: server, items, share }: ListedServer, item: Item, format: Format): OperationText | undefined {
-  const cached = cache[format].get(item)
+  const cached = kept[format].get(item)
   if (cached && cached.server === server) return cached.operation
   if (share && item.text.length >= minTimed && share.cpu.left < minLeft) {
     share.isSpent = true
     return writeOperation(toGeneric(server, item), server, notations[format])
   }
   const operation = writeOperation(operationOf(server, item, items, share), server, notations[format])
-  cache[format].set(item, { server, operation })
+  keep(item, server, operation, format)
   return operation
 }
 

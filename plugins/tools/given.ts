@@ -1,6 +1,7 @@
 import { isObject } from '../../protocol/json.ts'
 import { largeText } from '../../protocol/large-message.ts'
 import { parse, parseLarge } from '../body/index.ts'
+import type { ValueMemory } from '../body/memory.ts'
 import { errors } from '../errors/list.ts'
 import { inexactNumber } from '../json-schema/numbers.ts'
 
@@ -34,10 +35,11 @@ function decoded (text: string): string {
 
 /**
  * The arguments in a body; none in an empty one.
+ * @param values the memory for the values of a large one
  * @throws InvalidJson; InvalidInput when it is not an object, or has a number that cannot be passed on exactly; ShareError
  */
-export async function fromBody (text: string, owner: string): Promise<Record<string, unknown>> {
-  const value = await exactJson(text, owner)
+export async function fromBody (text: string, owner: string, values: ValueMemory): Promise<Record<string, unknown>> {
+  const value = await exactJson(text, owner, values)
   if (!isObject(value)) throw new errors.InvalidInput('The body must be a JSON object with the arguments of the tool')
   return value
 }
@@ -45,10 +47,11 @@ export async function fromBody (text: string, owner: string): Promise<Record<str
 /**
  * Parses a JSON text, all of whose numbers must be exact as JavaScript numbers; an empty text is an object without members. A large text is
  * parsed in the turns of its owner.
+ * @param values the memory for its values
  * @throws InvalidJson; InvalidInput when a number is not exact; ShareError
  */
-export async function exactJson (text: string, owner: string): Promise<unknown> {
-  if (text.length > largeText) return await parseLarge(text, owner, { check: mustBeExact })
+export async function exactJson (text: string, owner: string, values: ValueMemory): Promise<unknown> {
+  if (text.length > largeText) return await parseLarge(text, owner, values, { check: mustBeExact })
   if (text.trim() === '') return {}
   const value = parse(text)
   mustBeExact(text)

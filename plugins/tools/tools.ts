@@ -5,6 +5,7 @@ import type { Access } from '../access/index.ts'
 import { ownerOf } from '../access/owner.ts'
 import { makeView, type Principal, type View } from '../access/view.ts'
 import type { StandingOf } from '../auth/standings.ts'
+import type { ValueMemory } from '../body/memory.ts'
 import { errors } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { CpuBudgets } from '../json-schema/time-budget.ts'
@@ -29,6 +30,8 @@ export interface Caller {
   readonly address: string
   /** Tells when it goes away. */
   readonly gone: Disconnect
+  /** The memory for the arguments in its body. */
+  readonly values: ValueMemory
 }
 
 /** A tool of a server, as a route names it. `name`: the group or server that the route asks through, where it says so. */
@@ -131,12 +134,13 @@ export class Tools {
     if (isWord) delete query.group
     const owner = ownerOf(caller.principal, caller.address)
     let reading: Promise<Record<string, unknown>> | undefined
-    const read = async (): Promise<Record<string, unknown>> => body === undefined ? query : await (reading ??= fromBody(body, owner))
+    const read = async (): Promise<Record<string, unknown>> =>
+      body === undefined ? query : await (reading ??= fromBody(body, owner, caller.values))
     const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(caller, view, server, tool, read)
     const input = this.#inputOf(server, tool)
     const given = await read()
     if (input?.isLarge(given) === true || (body?.length ?? 0) > largeText) {
-      const { params, text } = await fittingInTurns(input, exposed, given, owner)
+      const { params, text } = await fittingInTurns(input, exposed, given, owner, caller.values)
       return withoutHop(await this.#run(caller, view, server, input, params, text))
     }
     const args = input ? fitting(input, given) : given
@@ -266,9 +270,13 @@ function fitting (input: ToolInput, given: Record<string, unknown>): Record<stri
 
 /** The params of a call with large arguments, made in turns of its caller, and their text. @throws InvalidInput, ShareError */
 async function fittingInTurns (
-  input: ToolInput | undefined, name: string, given: Record<string, unknown>, owner: string
+  input: ToolInput | undefined, name: string, given: Record<string, unknown>, owner: string, values: ValueMemory
 ): Promise<{ params: Record<string, unknown>, text: string }> {
-  return await turns.run(owner, async (pause) => {
+  return await turns.run(owner, async (wait) => {
+    const pause = async (): Promise<void> => {
+      await wait()
+      values.mustBeWanted()
+    }
     let args = given
     if (input) {
       const steps = stepsToFit(input, given)

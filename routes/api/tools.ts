@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { ValueMemory } from '../../plugins/body/memory.ts'
 import { ownerAt } from '../../plugins/limits/owner.ts'
 import { exactJson } from '../../plugins/tools/given.ts'
 import { Success } from '../../schemas/api.ts'
@@ -9,7 +10,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  textBodies(app)
+  textBodies(app, true)
   app.post(
     '/tools/call/:server',
     {
@@ -31,8 +32,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         done()
       },
       // The body is text until here, so that numbers in the arguments keep all digits.
-      preValidation: async (request) => {
-        Object.assign(request, { body: await exactJson(String(request.body ?? ''), ownerAt(request.ip)) })
+      preValidation: async (request, reply) => {
+        const owner = ownerAt(request.ip)
+        Object.assign(request, { body: await exactJson(String(request.body ?? ''), owner, new ValueMemory(reply.raw, owner)) })
       }
     },
     async (request, reply) => {

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ownerOf } from '../../plugins/access/owner.ts'
+import { chunkedReply, lengthOf } from '../../plugins/limits/chunked-reply.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { memory } from '../../plugins/limits/memory.ts'
+import type { Release } from '../../plugins/limits/shares.ts'
 import { DocumentQuery, OpenApiDocument, OpenFailure, PartName, PartQuery, ServerNames, ToolStats } from '../../schemas/openapi-routes.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
@@ -8,6 +14,7 @@ const tags = ['OpenAPI']
 const security: Array<Record<string, string[]>> = []
 const config = { effect: 'read' } as const
 const failures = { 400: OpenFailure, 403: OpenFailure, 404: OpenFailure, 503: OpenFailure }
+const cacheControl = 'private, no-cache'
 const types = { json: 'application/json', yaml: 'application/yaml' } as const
 const answers = {
   json: OpenApiDocument,
@@ -19,7 +26,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onSend', async (request, reply, payload) => {
     if (reply.statusCode !== 200 || !(typeof payload === 'string' || Buffer.isBuffer(payload))) return payload
     const etag = String(reply.getHeader('etag') ?? `"${createHash('sha256').update(payload).digest('base64url')}"`)
-    reply.headers({ etag, 'cache-control': 'private, no-cache' })
+    reply.headers({ etag, 'cache-control': cacheControl })
     if (!isKnown(request, etag)) return payload
     // No type and no length: they would be those of the omitted body.
     reply.code(304).removeHeader('content-type')
@@ -33,10 +40,29 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     query: Static<typeof DocumentQuery>,
     format: 'json' | 'yaml'
   ): Promise<FastifyReply> => {
-    const { bytes, etag } = await app.openapi.document(await app.auth.optional(request), name, query, format, request.ip)
-    reply.type(types[format]).header('etag', etag)
-    // A document that the caller has already is not built.
-    return await reply.send(isKnown(request, etag) ? '' : bytes())
+    const principal = await app.auth.optional(request)
+    const owner = ownerOf(principal, request.ip)
+    const releases: Release[] = []
+    const hold = (bytes: number): void => { if (bytes > limits.smallText) releases.push(memory.take(owner, bytes)) }
+    let body: string | Buffer | Readable = ''
+    try {
+      const { chunks, etag } = await app.openapi.document(principal, name, query, format, request.ip, hold)
+      reply.type(types[format]).header('etag', etag)
+      // A document that the caller has already is not sent.
+      if (!isKnown(request, etag)) {
+        const parts = chunks()
+        const length = lengthOf(parts)
+        if (length <= limits.smallText) body = Buffer.concat(parts)
+        else {
+          reply.headers({ 'content-length': length, 'cache-control': cacheControl })
+          body = chunkedReply(reply.raw, parts, owner)
+        }
+      }
+    } finally {
+      // From now on it counts as one that its client has not read.
+      for (const release of releases) release()
+    }
+    return await reply.send(body)
   }
   for (const format of ['json', 'yaml'] as const) {
     const form = `as OpenAPI 3.0.3 in ${format.toUpperCase()}`

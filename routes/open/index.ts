@@ -9,7 +9,7 @@ import tools from './tools.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'open')
   app.setErrorHandler(toolError)
-  textBodies(app)
+  textBodies(app, true)
   await app.register(documents)
   await app.register(tools)
 }

@@ -1640,7 +1640,8 @@ function documentsOf (items: Array<{ key: string, text: string }>) {
   })
   return {
     world,
-    ask: async (title: string, format: 'json' | 'yaml' = 'json') => await openapi.document(view.principal, undefined, { title }, format, '127.0.0.1')
+    ask: async (title: string, format: 'json' | 'yaml' = 'json', hold?: (bytes: number) => void) =>
+      await openapi.document(view.principal, undefined, { title }, format, '127.0.0.1', hold)
   }
 }
 
@@ -1759,13 +1760,35 @@ test('a large document does not hold the event loop, is written once for all who
     assert.ok(held < 50, `${format}: held for ${held} ms`)
     assert.equal(world.builds, 1, format)
     assert.equal(new Set(all.map(({ etag }) => etag)).size, 20)
-    const texts = all.map(({ bytes }) => bytes().toString())
+    const texts = all.map(({ chunks }) => Buffer.concat(chunks()).toString())
     assert.ok(texts.every((text) => text.length > 4_000_000 && !text.includes('later-') && text.includes('/tools/big/tool-2999"')), format)
-    const later = (await ask('later', format)).bytes().toString()
+    const later = Buffer.concat((await ask('later', format)).chunks()).toString()
     assert.ok(later.includes('/tools/big/later-1"') && !later.includes('tool-0'), format)
     world.catalogue++
     world.items = before
   }
+})
+
+test('memory is taken for a document before it is written, and one that would be too large is not written', async () => {
+  const tools = (count: number): Array<{ key: string, text: string }> => Array.from({ length: count }, (_, n) => {
+    const name = `tool-${n}`
+    return { key: name, text: JSON.stringify({ name, description: 'd'.repeat(6_000), inputSchema: { type: 'object' } }) }
+  })
+  const { world, ask } = documentsOf(tools(500))
+  await assert.rejects(ask('a', 'json', () => { throw new Error('there is none') }), /there is none/)
+  assert.equal(world.builds, 0)
+  const held: number[] = []
+  const { chunks } = await ask('a', 'json', (bytes) => { held.push(bytes) })
+  const size = Buffer.concat(chunks()).length
+  const [expected = 0] = held
+  assert.ok(held.length === 1 && expected > size * 0.9 && expected < size * 1.5, `${held.join()} for ${size} bytes`)
+  assert.equal((await ask('another title')).chunks()[1], chunks()[1], 'chunks are shared')
+
+  const builds = world.builds
+  world.items = tools(6_000)
+  world.catalogue++
+  await assert.rejects(ask('a'), { name: 'ShareError', isOwners: false, message: /more than 32 MiB; name some of the servers with \?servers=/ })
+  assert.equal(world.builds, builds)
 })
 
 test('documents are written one after the other, and not more may wait than the bound says', async () => {

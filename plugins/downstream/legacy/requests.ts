@@ -2,6 +2,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { errorText, type Malformed, type Message, type Request } from '../../../protocol/message.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
+import { ownerOf } from '../../access/owner.ts'
 import { errors } from '../../errors/list.ts'
 import { limits } from '../../limits/index.ts'
 import { ShareError } from '../../limits/shares.ts'
@@ -102,7 +103,8 @@ export class LegacyRequests {
     this.#inFlight++
     try {
       const result = await this.#gateway.handle(exchange)
-      exchange.succeed(typeof result === 'string' ? result : await readableList(result).bytes())
+      const owner = ownerOf(exchange.view.principal, exchange.address)
+      exchange.succeed(typeof result === 'string' ? result : await readableList(result).bytes(owner))
     } catch (error) {
       exchange.fail(this.toRpcError(error))
     } finally {

@@ -3,10 +3,9 @@ import { isObject } from '../../../protocol/json.ts'
 import { listKinds, type ListKind } from '../../../protocol/lists.ts'
 import type { Method } from './method.ts'
 
-/** `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`: one page each. */
+/** `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`. Large ones have several pages. */
 export const list = (kind: ListKind): Method => async ({ resolver, news, hooks }, exchange) => {
   const { view, client } = exchange
-  if (exchange.params.cursor !== undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: this list has one page')
   const surface = await resolver.settled(exchange)
   resolver.mustBeKnown(view, surface, client)
   if (view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) {
@@ -16,5 +15,5 @@ export const list = (kind: ListKind): Method => async ({ resolver, news, hooks }
   news.saw(client, list)
   let { entries } = list
   for (const hook of hooks.onList) { const next = hook(exchange, kind, entries); entries = next instanceof Promise ? await next : next }
-  return entries === list.entries ? list : list.with(entries)
+  return (entries === list.entries ? list : list.with(entries)).page(exchange.params.cursor)
 }

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { test } from 'tap'
+import { parseLarge } from '../../plugins/body/index.ts'
+import { ValueMemory } from '../../plugins/body/memory.ts'
+import { costOfValues } from '../../plugins/body/values.ts'
+import { chunkedReply } from '../../plugins/limits/chunked-reply.ts'
+import { memory } from '../../plugins/limits/memory.ts'
+
+const reply = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
+const close = (raw: ServerResponse): void => { raw.emit('close') }
+
+test('the cost of values is that of what is made of a text', async () => {
+  const cost = (text: string): number => costOfValues(text, 0, text.length)
+  assert.equal(cost('"text"'), 0)
+  assert.equal(cost('[]'), 112)
+  assert.equal(cost('[1,2]'), 160)
+  assert.equal(cost('{"a":1}'), 304)
+  assert.equal(cost('[{},{}]'), 3 * 112 + 48)
+})
+
+test('memory is taken in the name of the sender before values are made, until the request is answered', async () => {
+  const before = memory.held
+  const empty = `{"a":[${Array(200_000).fill('[]').join()}]}`
+  const raw = reply()
+  const value = await parseLarge(empty, 'values of one', new ValueMemory(raw, 'values of one')) as { a: unknown[] }
+  assert.equal(value.a.length, 200_000)
+  assert.ok(memory.held - before > 20 * 1024 * 1024, String(memory.held - before))
+  close(raw)
+  assert.equal(memory.held, before)
+})
+
+test('a body whose values do not fit is refused before they are made', async () => {
+  const { held } = memory
+  const release = memory.take('another one', Math.floor(memory.max * 3 / 4) - held - 1024 * 1024)
+  const more = memory.take('a third one', Math.floor(memory.max / 10))
+  const last = memory.take('a fourth one', Math.floor(memory.max / 10))
+  const empty = `{"a":[${Array(240_000).fill('{}').join()}]}`
+  const raw = reply()
+  await assert.rejects(parseLarge(empty, 'values of one', new ValueMemory(raw, 'values of one')), { name: 'ShareError' })
+  const words = JSON.stringify({ a: 'word '.repeat(100_000) })
+  assert.ok(await parseLarge(words, 'values of one', new ValueMemory(raw, 'values of one')))
+  for (const each of [release, more, last]) each()
+  close(raw)
+  assert.equal(memory.held, held)
+})
+
+test('a reply in chunks counts in its owner\'s share from the beginning, until its connection is gone', async () => {
+  const { held } = memory
+  const raw = reply()
+  const body = chunkedReply(raw, [Buffer.alloc(1_000_000), Buffer.alloc(500_000)], 'reader')
+  assert.equal(memory.held - held, 1_500_000)
+  body.destroy()
+  close(raw)
+  assert.equal(memory.held, held)
+})
