@@ -35,5 +35,6 @@ export class DerivedExchange<View> implements Exchange<View> {
   onCancel (run: (reason: string) => void): void { this.#from.onCancel(run) }
   notify (method: string, paramsText: string): void { this.#from.notify(method, paramsText) }
   async ask (question: Question): Promise<Response> { return await this.#from.ask(question) }
+  suspends (resultText: string): boolean { return this.#from.suspends?.(resultText) === true }
   pause (retry: number): void { this.#from.pause(retry) }
 }

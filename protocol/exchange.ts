@@ -37,6 +37,12 @@ export interface Exchange<View = unknown> {
   notify: (method: string, paramsText: string) => void
   /** Puts a question to the client on this request's own stream. The answer is relayed as received. @throws RpcError when it left */
   ask: (question: Question) => Promise<Response>
+  /**
+   * Looks at the text of a result before it is answered. Left out: every result is the last one.
+   * @returns true where it ends the request but not the call: it asks the client, which sends the request again with its answers
+   * @throws RpcError where it asks what the client cannot be asked
+   */
+  suspends?: (resultText: string) => boolean
   /** The upstream closed this call's stream and is to be polled: closes the client's stream likewise, if it can poll. @param retry in ms */
   pause: (retry: number) => void
 }

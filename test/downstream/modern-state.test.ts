@@ -12,7 +12,7 @@ import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts
 import type { Outcome } from '../../plugins/downstream/modern/outcome.ts'
 import { ParkedCalls } from '../../plugins/downstream/modern/parked.ts'
 import type { Parkable, ParkedCall } from '../../plugins/downstream/modern/parked-call.ts'
-import { checkAsked } from '../../plugins/downstream/modern/input-request.ts'
+import { checkAsked, isAsked } from '../../plugins/downstream/modern/input-request.ts'
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { States, type Binding, type State } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
@@ -362,7 +362,7 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   const { outcome, withState, bare } = answerer(gateway, states)
   const { view, method, params } = binding
   const client = { capabilities: { elicitation: {} } }
-  const exchange = { view, method, params, client, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
+  const exchange = { view, method, params, client, isAsked: true, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
   const requests = '{"a":{"method":"elicitation/create","params":{"n":1.0}}}'
   const asked = await outcome(exchange, `{"resultType":"input_required","inputRequests":${requests},"requestState":"its own"}`)
   const text = asked.parts.join('')
@@ -391,9 +391,10 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
     ['completion/complete', `,"inputRequests":${requests}`, /during completion\/complete/]
   ]
   for (const [during, more, error] of refusals) {
-    const other = { ...exchange, method: during } as unknown as ModernExchange
-    await assert.rejects(async () => await outcome(other, `{"resultType":"input_required"${more}}`), error)
+    assert.throws(() => isAsked(client.capabilities, during, `{"resultType":"input_required"${more}}`), error)
   }
+  assert.ok(isAsked(client.capabilities, method, `{"resultType":"input_required","inputRequests":${requests}}`))
+  assert.ok(!isAsked(client.capabilities, method, '{"resultType":"complete","content":[],"of":"input_required"}'))
   const paramsText = '{"name":"pay","requestState":"x","inputResponses":{"a":{"action":"accept"}}}'
   const request = { paramsText } as ModernRequest
   assert.equal(withState(request, 'its own').paramsText, paramsText.replace('"x"', '"its own"'))

@@ -7,6 +7,7 @@ import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../access/view.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
+import { isAsked } from './input-request.ts'
 import type { ModernClient } from './leases.ts'
 import type { Outcome } from './outcome.ts'
 import type { ParkedCalls } from './parked.ts'
@@ -49,6 +50,7 @@ export class ModernExchange implements Exchange<View> {
   #logLevel: Level | undefined
   #waiting: Waiting[] = []
   #parked: ParkedCall<ModernExchange> | undefined
+  #isAsked = false
   #over = false
 
   constructor (request: ModernRequest, options: ModernExchangeOptions) {
@@ -74,6 +76,8 @@ export class ModernExchange implements Exchange<View> {
 
   /** True while a request waits for the answer; false while the exchange is parked. */
   get isAwaited (): boolean { return this.#waiting.length > 0 }
+  /** True: its result asks the client something, which it may be asked. */
+  get isAsked (): boolean { return this.#isAsked }
   /** True: it has an answer, or needs none any more. */
   get over (): boolean { return this.#over }
 
@@ -119,6 +123,11 @@ export class ModernExchange implements Exchange<View> {
     if (!this.canSuspend) throw new RpcError(code.methodNotFound, `The client cannot be asked during ${this.method}`)
     this.#parked ??= this.#options.parked.open(this)
     return await this.#parked.ask(question)
+  }
+
+  suspends (resultText: string): boolean {
+    this.#isAsked = isAsked(this.client.capabilities, this.method, resultText)
+    return this.#isAsked
   }
 
   pause (): void {}

@@ -2,11 +2,24 @@ import { mayBeAsked, type ClientCapabilities } from '../../../protocol/capabilit
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilities } from './errors.ts'
+import { asksForInput } from './result.ts'
 
 /** What a client of this era can be asked (MCP 2026-07-28, `InputRequest`). */
 const known: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
+
+/**
+ * Whether a result asks the client something.
+ * @throws RpcError where it is asked what it cannot be asked, or during a request that cannot ask
+ */
+export function isAsked (capabilities: ClientCapabilities, method: string, text: string): boolean {
+  if (!asksForInput(text)) return false
+  if (!maySuspend(method)) throw refused(`it asks for input during ${method}`)
+  checkAsked(capabilities, text)
+  return true
+}
 
 /**
  * Checks the questions of a server of this era, which are handed on as they are (MCP 2026-07-28, "Server Requirements").
