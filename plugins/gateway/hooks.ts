@@ -49,8 +49,8 @@ export interface GatewayHooks {
   /** Called with the text of a result that ends its call. @returns it, or another text in its place */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
   /**
-   * Called exactly once per request, after all other hooks, and not awaited. Exceptions are logged and change nothing. A call has one outcome
-   * that is not `input_required`: whoever counts or records calls looks at that one alone.
+   * Called exactly once per request, after all other hooks, and not awaited. Exceptions are logged and change nothing. A call has one
+   * outcome that is not `input_required`: whoever counts or records calls looks at that one alone.
    */
   onDone: (call: FinishedCall) => void
   /** Called before a provider asks a client. */
