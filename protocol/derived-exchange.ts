@@ -28,6 +28,7 @@ export class DerivedExchange<View> implements Exchange<View> {
 
   get method (): string { return this.#from.method }
   get headers (): Headers { return this.#from.headers }
+  get paramHeaders (): Exchange['paramHeaders'] { return this.#from.paramHeaders }
   get client (): Client { return this.#from.client }
   get address (): string | undefined { return this.#from.address }
   get canSuspend (): boolean { return this.#from.canSuspend }

@@ -20,6 +20,8 @@ export interface Exchange<View = unknown> {
   readonly paramsText: string
   /** The request's HTTP headers without the one that authenticated the caller. Read them only where needed: they may be copied. */
   readonly headers: Headers
+  /** Its `Mcp-Param-*` headers (MCP 2026-07-28), which go on to servers that read any; undefined: it has none. */
+  readonly paramHeaders?: Readonly<Record<string, string>> | undefined
   /** The client behind the request. */
   readonly client: Client
   /** The address that the request came from; undefined: it did not come over HTTP. */

@@ -12,6 +12,7 @@ import type { ModernClient } from './leases.ts'
 import type { Outcome } from './outcome.ts'
 import type { ParkedCalls } from './parked.ts'
 import type { ParkedCall } from './parked-call.ts'
+import { paramHeadersIn } from './param-headers.ts'
 import type { ModernRequest } from './request.ts'
 
 /** A request that waits for the answer. */
@@ -69,6 +70,11 @@ export class ModernExchange implements Exchange<View> {
   get headers (): Headers {
     const { headers, credentialHeader } = this.#options.origin
     return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
+  }
+
+  get paramHeaders (): Record<string, string> | undefined {
+    const { headers, credentialHeader } = this.#options.origin
+    return paramHeadersIn(headers, credentialHeader)
   }
 
   get address (): string { return this.#options.origin.address }
