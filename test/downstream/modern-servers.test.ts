@@ -2,6 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { withoutHop } from '../../plugins/tools/hop.ts'
+import { Outgoing } from '../../protocol/modern/outgoing.ts'
+import { paramHeadersOf } from '../../protocol/modern/param-headers.ts'
+import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
+import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { agent, at, connected, KEY, Session, settings, sleep, text, within, type Json, type Message } from '../helpers/client.ts'
@@ -14,7 +18,14 @@ const plain = { name: 'plain', inputSchema: { type: 'object' } }
 interface Answer { readonly status: number, readonly message: Message }
 
 /** One request of a modern client. */
-async function ask (url: string, method: string, params: Json = {}, capabilities: Json = {}, meta: Json = {}): Promise<Answer> {
+async function ask (
+  url: string,
+  method: string,
+  params: Json = {},
+  capabilities: Json = {},
+  meta: Json = {},
+  headers: Record<string, string> = {}
+): Promise<Answer> {
   const name = params.name ?? params.uri
   const response = await fetch(url, {
     method: 'POST',
@@ -24,7 +35,8 @@ async function ask (url: string, method: string, params: Json = {}, capabilities
       authorization: `Bearer ${KEY}`,
       'mcp-protocol-version': version,
       'mcp-method': method,
-      ...(typeof name === 'string' ? { 'mcp-name': name } : {})
+      ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
+      ...headers
     },
     body: JSON.stringify({
       jsonrpc: '2.0',
@@ -171,6 +183,40 @@ test('what a modern client says to its own hop does not reach a server of an ear
   assert.equal(message.error, undefined)
   const [called] = server.received.filter(({ message: { method } }) => method === 'tools/call')
   assert.deepEqual(called?.message.params, { name: 'echo', arguments: { n: 1 }, _meta: { 'vendor/x': 1 } })
+})
+
+test('headers of arguments that are not known here go on to the server, beside those that are made here', async (t) => {
+  const where = {
+    name: 'where',
+    inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } }
+  }
+  const server = await startBareModern(t, [where])
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const headers = { 'mcp-param-region': 'eu', 'mcp-param-other': '=?base64?w7w=?=', 'mcp-param-long': 'x'.repeat(9_000), 'x-other': 'y' }
+  const { message } = await ask(`${hub.url}/mcp`, 'tools/call', { name: 's-where', arguments: { region: 'eu' } }, {}, {}, headers)
+  assert.equal(message.error, undefined, JSON.stringify(message))
+  const sent = server.seen.find(({ method }) => method === 'tools/call')?.headers ?? {}
+  const shown = ['mcp-name', 'mcp-param-region', 'mcp-param-other', 'mcp-param-long', 'x-other'].map((name) => sent[name])
+  assert.deepEqual(shown, ['where', 'eu', '=?base64?w7w=?=', undefined, undefined])
+  // What is made here counts.
+  const outgoing = new Outgoing(version, {
+    clientInfo: { name: 'x', version: '1' }, capabilities: {}, initTimeout: 1, exclusive: false
+  }, Object.assign(new ToolHeaders(), { of: () => paramHeadersOf(JSON.stringify(where)) }))
+  const exchange = Object.assign(new FakeExchange('{"name":"where"}'), { paramHeaders: { 'mcp-param-region': 'us', 'mcp-param-b': 'b' } })
+  assert.deepEqual(outgoing.headers(exchange, { arguments: '{"region":"eu"}' })['mcp-param-region'], 'eu')
+  const made = outgoing.headers(exchange, {})
+  assert.deepEqual([made['mcp-param-region'], made['mcp-param-b']], [undefined, 'b'])
+})
+
+test('tools that run as tasks only are not shown to modern clients', async (t) => {
+  const tools = [tool('plain', { execution: { taskSupport: 'optional' } }), tool('task', { execution: { taskSupport: 'required' } })]
+  const server = await startUpstream(t, { tools })
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const listed = (await ask(`${hub.url}/mcp/s`, 'tools/list')).message.result?.tools as Json[]
+  assert.deepEqual(listed.map(({ name }) => name), ['plain'])
+  assert.deepEqual(await (await Session.open(`${hub.url}/mcp/s`)).tools(), ['plain', 'task'])
 })
 
 test('a resource that is not there has the code of the client\'s era', async (t) => {

@@ -4,6 +4,7 @@ import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
 import type { Gateway, Result } from '../../gateway/gateway.ts'
 import { limits } from '../../limits/index.ts'
+import { callableList } from './callable.ts'
 import { elicitationOf, isAccepted } from './elicitation.ts'
 import type { ModernExchange } from './exchange.ts'
 import type { Outcome } from './outcome.ts'
@@ -66,7 +67,7 @@ export function answerer (gateway: Gateway, states: States): Answerer {
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) => catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
       const caching = strictest(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
-      return completeList(answer, serverInfo, caching).bytes().then(result)
+      return completeList(callableList(answer), serverInfo, caching).bytes().then(result)
     },
     question: (error, exchange) => {
       const text = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))
