@@ -245,10 +245,11 @@ export interface LoginStates {
 export interface StateUse { readonly answers: string, readonly age: number }
 
 /**
- * The states (`requestState`, MCP 2026-07-28) that clients came back with, by their SHA-256 in hex. Without a database, a restart forgets
- * them.
+ * The states (`requestState`, MCP 2026-07-28) that clients came back with, by their SHA-256 in hex.
  */
 export interface UsedStates {
+  /** False: a restart forgets them, so no state may outlive the process. */
+  readonly outlivesProcess: boolean
   /**
    * Uses a state. Of all callers on all replicas, exactly one is the first.
    * @param expiresAt when the state itself expires: until then its use is remembered

@@ -1,8 +1,9 @@
 import { UpstreamError } from './errors.ts'
 import type { Client, Exchange, Question } from './exchange.ts'
+import { legacyParams } from './legacy/outgoing.ts'
 import type { Response } from './message.ts'
 import type { Peer } from './peer.ts'
-import { outgoingParams, progressTokenOf, restoredProgress } from './progress.ts'
+import { progressTokenOf, restoredProgress } from './progress.ts'
 import type { SendOptions } from './transports/transport.ts'
 
 /** Bounds on the time that a call takes, in ms. */
@@ -112,7 +113,7 @@ export class Call {
     const style = this.#style
     const id = this.#id = this.#peer.nextId
     if (former !== undefined) style?.sentAgain(this, former)
-    const params = style === undefined ? outgoingParams(exchange, changes, id) : style.params(exchange, changes, id)
+    const params = style === undefined ? legacyParams(exchange, changes, id) : style.params(exchange, changes, id)
     return this.#peer.request(exchange.method, params, {
       paused: (retry) => { this.#exchange?.pause(retry) },
       over: (response) => {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { code, RpcError } from './errors.ts'
 import { isObject } from './json.ts'
 
 export type Capabilities = Record<string, unknown>
@@ -11,6 +12,9 @@ const askable = ['sampling', 'elicitation', 'roots'] as const
 /** True for a client that declares at least one of them. */
 export const canBeAsked = (client: ClientCapabilities): boolean => askable.some((name) => isObject(client[name]))
 
+/** What a server asks a client for. */
+export interface AskedFor { readonly method: string, readonly params: Readonly<Record<string, unknown>> }
+
 /** The capability that each known question needs. */
 const needs = new Map<string, typeof askable[number]>([
   ['sampling/createMessage', 'sampling'],
@@ -18,10 +22,24 @@ const needs = new Map<string, typeof askable[number]>([
   ['roots/list', 'roots']
 ])
 
-/** True when the client declares the capability that the question needs. Questions of unknown methods may always be asked. */
-export function mayBeAsked (client: ClientCapabilities, method: string): boolean {
+/**
+ * Checks that a client declares what a question needs, its mode and its parts included. Questions of unknown methods may always be asked.
+ * @throws RpcError to answer the server with
+ */
+export function checkAskable (client: ClientCapabilities, { method, params }: AskedFor): void {
   const need = needs.get(method)
-  return need === undefined || isObject(client[need])
+  if (need === undefined) return
+  const own = client[need]
+  if (!isObject(own)) throw new RpcError(code.methodNotFound, `The client does not support ${method}`)
+  if (need === 'elicitation') {
+    const mode = params.mode === 'url' ? 'url' : 'form'
+    // No mode at all stands for forms.
+    const can = own[mode] !== undefined || (mode === 'form' && own.url === undefined)
+    if (!can) throw new RpcError(code.invalidParams, `The client does not support elicitation of mode ${mode}`)
+  }
+  if (need === 'sampling' && params.tools !== undefined && own.tools === undefined) {
+    throw new RpcError(code.invalidParams, 'The client does not support sampling with tools')
+  }
 }
 
 /** The extension "Tasks" of MCP 2026-07-28, which the gateway does not pass on: it is told to neither side. */

@@ -28,6 +28,7 @@ export class DerivedExchange<View> implements Exchange<View> {
 
   get method (): string { return this.#from.method }
   get headers (): Headers { return this.#from.headers }
+  get paramHeaders (): Exchange['paramHeaders'] { return this.#from.paramHeaders }
   get client (): Client { return this.#from.client }
   get address (): string | undefined { return this.#from.address }
   get canSuspend (): boolean { return this.#from.canSuspend }
@@ -35,5 +36,6 @@ export class DerivedExchange<View> implements Exchange<View> {
   onCancel (run: (reason: string) => void): void { this.#from.onCancel(run) }
   notify (method: string, paramsText: string): void { this.#from.notify(method, paramsText) }
   async ask (question: Question): Promise<Response> { return await this.#from.ask(question) }
+  suspends (resultText: string): boolean { return this.#from.suspends?.(resultText) === true }
   pause (retry: number): void { this.#from.pause(retry) }
 }

@@ -20,6 +20,8 @@ export interface Exchange<View = unknown> {
   readonly paramsText: string
   /** The request's HTTP headers without the one that authenticated the caller. Read them only where needed: they may be copied. */
   readonly headers: Headers
+  /** Its `Mcp-Param-*` headers (MCP 2026-07-28), which go on to servers that read any; undefined: it has none. */
+  readonly paramHeaders?: Readonly<Record<string, string>> | undefined
   /** The client behind the request. */
   readonly client: Client
   /** The address that the request came from; undefined: it did not come over HTTP. */
@@ -37,6 +39,12 @@ export interface Exchange<View = unknown> {
   notify: (method: string, paramsText: string) => void
   /** Puts a question to the client on this request's own stream. The answer is relayed as received. @throws RpcError when it left */
   ask: (question: Question) => Promise<Response>
+  /**
+   * Looks at the text of a result before it is answered. Left out: every result is the last one.
+   * @returns true where it ends the request but not the call: it asks the client, which sends the request again with its answers
+   * @throws RpcError where it asks what the client cannot be asked
+   */
+  suspends?: (resultText: string) => boolean
   /** The upstream closed this call's stream and is to be polled: closes the client's stream likewise, if it can poll. @param retry in ms */
   pause: (retry: number) => void
 }

@@ -56,6 +56,11 @@ export interface Provider {
    * @throws RpcError
    */
   subscribe?: (client: Client, uri: string, paramsText?: string) => Promise<string>
+  /**
+   * Subscribes a client again to a resource, now or as soon as the provider is connected. Returns at once.
+   * @throws RpcError where there is no room for it
+   */
+  resubscribe?: (client: Client, uri: string) => void
   unsubscribe?: (client: Client, uri: string, paramsText?: string) => Promise<string>
   /** The resources that a client is subscribed to. */
   subscriptions?: (client: Client) => string[]

@@ -2,6 +2,7 @@ import { maxEntries, type StateUse, type UsedStates } from '../ports.ts'
 
 /** The states that were used in this process; a restart forgets them. When there are too many, the oldest are forgotten. */
 export class MemoryUsedStates implements UsedStates {
+  readonly outlivesProcess = false
   readonly #count: number
   readonly #uses = new Map<string, { readonly answers: string, readonly at: number }>()
 

@@ -8,10 +8,11 @@ import type { Principal } from '../access/view.ts'
 import type { FinishedCall } from '../gateway/hooks.ts'
 import { limits } from '../limits/index.ts'
 
-/** Methods whose calls are recorded. The tool of a call that is no tool's is named by its method. */
+/** Methods whose calls are recorded, once they are over. The tool of a call that is no tool's is named by its method. */
 const recorded: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-export const isRecorded = ({ exchange }: FinishedCall): boolean => recorded.has(exchange.method)
+export const isRecorded = ({ exchange, outcome }: FinishedCall): boolean =>
+  recorded.has(exchange.method) && outcome !== 'input_required'
 
 /** A part of a longest secret that may stand at the end of a text that is cut, in characters. */
 const margin = 2_048
@@ -67,9 +68,12 @@ function newId (): string {
 /** How the ids of a millisecond begin. */
 let idsBegin = { time: 0, text: '' }
 
+/** What belongs to the way of a request, and not to what it asks for: a server's state is kept by nobody but the client. */
+const ofTheWay = { _meta: undefined, inputResponses: undefined, requestState: undefined }
+
 /** A tool's arguments, or the params of another method. */
 const inputOf = (method: string, paramsText: string): string | undefined =>
-  method === 'tools/call' ? memberOf(paramsText, 'arguments') : withMembers(paramsText, { _meta: undefined })
+  method === 'tools/call' ? memberOf(paramsText, 'arguments') : withMembers(paramsText, ofTheWay)
 
 /** The user of a call. A system key acts as its owner, and as `system` without one; undefined: the caller has no name. */
 export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>

@@ -42,8 +42,14 @@ export class Forwarder {
       const sent = trace === undefined ? changes : withTrace(exchange.paramsText, changes, trace)
       const { resultText, errorText } = await this.#providers.use(provider, exchange.client).call(exchange, sent, trace)
       if (errorText !== undefined) throw toRpcError(errorText)
-      output = resultText ?? '{}'
-      let result = output
+      const text = resultText ?? '{}'
+      // No observer sees what a round holds: the state in it is between the server and the client.
+      if (exchange.suspends?.(text) === true) {
+        this.#done(call, undefined, undefined, 'input_required')
+        return text
+      }
+      output = text
+      let result = text
       for (const hook of this.#hooks.onResult) { const next = hook(call, result); result = typeof next === 'string' ? next : await next }
       this.#done(call, output, undefined)
       return result
@@ -74,7 +80,7 @@ export class Forwarder {
 
   readonly #observerFailed = (failure: unknown): void => { this.#logError(failure, 'a hook that observes calls failed') }
 
-  #done (call: GatewayCall, output: string | undefined, error: unknown): void {
+  #done (call: GatewayCall, output: string | undefined, error: unknown, outcome = outcomeOf(error)): void {
     if (this.#hooks.onDone.length === 0) return
     const finished: FinishedCall = {
       exchange: call.exchange,
@@ -83,7 +89,7 @@ export class Forwarder {
       startedAt: call.startedAt,
       trace: call.trace,
       duration: performance.now() - call.startedAt,
-      outcome: outcomeOf(error),
+      outcome,
       output,
       error
     }

@@ -17,8 +17,11 @@ export interface GatewayCall {
   trace: TraceContext | undefined
 }
 
-/** `ok` a result · `error` a JSON-RPC error, of the provider or of a hook · `failure` no answer. */
-export type Outcome = 'ok' | 'error' | 'failure'
+/**
+ * `ok` a result · `error` a JSON-RPC error, of the provider or of a hook · `failure` no answer · `input_required` a round: the request is
+ * over, but its call is not. The client is asked, and its next request goes on with the call (MCP 2026-07-28).
+ */
+export type Outcome = 'ok' | 'error' | 'failure' | 'input_required'
 
 /**
  * One request that is over. The caller is in `exchange.view.principal` (`username`, `credential`) and `exchange.address`, the params in
@@ -28,9 +31,9 @@ export interface FinishedCall extends GatewayCall {
   readonly outcome: Outcome
   /** In ms. */
   readonly duration: number
-  /** The text of the result as the provider gave it, before any `onResult`; undefined when there is none. */
+  /** The text of the result as the provider gave it, before any `onResult`; undefined when there is none, or it is a round's. */
   readonly output: string | undefined
-  /** The error; undefined when the outcome is `ok`. */
+  /** The error; undefined when the outcome is `ok` or `input_required`. */
   readonly error: unknown
 }
 
@@ -43,9 +46,12 @@ export interface GatewayHooks {
   onList: (exchange: Exchange<View>, kind: ListKind, entries: readonly Entry[]) => readonly Entry[] | Promise<readonly Entry[]>
   /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
-  /** Called with the text of a result. @returns it, or another text in its place */
+  /** Called with the text of a result that ends its call. @returns it, or another text in its place */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
-  /** Called exactly once per call, after all other hooks, and not awaited. Exceptions are logged and change nothing. */
+  /**
+   * Called exactly once per request, after all other hooks, and not awaited. Exceptions are logged and change nothing. A call has one
+   * outcome that is not `input_required`: whoever counts or records calls looks at that one alone.
+   */
   onDone: (call: FinishedCall) => void
   /** Called before a provider asks a client. */
   onQuestion: (provider: string, question: Question, client: Client) => Promise<void> | void

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { smallMemberOf } from '../../protocol/json.ts'
 import { kinds, listKinds, type ListKind } from '../../protocol/lists.ts'
@@ -9,18 +10,22 @@ import type { List } from './list.ts'
 import type { Providers } from './providers.ts'
 import type { Resolver } from './resolve.ts'
 import type { Surfaces } from './surfaces.ts'
+import { WantedResources } from './wanted-resources.ts'
 
 /** Time for which changes are collected before listeners are notified, in ms. */
 const settleTime = 50
 /** Max time for which notifying holds the event loop, but for a single listener, in ms. */
 const longestTurn = 4
 
-/** The client of a listener, and the lists that it got last. */
+/** The client of a listener, the lists that it got last, and the resources that it wants to hear of. */
 interface Member {
   readonly client: Client
   /** Weak, so that a session keeps no list in memory; of one that is gone, nobody knows whether it has changed. */
   readonly seen: Map<ListKind, WeakRef<List>>
+  readonly wanted: WantedResources
 }
+
+const none: ReadonlySet<string> = new Set()
 
 /**
  * Sends clients the notifications that belong to no request (changed lists, messages of providers), and applies withdrawn access. It
@@ -43,10 +48,19 @@ export class News {
   /** Notifies a listener of all changes from now on, even if its client has not listed anything yet. */
   join (listener: Listener<View>, client: Client): void {
     const { parts } = this.#surfaces.of(listener.view, client)
-    this.#members.set(listener, { client, seen: new Map(kinds.map((kind) => [kind, new WeakRef(parts[kind].list)])) })
+    const seen = new Map(kinds.map((kind) => [kind, new WeakRef(parts[kind].list)]))
+    this.#members.set(listener, { client, seen, wanted: new WantedResources() })
   }
 
-  leave (listener: Listener<View>): void { this.#members.delete(listener) }
+  leave (listener: Listener<View>): void {
+    this.#members.get(listener)?.wanted.clear()
+    this.#members.delete(listener)
+  }
+
+  /** What the listener of a client wants to hear of, for as long as it is there; undefined: the client has none. */
+  wantedBy ({ listener }: Client): WantedResources | undefined {
+    return listener && this.#members.get(listener as Listener<View>)?.wanted
+  }
 
   /** Records the list that a client has just got. */
   saw (client: Client, list: List): void {
@@ -83,6 +97,7 @@ export class News {
   }
 
   #notify (listener: Listener<View>, member: Member): void {
+    if (member.wanted.isMissing) this.#resubscribe(listener.view, member)
     const { parts } = this.#surfaces.of(listener.view, member.client)
     const changed = new Set<string>()
     for (const kind of kinds) if (isNews(member, parts[kind].list)) changed.add(listKinds[kind].capability)
@@ -110,32 +125,59 @@ export class News {
     }
   }
 
-  /** Applies changed settings: at servers that a client does not see any more, its calls, subscriptions and own links end. */
+  /**
+   * Applies changed settings: at servers that a client does not see any more, its calls, subscriptions and own links end. What it wants to
+   * hear of is subscribed to where it would be read now.
+   */
   withdraw (): void {
     const visible = new Map<string, ReadonlySet<string>>()
-    for (const [{ view }, { client }] of [...this.#members]) {
+    for (const [{ view }, member] of [...this.#members]) {
+      const { client, wanted } = member
       const used = this.#providers.usedBy(client)
-      if (used.length === 0) continue
+      if (used.length === 0 && wanted.size === 0) continue
       const names = visible.get(view.key) ?? new Set(this.#surfaces.visible(view).map(({ server }) => server.name))
       visible.set(view.key, names)
       const lost = new Set(used.filter(({ name }) => !names.has(name)).map(({ name }) => name))
-      this.#moveSubscriptions(view, client, lost)
+      this.#endSubscriptions(view, client, lost)
+      this.#resubscribe(view, member, lost)
       if (lost.size > 0) this.#providers.release(client, lost).catch(() => {})
     }
   }
 
   /**
-   * Moves subscriptions to the provider from which the client would read the resource now.
+   * Ends the subscriptions to what a client may not read any more from their provider.
    * @param lost the providers that it does not see any more, which drop its subscriptions themselves
    */
-  #moveSubscriptions (view: View, client: Client, lost: ReadonlySet<string>): void {
+  #endSubscriptions (view: View, client: Client, lost: ReadonlySet<string>): void {
     for (const provider of this.#providers.usedBy(client)) {
+      if (lost.has(provider.name)) continue
       for (const uri of provider.subscriptions?.(client) ?? []) {
-        if (!lost.has(provider.name) && this.#resolver.mayRead(view, client, provider.name, uri)) continue
-        const reader = this.#resolver.readerNow(view, client, uri)
-        if (reader !== undefined) this.#providers.use(reader, client).subscribe?.(client, uri).catch(() => {})
-        if (!lost.has(provider.name)) provider.unsubscribe?.(client, uri).catch(() => {})
+        if (!this.#resolver.mayRead(view, client, provider.name, uri)) provider.unsubscribe?.(client, uri).catch(() => {})
       }
+    }
+  }
+
+  /** Subscribes a client to what it wants to hear of, where its view shows that and it is not subscribed. @param lost as above */
+  #resubscribe (view: View, { client, wanted }: Member, lost = none): void {
+    wanted.isMissing = false
+    if (wanted.size === 0) return
+    const held = new Set(this.#providers.usedBy(client).flatMap((provider) =>
+      lost.has(provider.name) ? [] : provider.subscriptions?.(client) ?? []))
+    for (const uri of wanted.uris) {
+      if (held.has(uri)) continue
+      const reader = this.#resolver.readerNow(view, client, uri)
+      if (reader === undefined || lost.has(reader) || !this.#resubscribeAt(reader, client, uri)) wanted.isMissing = true
+    }
+  }
+
+  /** @returns false where that is not possible now */
+  #resubscribeAt (name: string, client: Client, uri: string): boolean {
+    try {
+      this.#providers.use(name, client).resubscribe?.(client, uri)
+      return true
+    } catch (error) {
+      if (error instanceof RpcError) return false
+      throw error
     }
   }
 }

@@ -127,9 +127,12 @@ export class Resolver {
     throw new RpcError(code.resourceNotFound, message, 'unknown-resource', text)
   }
 
-  /** The provider from which a client of a merged route reads a resource now. */
+  /** The provider from which a client reads a resource now; undefined: it reads it nowhere, as far as is known. */
   readerNow (view: View, client: Client, uri: string): string | undefined {
-    return view.scope.kind === 'server' ? undefined : this.#readerIn(view, this.#surfaces.of(view, client), uri)
+    const surface = this.#surfaces.of(view, client)
+    const { scope } = view
+    if (scope.kind !== 'server') return this.#readerIn(view, surface, uri)
+    return surface.capabilities.has(scope.name) && !isHidden(surface, scope.name, uri) ? scope.name : undefined
   }
 
   /** Whether a client may read a resource from a provider; true while that is not known. */

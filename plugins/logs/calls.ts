@@ -28,6 +28,7 @@ interface CallLine {
 export default fp(async (app) => {
   if (app.log.level !== 'debug' && app.log.level !== 'trace') return
   app.gateway.addHook('onDone', (call) => {
+    if (call.outcome === 'input_required') return
     const line = lineOf(call, (text) => app.gateway.redact(call.provider, text))
     app.log.debug({ call: line }, sentenceOf(line))
   })

@@ -79,6 +79,8 @@ export default fp(async (app) => {
   })
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, output, duration }) => {
+    // The call goes on: its last request is counted.
+    if (given === 'input_required') return
     // As activities and traces have it.
     const outcome = given === 'ok' && output !== undefined && saysError(output) ? 'tool_error' : given
     calls.add(provider, exchange.method, outcome, duration / 1_000)

@@ -137,7 +137,8 @@ export class Upstream implements Provider {
       warn
     })
     this.#requests = new RequestRunner(name, this.#supervisor)
-    this.#subscriptions = new Subscriptions(name, this.#placement, this.#requests)
+    const open = (slot: Slot): void => { this.#supervisor.ready(slot).catch(() => {}) }
+    this.#subscriptions = new Subscriptions(name, this.#placement, this.#requests, open)
   }
 
   #dispatch (): DispatchDeps {
@@ -326,6 +327,8 @@ export class Upstream implements Provider {
   async subscribe (client: Client, uri: string, paramsText?: string): Promise<string> {
     return await this.#subscriptions.add(client, uri, paramsText)
   }
+
+  resubscribe (client: Client, uri: string): void { this.#subscriptions.restore(client, uri) }
 
   async unsubscribe (client: Client, uri: string, paramsText?: string): Promise<string> {
     return await this.#subscriptions.remove(client, uri, paramsText)

@@ -5,15 +5,39 @@ import { modernCode } from './envelope.ts'
 
 /**
  * The result of a tool for a client of an earlier revision: structured content that is no object, which such a client refuses with all the
- * rest, is told as text, unless the server does so.
+ * rest, is told as text after what the server says, unless that has the same JSON already.
  */
 export function withObject (result: string): string {
   if (!result.includes('"structuredContent"')) return result
   const value = memberOf(result, 'structuredContent')
   if (value === undefined || value.startsWith('{')) return result
-  const isTold = elementsOf(memberOf(result, 'content') ?? '[]', 1).length > 0
-  const content = isTold ? undefined : { content: JSON.stringify([{ type: 'text', text: value }]) }
-  return withMembers(result, { structuredContent: undefined, ...content })
+  const content = elementsOf(memberOf(result, 'content') ?? '[]')
+  const told = compact(value)
+  const isTold = content.some((block) => {
+    const text = smallMemberOf(block, 'type') === 'text' ? memberOf(block, 'text') : undefined
+    return text?.startsWith('"') === true && compact(String(JSON.parse(text))) === told
+  })
+  const all = isTold ? content : [...content, JSON.stringify({ type: 'text', text: value })]
+  return withMembers(result, { structuredContent: undefined, content: `[${all.join()}]` })
+}
+
+const blank: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r'])
+
+/** A text without the white space between the values of its JSON: so texts are compared, in which numbers have all their digits. */
+function compact (text: string): string {
+  let made = ''
+  let from = 0
+  let isString = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at)
+    if (char === '"') isString = !isString
+    else if (isString && char === '\\') at++
+    else if (!isString && blank.has(char)) {
+      made += text.slice(from, at)
+      from = at + 1
+    }
+  }
+  return made + text.slice(from)
 }
 
 /**

@@ -51,15 +51,18 @@ export class InputRounds {
     const state = this.#open.get(call) ?? { ends: new AbortController(), rounds: 0 }
     this.#open.set(call, state)
     if (++state.rounds > most.rounds) throw refused(`it has asked for input ${most.rounds} times and wants more`)
-    const asked = memberOf(resultText, 'inputRequests') ?? '{}'
-    const requests = membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
+    const asked = memberOf(resultText, 'inputRequests')
+    const requestState = memberOf(resultText, 'requestState')
+    if (asked === undefined && requestState === undefined) throw refused('it asks for input, and says not for what')
+    const requests = asked === undefined
+      ? []
+      : membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
     if (requests.length > most.questions) throw refused(`it asks ${requests.length} questions at once, and ${most.questions} is the most`)
     if (requests.length === 0) await new Promise((resolve) => { setTimeout(resolve, most.pause * state.rounds).unref() })
     const answers = await Promise.all(requests.map(async ({ key, text }) => {
       const answer = await this.#answer(call, text, state.ends.signal)
       return `${JSON.stringify(key)}:${answer}`
     }))
-    const requestState = memberOf(resultText, 'requestState')
     return {
       ...(requests.length > 0 && { inputResponses: `{${answers.join(',')}}` }),
       ...(requestState !== undefined && { requestState })

@@ -67,8 +67,11 @@ export class Outgoing {
   }
 
   /** The headers of a client's request, which repeat what stands in its params once they are changed. */
-  headers ({ method, params }: Exchange, changes: Changes): Record<string, string> {
+  headers (exchange: Exchange, changes: Changes): Record<string, string> {
+    const { method, params, paramHeaders } = exchange
     const headers = this.ownHeaders(method)
+    // Those that are not known here are for the server, which may know them (MCP 2026-07-28, "Custom Headers from Tool Parameters").
+    if (paramHeaders !== undefined) Object.assign(headers, paramHeaders)
     const member = nameMemberOf(method)
     if (member === undefined) return headers
     const name: unknown = changes[member] === undefined ? params[member] : JSON.parse(changes[member])
@@ -80,6 +83,7 @@ export class Outgoing {
     for (const { header, path } of repeated) {
       const value = paramValue(args, path)
       if (value !== undefined) headers[header] = encodeHeader(value)
+      else if (paramHeaders?.[header] !== undefined) delete headers[header]
     }
     return headers
   }

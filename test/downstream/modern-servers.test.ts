@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { withoutHop } from '../../plugins/tools/hop.ts'
+import { Outgoing } from '../../protocol/modern/outgoing.ts'
+import { paramHeadersOf } from '../../protocol/modern/param-headers.ts'
+import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
+import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { agent, at, connected, KEY, settings, sleep, text, type Json, type Message } from '../helpers/client.ts'
+import { agent, at, connected, KEY, Session, settings, sleep, text, within, type Json, type Message } from '../helpers/client.ts'
 import { startHub } from '../helpers/hub.ts'
 
 const version = '2026-07-28'
@@ -14,7 +18,14 @@ const plain = { name: 'plain', inputSchema: { type: 'object' } }
 interface Answer { readonly status: number, readonly message: Message }
 
 /** One request of a modern client. */
-async function ask (url: string, method: string, params: Json = {}, capabilities: Json = {}): Promise<Answer> {
+async function ask (
+  url: string,
+  method: string,
+  params: Json = {},
+  capabilities: Json = {},
+  meta: Json = {},
+  headers: Record<string, string> = {}
+): Promise<Answer> {
   const name = params.name ?? params.uri
   const response = await fetch(url, {
     method: 'POST',
@@ -24,13 +35,14 @@ async function ask (url: string, method: string, params: Json = {}, capabilities
       authorization: `Bearer ${KEY}`,
       'mcp-protocol-version': version,
       'mcp-method': method,
-      ...(typeof name === 'string' ? { 'mcp-name': name } : {})
+      ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
+      ...headers
     },
     body: JSON.stringify({
       jsonrpc: '2.0',
       id: 1,
       method,
-      params: { ...params, _meta: { [`${prefix}protocolVersion`]: version, [`${prefix}clientCapabilities`]: capabilities } }
+      params: { ...params, _meta: { [`${prefix}protocolVersion`]: version, [`${prefix}clientCapabilities`]: capabilities, ...meta } }
     })
   })
   return { status: response.status, message: await response.json() as Message }
@@ -130,6 +142,81 @@ test('what a server of an earlier revision writes as resultType means nothing', 
   await connected(hub, 1)
   const { result } = (await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'ask' }, { elicitation: {} })).message
   assert.deepEqual([result?.resultType, result?.content], ['complete', []])
+})
+
+test('a legacy client is asked in no mode that it has not declared', async (t) => {
+  const server = await startUpstream(t, {
+    tools: [tool('ask')],
+    on: async ({ method, params, ask }) => {
+      if (method !== 'tools/call') return undefined
+      const { method: what, params: more } = params.arguments as { method: string, params: Json }
+      const { error } = await ask(what, more)
+      return { content: [{ type: 'text', text: JSON.stringify(error ?? 'asked') }] }
+    }
+  })
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url, isolation: 'session' } }) })
+  await connected(hub, 1)
+  const form = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }
+  const url = { method: 'elicitation/create', params: { mode: 'url', message: 'Open', url: 'https://example.com/', elicitationId: 'e' } }
+  const sampling = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1, tools: [{ name: 'x' }] } }
+  const table: ReadonlyArray<readonly [Json, typeof form | typeof url | typeof sampling]> = [
+    [{ elicitation: {} }, url],
+    [{ elicitation: { form: {} } }, url],
+    [{ elicitation: { url: {} } }, form],
+    [{ sampling: {} }, sampling]
+  ]
+  for (const [capabilities, question] of table) {
+    const session = await Session.open(`${hub.url}/mcp/s`, { capabilities })
+    // Nobody answers here: a question that is put to the client would be waited for.
+    const told = await within(5_000, JSON.stringify(capabilities), session.call('ask', question))
+    assert.match(text(told), /"code":-32602.*The client does not support/)
+  }
+})
+
+test('what a modern client says to its own hop does not reach a server of an earlier revision', async (t) => {
+  const server = await startUpstream(t, { tools: [tool('echo')] })
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const { message } = await ask(`${hub.url}/mcp/s`, 'tools/call', {
+    name: 'echo', arguments: { n: 1 }, inputResponses: { a: { action: 'accept' } }
+  }, { elicitation: {} }, { [`${prefix}logLevel`]: 'debug', 'vendor/x': 1 })
+  assert.equal(message.error, undefined)
+  const [called] = server.received.filter(({ message: { method } }) => method === 'tools/call')
+  assert.deepEqual(called?.message.params, { name: 'echo', arguments: { n: 1 }, _meta: { 'vendor/x': 1 } })
+})
+
+test('headers of arguments that are not known here go on to the server, beside those that are made here', async (t) => {
+  const where = {
+    name: 'where',
+    inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } }
+  }
+  const server = await startBareModern(t, [where])
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const headers = { 'mcp-param-region': 'eu', 'mcp-param-other': '=?base64?w7w=?=', 'mcp-param-long': 'x'.repeat(9_000), 'x-other': 'y' }
+  const { message } = await ask(`${hub.url}/mcp`, 'tools/call', { name: 's-where', arguments: { region: 'eu' } }, {}, {}, headers)
+  assert.equal(message.error, undefined, JSON.stringify(message))
+  const sent = server.seen.find(({ method }) => method === 'tools/call')?.headers ?? {}
+  const shown = ['mcp-name', 'mcp-param-region', 'mcp-param-other', 'mcp-param-long', 'x-other'].map((name) => sent[name])
+  assert.deepEqual(shown, ['where', 'eu', '=?base64?w7w=?=', undefined, undefined])
+  // What is made here counts.
+  const outgoing = new Outgoing(version, {
+    clientInfo: { name: 'x', version: '1' }, capabilities: {}, initTimeout: 1, exclusive: false
+  }, Object.assign(new ToolHeaders(), { of: () => paramHeadersOf(JSON.stringify(where)) }))
+  const exchange = Object.assign(new FakeExchange('{"name":"where"}'), { paramHeaders: { 'mcp-param-region': 'us', 'mcp-param-b': 'b' } })
+  assert.deepEqual(outgoing.headers(exchange, { arguments: '{"region":"eu"}' })['mcp-param-region'], 'eu')
+  const made = outgoing.headers(exchange, {})
+  assert.deepEqual([made['mcp-param-region'], made['mcp-param-b']], [undefined, 'b'])
+})
+
+test('tools that run as tasks only are not shown to modern clients', async (t) => {
+  const tools = [tool('plain', { execution: { taskSupport: 'optional' } }), tool('task', { execution: { taskSupport: 'required' } })]
+  const server = await startUpstream(t, { tools })
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const listed = (await ask(`${hub.url}/mcp/s`, 'tools/list')).message.result?.tools as Json[]
+  assert.deepEqual(listed.map(({ name }) => name), ['plain'])
+  assert.deepEqual(await (await Session.open(`${hub.url}/mcp/s`)).tools(), ['plain', 'task'])
 })
 
 test('a resource that is not there has the code of the client\'s era', async (t) => {

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { mock } from 'node:test'
 import { test } from 'tap'
 import { MemoryUsedStates } from '../../db/memory/used-states.ts'
+import type { UsedStates } from '../../db/ports.ts'
 import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/access/view.ts'
 import { answerer, checkAccepted, identityOf } from '../../plugins/downstream/modern/answers.ts'
@@ -11,7 +12,7 @@ import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts
 import type { Outcome } from '../../plugins/downstream/modern/outcome.ts'
 import { ParkedCalls } from '../../plugins/downstream/modern/parked.ts'
 import type { Parkable, ParkedCall } from '../../plugins/downstream/modern/parked-call.ts'
-import { checkAsked } from '../../plugins/downstream/modern/input-request.ts'
+import { checkAsked, isAsked } from '../../plugins/downstream/modern/input-request.ts'
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { States, type Binding, type State } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
@@ -30,6 +31,11 @@ const view = (key: string, server = 's'): View => makeView(principal(key), { kin
 const binding: Binding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob', sum: 1 } } }
 const minute = 60_000
 const ring = async (): Promise<KeyRing> => new KeyRing(await parseKeys(randomBytes(32).toString('base64')), new KeyFile('/nowhere'))
+/** What was used, as a database knows it. */
+const used = (): UsedStates => {
+  const memory = new MemoryUsedStates()
+  return { outlivesProcess: true, use: async (hash, answers) => await memory.use(hash, answers) }
+}
 const sealer = (keys: KeyRing): ConstructorParameters<typeof States>[1] => ({
   seal: (text, place) => seal(keys, text, place),
   unseal: (sealed, place) => unseal(keys, sealed, place)
@@ -37,7 +43,7 @@ const sealer = (keys: KeyRing): ConstructorParameters<typeof States>[1] => ({
 
 test('a state opens for whom and what it is, and for nothing else', async (t) => {
   const keys = await ring()
-  const states = new States(new MemoryUsedStates(), sealer(keys))
+  const states = new States(used(), sealer(keys))
   const kinds: State[] = [{ kind: 'call', id: 'x', round: 1 }, { kind: 'server', server: 's', state: 'its own' }, { kind: 'again' }]
   for (const state of kinds) {
     const sealed = states.seal(state, binding, Date.now() + minute)
@@ -84,17 +90,30 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
   })
 
   await t.test('a state is refused while the database that knows whether it was used is away', async () => {
-    const away = new States({ use: async () => { throw new StorageError('the database is not available', false) } }, sealer(keys))
+    const away = new States({
+      outlivesProcess: true,
+      use: async () => { throw new StorageError('the database is not available', false) }
+    }, sealer(keys))
     await assert.rejects(away.use('x', '{}'), { code: code.unavailable, message: 'the database is not available; send the request again' })
   })
 
   await t.test('another process opens states of servers, and says so of parked calls', async () => {
     const [call, server] = kinds.map((state) => states.seal(state, binding, Date.now() + minute))
-    const other = new States(new MemoryUsedStates(), sealer(keys))
+    const other = new States(used(), sealer(keys))
     assert.deepEqual(other.open(server ?? '', binding), kinds[1])
     assert.throws(() => other.open(call ?? '', binding), /another gateway process holds it/)
     // Whether it is another's or was changed is not told apart.
-    assert.throws(() => new States(new MemoryUsedStates(), sealer(awaited)).open(server ?? '', binding), /not valid/)
+    assert.throws(() => new States(used(), sealer(awaited)).open(server ?? '', binding), /not valid/)
+  })
+
+  await t.test('where a restart forgets what was used, it ends all states', async () => {
+    for (const state of kinds) {
+      const sealed = new States(new MemoryUsedStates(), sealer(keys)).seal(state, binding, Date.now() + minute)
+      const again = new States(new MemoryUsedStates(), sealer(keys))
+      assert.throws(() => again.open(sealed, binding), { code: -32602, message: /before a restart; send the request again without/ })
+      // Nor one that was sealed while there was a database.
+      assert.throws(() => again.open(states.seal(kinds[1] ?? state, binding, Date.now() + minute), binding), /not valid/)
+    }
   })
 })
 const awaited = await ring()
@@ -337,13 +356,13 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
 })
 
 test('a server\'s own state goes out sealed, with its server, and comes back as it was', async () => {
-  const states = new States(new MemoryUsedStates(), sealer(await ring()))
+  const states = new States(used(), sealer(await ring()))
   const config: Record<string, unknown> = { url: 'https://one.example/mcp', createdAt: '2026-01-01' }
   const gateway = { providerOf: async () => 's', sections: () => [{ server: { name: 's', config } }] } as unknown as Gateway
   const { outcome, withState, bare } = answerer(gateway, states)
   const { view, method, params } = binding
   const client = { capabilities: { elicitation: {} } }
-  const exchange = { view, method, params, client, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
+  const exchange = { view, method, params, client, isAsked: true, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
   const requests = '{"a":{"method":"elicitation/create","params":{"n":1.0}}}'
   const asked = await outcome(exchange, `{"resultType":"input_required","inputRequests":${requests},"requestState":"its own"}`)
   const text = asked.parts.join('')
@@ -372,9 +391,10 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
     ['completion/complete', `,"inputRequests":${requests}`, /during completion\/complete/]
   ]
   for (const [during, more, error] of refusals) {
-    const other = { ...exchange, method: during } as unknown as ModernExchange
-    await assert.rejects(async () => await outcome(other, `{"resultType":"input_required"${more}}`), error)
+    assert.throws(() => isAsked(client.capabilities, during, `{"resultType":"input_required"${more}}`), error)
   }
+  assert.ok(isAsked(client.capabilities, method, `{"resultType":"input_required","inputRequests":${requests}}`))
+  assert.ok(!isAsked(client.capabilities, method, '{"resultType":"complete","content":[],"of":"input_required"}'))
   const paramsText = '{"name":"pay","requestState":"x","inputResponses":{"a":{"action":"accept"}}}'
   const request = { paramsText } as ModernRequest
   assert.equal(withState(request, 'its own').paramsText, paramsText.replace('"x"', '"its own"'))

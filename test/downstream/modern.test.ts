@@ -444,6 +444,92 @@ test('a subscription is acknowledged first, and ends with the access to its rout
   assert.equal(last.result?.resultType, 'complete')
 })
 
+test('what a listener wants to hear of is subscribed to again once its view shows that again', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')], resources: [{ uri: 'r://one', name: 'one' }] })
+  const ada = `thk_${'c'.repeat(64)}`
+  const adaKey = { id: '33333333-3333-4333-8333-333333333333', name: 'a', token: ada, kind: 'user', owner: 'ada', enabled: true }
+  const users = [{ username: 'ada', password: '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234', isAdmin: false }]
+  const config = { url: upstream.url, visibility: 'public' }
+  const hub = await startHub(t, { settings: settings({ s: config }, { users, bearerKeys: [bearerKey(), adaKey] }) })
+  await connected(hub, 1)
+  const manage = async (method: string, path: string, body: Json): Promise<void> => {
+    const response = await fetch(`${hub.url}/api/servers/s${path}`, {
+      method, headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: JSON.stringify(body)
+    })
+    assert.equal(response.status, 200, await response.text())
+  }
+  const modern = await open(`${hub.url}/mcp`, made('subscriptions/listen', {
+    key: ada, params: { notifications: { resourceSubscriptions: ['r://one'] } }
+  }))
+  t.after(() => { modern.close() })
+  await modern.wait(({ method }) => method === 'notifications/subscriptions/acknowledged')
+  const session = await Session.open(`${hub.url}/mcp`, { key: ada })
+  await session.ask('resources/subscribe', { uri: 'r://one' })
+  const other = await Session.open(`${hub.url}/mcp`, { key: ada })
+  await other.ask('resources/subscribe', { uri: 'r://one' })
+  const legacy = await session.listen()
+  const gone = await other.listen()
+  t.after(() => { legacy.close(); gone.close() })
+  const told = (stream: Stream): number => stream.messages.filter(({ method }) => method === 'notifications/resources/updated').length
+  const update = async (): Promise<void> => { await upstream.broadcast('notifications/resources/updated', { uri: 'r://one' }) }
+  const hears = async (what: string): Promise<void> => {
+    const [before, toldBefore] = [told(modern), told(legacy)]
+    await until(async () => {
+      await update()
+      return told(modern) > before && told(legacy) > toldBefore
+    }, 10_000, () => `${what}: told ${told(modern) - before} and ${told(legacy) - toldBefore} times`)
+  }
+  await hears('at first')
+  const isSeen = async (): Promise<boolean> => {
+    const { resources } = (await ask(`${hub.url}/mcp`, 'resources/list', { key: ada })).message.result as { resources: Json[] }
+    return resources.some(({ uri }) => uri === 'r://one')
+  }
+  const resource = `/resources/${encodeURIComponent('r://one')}/toggle`
+  const ways: ReadonlyArray<readonly [string, hide: () => Promise<void>, show: () => Promise<void>, isUp: boolean]> = [
+    [
+      'the server is disabled and enabled',
+      async () => { await manage('POST', '/toggle', { enabled: false }) },
+      async () => { await manage('POST', '/toggle', { enabled: true }) },
+      false
+    ],
+    [
+      'the server is made private and public',
+      async () => { await manage('PUT', '', { config: { ...config, visibility: 'private' } }) },
+      async () => { await manage('PUT', '', { config }) },
+      true
+    ],
+    [
+      'the resource is disabled and enabled',
+      async () => { await manage('POST', resource, { enabled: false }) },
+      async () => { await manage('POST', resource, { enabled: true }) },
+      true
+    ]
+  ]
+  for (const [what, hide, show, isUp] of ways) {
+    await hide()
+    await until(async () => !await isSeen(), 5_000, `${what}: still shown`)
+    if (isUp) {
+      const before = [told(modern), told(legacy)]
+      await update()
+      await sleep(100)
+      assert.deepEqual([told(modern), told(legacy)], before, `${what}: told while it is not shown`)
+    }
+    // Who does not want it any more may say so meanwhile.
+    assert.equal((await other.request('resources/unsubscribe', { uri: 'r://one' })).error, undefined)
+    const toldBefore = told(gone)
+    await show()
+    await hears(what)
+    assert.equal(told(gone), toldBefore)
+    await other.ask('resources/subscribe', { uri: 'r://one' })
+  }
+  // With the last listener, the subscription ends.
+  const ended = upstream.count('resources/unsubscribe')
+  modern.close()
+  await session.end()
+  await other.end()
+  await until(() => upstream.count('resources/unsubscribe') > ended, 5_000, 'it is subscribed to for nobody')
+})
+
 test('a subscription hears what changes on the connection of its principal\'s calls, which nobody shares', async (t) => {
   const file = { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LIVELY: '1' } }
   const hub = await startHub(t, { settings: settings({ s: { ...file, isolation: 'session' } }) })

@@ -4,8 +4,11 @@ import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
 import { RpcError } from '../../protocol/errors.ts'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
+import { makeView } from '../../plugins/access/view.ts'
+import { describeCall, isRecorded } from '../../plugins/activities/describe.ts'
 import { PlainExchange } from '../../plugins/tools/exchange.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { startBareModern } from '../fakes/bare-modern.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
 import { at, KEY, names, settings, text, type Json } from '../helpers/client.ts'
@@ -132,6 +135,69 @@ test('onDone sees each call exactly once, with its outcome', async (t) => {
     ])
     assert.equal(calls.length, 6, 'each has begun, too')
     assert.deepEqual(seen.slice(0, 4).map(({ exchange: { params } }) => params.arguments), [{ a: 1 }, { a: '1' }, { a: 1 }, { a: 1 }])
+  })
+
+  await t.test('a call whose server asks its client: each round, and the call once', async (t) => {
+    const server = await startBareModern(t, [{ name: 'pay', inputSchema: { type: 'object' } }], ({ method, params }) => {
+      if (method !== 'tools/call' && method !== 'prompts/get') return undefined
+      const inputRequests = { a: { method: 'elicitation/create', params: { mode: 'form', message: 'Pay?', requestedSchema: {} } } }
+      const sampling = { b: { method: 'sampling/createMessage', params: {} } }
+      const round = { resultType: 'input_required', inputRequests, requestState: 'RAW-STATE' }
+      if (params.requestState === 'RAW-STATE') return { result: { resultType: 'complete', content: [], messages: [] } }
+      return { result: Object(params.arguments).bad === true ? { ...round, inputRequests: sampling } : round }
+    }, { tools: {}, prompts: {} })
+    const app = await start(t, { bank: { url: server.url } })
+    const seen: FinishedCall[] = []
+    const results: string[] = []
+    app.gateway.addHook('onResult', (_call, result) => { results.push(result); return result })
+    app.gateway.addHook('onDone', (call) => { seen.push(call) })
+    await until(() => app.gateway.catalogue('bank') !== undefined)
+    const post = async (method: string, params: Json): Promise<Json> => {
+      const envelope = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': { elicitation: {} }
+      }
+      const { body } = await app.inject({
+        method: 'POST',
+        url: '/mcp/bank',
+        headers: {
+          authorization: `Bearer ${KEY}`,
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': method,
+          'mcp-name': String(params.name)
+        },
+        payload: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: envelope } }
+      })
+      return JSON.parse(body) as Json
+    }
+    const first = at(await post('tools/call', { name: 'pay', arguments: { n: 1 } }), 'result') as Json
+    assert.equal(first.resultType, 'input_required')
+    const answers = { inputResponses: { a: { action: 'accept', content: {} } }, requestState: first.requestState }
+    const last = at(await post('tools/call', { name: 'pay', arguments: { n: 1 }, ...answers }), 'result') as Json
+    assert.equal(last.resultType, 'complete')
+    // What its client cannot be asked ends it, and what the server asked is no output.
+    assert.equal(at(await post('tools/call', { name: 'pay', arguments: { bad: true } }), 'error', 'code'), -32021)
+    assert.deepEqual(seen.map(({ outcome }) => outcome), ['input_required', 'ok', 'error'])
+    assert.equal(results.length, 1)
+    assert.deepEqual(seen.map(isRecorded), [false, true, true])
+    const metrics = await app.metrics.read({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true })
+    const counted = metrics.split('\n').filter((line) => line.startsWith('toolhub_calls_total{') && line.includes('"bank"'))
+    assert.deepEqual(counted.map((line) => line.split(' ').at(-1)), ['1', '1'])
+    const records = seen.map((call) => JSON.stringify(describeCall(call, { payloads: true, redact: (_server, text) => text })))
+    assert.ok(!records.join().includes('RAW-STATE'))
+    assert.equal(JSON.parse(records[1] ?? '').input, '{"n":1}')
+  })
+
+  await t.test('the params of a prompt are recorded without a state', async () => {
+    const paramsText = '{"name":"greet","arguments":{"a":1},"requestState":"RAW-STATE","inputResponses":{"a":{}},"_meta":{}}'
+    const { view } = new PlainExchange(makeView({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true }, {
+      kind: 'global', open: false
+    }), 'prompts/get', {}, { headers: {}, address: 'here' })
+    const exchange = { view, method: 'prompts/get', address: undefined, paramsText }
+    const call = { exchange, provider: 's', item: 'greet', duration: 1, output: '{}', error: undefined } as unknown as FinishedCall
+    const { input } = describeCall(call, { payloads: true, redact: (_server, text) => text })
+    assert.equal(input, '{"name":"greet","arguments":{"a":1}}')
   })
 
   await t.test('a call over REST, of a person who has no key', async (t) => {

@@ -180,6 +180,8 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     assert.deepEqual(asked, [])
     await own.ask('resources/unsubscribe', { uri: 'fault://r' })
     for (const each of [stream, ours]) each.close()
+    // It would be subscribed again for him.
+    await bob.end()
     await api(hub, 'PUT', '/servers/a', { config: http(upstream.url, { visibility: 'public' }) })
   })
 
@@ -193,6 +195,7 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     await sleep(200)
     assert.deepEqual(stream.messages.filter(isUpdate), [])
     stream.close()
+    await session.end()
   })
 
   await t.test(

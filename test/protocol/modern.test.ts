@@ -14,6 +14,8 @@ import type { Receiver, SendOptions, Transport } from '../../protocol/transports
 import type { SessionHandlers } from '../../protocol/upstream-session.ts'
 import { EraMemory } from '../../plugins/upstream/links/era-memory.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
+import { legacyParams } from '../../protocol/legacy/outgoing.ts'
+import { withObject } from '../../protocol/modern/for-legacy-clients.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 
 interface Sent { readonly message: Request | Notification, readonly options: SendOptions | undefined }
@@ -150,6 +152,13 @@ test('rounds of questions', async (t) => {
     assert.match(String(await outcome(server)), /not in MCP/)
   })
 
+  await t.test('end at once where nothing is asked, and no state says that there is more to come', async () => {
+    const server = new FakeServer((request) =>
+      request.method === 'tools/call' ? { result: { resultType: 'input_required' } } : modern(request))
+    assert.match(String(await outcome(server)), /it asks for input, and says not for what/)
+    assert.equal(server.of('tools/call').length, 1)
+  })
+
   await t.test('end where they are too many', async () => {
     const answered = (inputRequests: object) => new FakeServer((request) =>
       request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: 's' } } : modern(request))
@@ -202,6 +211,46 @@ test('answers and states are those of clients of this era, and of the rounds tha
   for (const each of [own, '"inputResponses":{"a":{}}']) assert.equal(await sent(`{"name":"n",${each}}`, true), `{"name":"x",${each}}`)
   // Elsewhere they are members like any other.
   assert.equal(await sent(`{"name":"n",${own}}`, false, 'vendor/x'), `{"name":"x",${own}}`)
+})
+
+test('structured content that is no object is text for clients of earlier revisions', async () => {
+  const block = (value: string): string => JSON.stringify({ type: 'text', text: value })
+  const big = '[12345678901234567890, {"a b": "\\" c"}]'
+  const table: ReadonlyArray<readonly [value: string, content: string[], told: string[]]> = [
+    ['[1,2]', [], [block('[1,2]')]],
+    ['[1,2]', [block('Two numbers')], [block('Two numbers'), block('[1,2]')]],
+    ['[1,2]', [block('[1,2]')], [block('[1,2]')]],
+    ['[1,2]', [block(' [ 1,\n 2 ] ')], [block(' [ 1,\n 2 ] ')]],
+    [big, [block(big)], [block(big)]],
+    [big, [block(big.replace(/67890/, '67891'))], [block(big.replace(/67890/, '67891')), block(big)]],
+    [big, [block(big.replace('a b', 'ab'))], [block(big.replace('a b', 'ab')), block(big)]],
+    ['"it"', [block('it'), '{"type":"image","text":"\\"it\\""}', '7'], [block('it'), '{"type":"image","text":"\\"it\\""}', '7', block('"it"')]],
+    ['null', [block('never closed "  ')], [block('never closed "  '), block('null')]]
+  ]
+  for (const [value, content, told] of table) {
+    assert.equal(
+      withObject(`{"content":[${content.join()}],"structuredContent":${value},"n":1e400}`),
+      `{"content":[${told.join()}],"n":1e400}`,
+      value
+    )
+  }
+  assert.equal(withObject('{"structuredContent":[1]}'), `{"content":[${block('[1]')}]}`)
+  for (const same of ['{"content":[],"structuredContent":{"a":[1]}}', '{"content":[{"type":"text","text":"\\"structuredContent\\""}]}']) {
+    assert.equal(withObject(same), same)
+  }
+})
+
+test('what a modern client says to its own hop does not go to a server of an earlier revision', async () => {
+  const level = '"io.modelcontextprotocol/logLevel":"info"'
+  const own = '"requestState":"zz","inputResponses":{"a":{"action":"accept"}}'
+  const sent = (text: string, canSuspend: boolean, changes: Record<string, string> = { name: '"x"' }): string =>
+    legacyParams(Object.assign(new FakeExchange(text), { canSuspend }), changes, 5)
+  assert.equal(sent(`{"name":"n",${own},"_meta":{${level},"a":1e400,"progressToken":"p"}}`, true), '{"name":"x","_meta":{"a":1e400,"progressToken":5}}')
+  assert.equal(sent(`{"name":"n","inputResponses":{},"_meta":{${level}}}`, true), '{"name":"x"}')
+  assert.equal(sent(`{"name":"n","_meta":{${level}}}`, false, { _meta: `{${level},"traceparent":"t"}` }), '{"name":"n","_meta":{"traceparent":"t"}}')
+  // To clients of this era, those are members like any other.
+  assert.equal(sent(`{"name":"n",${own},"_meta":{"a":1}}`, false), `{"name":"x",${own},"_meta":{"a":1}}`)
+  assert.equal(sent('{ "name":"n" }', true, {}), '{ "name":"n" }')
 })
 
 test('tools as clients of earlier revisions can read them', async () => {

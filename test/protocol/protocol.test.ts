@@ -9,7 +9,7 @@ import { code, RpcError, UpstreamError, type UpstreamFault } from '../../protoco
 import { EventStreamParser, eventText, primingText, type StreamEvent } from '../../protocol/event-stream.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, oneLine, withLast, withMembers } from '../../protocol/json.ts'
-import { bridged, canBeAsked, classOf, mayBeAsked, plainClass, shareable, shown, union } from '../../protocol/capabilities.ts'
+import { bridged, canBeAsked, checkAskable, classOf, plainClass, shareable, shown, union } from '../../protocol/capabilities.ts'
 import { allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate } from '../../protocol/legacy/versions.ts'
 import { isLevel, levels, lower, reaches, type Level } from '../../protocol/listener.ts'
 import {
@@ -1567,20 +1567,40 @@ test('capabilities', async (t) => {
     for (const [client, expected] of table) assert.equal(canBeAsked(client), expected, JSON.stringify(client))
   })
 
-  await t.test('mayBeAsked: what was declared, and what nobody knows', async () => {
-    const everything = { sampling: {}, elicitation: {}, roots: {} }
+  await t.test('checkAskable: what was declared, with its modes and parts, and what nobody knows', async () => {
+    const everything = { sampling: { tools: {} }, elicitation: { form: {}, url: {} }, roots: {} }
     const needs: Record<string, keyof typeof everything> = {
       'sampling/createMessage': 'sampling',
       'elicitation/create': 'elicitation',
       'roots/list': 'roots'
     }
     for (const [method, need] of Object.entries(needs)) {
-      assert.equal(mayBeAsked({}, method), false)
-      assert.equal(mayBeAsked(everything, method), true)
-      assert.equal(mayBeAsked({ [need]: {} }, method), true)
-      assert.equal(mayBeAsked({ ...everything, [need]: undefined }, method), false)
+      assert.throws(() => { checkAskable({}, { method, params: {} }) }, { code: -32601 })
+      checkAskable(everything, { method, params: {} })
+      checkAskable({ [need]: {} }, { method, params: {} })
+      assert.throws(() => { checkAskable({ ...everything, [need]: undefined }, { method, params: {} }) }, { code: -32601 })
     }
-    assert.equal(mayBeAsked({}, 'x-vendor/ask'), true)
+    checkAskable({}, { method: 'x-vendor/ask', params: { mode: 'url' } })
+    const modes: ReadonlyArray<readonly [Record<string, unknown>, form: boolean, url: boolean]> = [
+      [{}, true, false],
+      [{ form: {} }, true, false],
+      [{ url: {} }, false, true],
+      [{ form: {}, url: {} }, true, true],
+      [{ vendor: {} }, true, false]
+    ]
+    const refused = (check: () => void): boolean => {
+      try { check() } catch (error) { assert.equal((error as RpcError).code, -32602); return true }
+      return false
+    }
+    for (const [elicitation, form, url] of modes) {
+      for (const [mode, can] of [['form', form], [undefined, form], ['url', url]] as const) {
+        const asked = { method: 'elicitation/create', params: { mode } }
+        assert.equal(refused(() => { checkAskable({ elicitation }, asked) }), !can, JSON.stringify([elicitation, mode]))
+      }
+    }
+    const withTools = { method: 'sampling/createMessage', params: { tools: [] } }
+    assert.ok(refused(() => { checkAskable({ sampling: {} }, withTools) }))
+    checkAskable(everything, withTools)
   })
 
   await t.test('shown: the lists that are there can change; nothing else is touched', async () => {

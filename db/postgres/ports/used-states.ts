@@ -6,6 +6,7 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 /** The states that were used on any replica: the caller whose INSERT comes first is the first. */
 export class PostgresUsedStates implements UsedStates {
+  readonly outlivesProcess = true
   readonly #queries: QueryRunner
   readonly #cleanup: PeriodicCleanup
 

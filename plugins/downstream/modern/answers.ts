@@ -2,15 +2,14 @@ import { createHash } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
-import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { Gateway, Result } from '../../gateway/gateway.ts'
 import { limits } from '../../limits/index.ts'
+import { callableList } from './callable.ts'
 import { elicitationOf, isAccepted } from './elicitation.ts'
 import type { ModernExchange } from './exchange.ts'
-import { checkAsked } from './input-request.ts'
 import type { Outcome } from './outcome.ts'
 import type { ModernRequest } from './request.ts'
-import { asksForInput, complete, completeList, strictest } from './result.ts'
+import { complete, completeList, strictest } from './result.ts'
 import type { States } from './state.ts'
 
 /** Makes answers of this era of what the gateway answers, and requests of those that come back with a state. */
@@ -43,10 +42,6 @@ export function answerer (gateway: Gateway, states: States): Answerer {
 
   /** `input_required` of a server, with its state sealed together with whose it is. */
   const handedOn = async (text: string, exchange: ModernExchange): Promise<Outcome> => {
-    if (!maySuspend(exchange.method)) {
-      throw new RpcError(code.internal, `The server cannot be served: it asks for input during ${exchange.method}`, 'upstream')
-    }
-    checkAsked(exchange.client.capabilities, text)
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
     const own = complete(text, exchange.serverInfo)
     if (typeof state !== 'string') return result(own)
@@ -64,7 +59,7 @@ export function answerer (gateway: Gateway, states: States): Answerer {
       const { method, serverInfo, view } = exchange
       const isOpen = view.principal.kind === 'anonymous'
       if (typeof answer === 'string') {
-        if (asksForInput(answer)) return handedOn(answer, exchange)
+        if (exchange.isAsked) return handedOn(answer, exchange)
         return result(complete(answer, serverInfo, method === 'resources/read', isOpen))
       }
       const { kind } = answer
@@ -72,7 +67,7 @@ export function answerer (gateway: Gateway, states: States): Answerer {
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) => catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
       const caching = strictest(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
-      return completeList(answer, serverInfo, caching).bytes().then(result)
+      return completeList(callableList(answer), serverInfo, caching).bytes().then(result)
     },
     question: (error, exchange) => {
       const text = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))

@@ -7,10 +7,12 @@ import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../access/view.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
+import { isAsked } from './input-request.ts'
 import type { ModernClient } from './leases.ts'
 import type { Outcome } from './outcome.ts'
 import type { ParkedCalls } from './parked.ts'
 import type { ParkedCall } from './parked-call.ts'
+import { paramHeadersIn } from './param-headers.ts'
 import type { ModernRequest } from './request.ts'
 
 /** A request that waits for the answer. */
@@ -49,6 +51,7 @@ export class ModernExchange implements Exchange<View> {
   #logLevel: Level | undefined
   #waiting: Waiting[] = []
   #parked: ParkedCall<ModernExchange> | undefined
+  #isAsked = false
   #over = false
 
   constructor (request: ModernRequest, options: ModernExchangeOptions) {
@@ -69,11 +72,18 @@ export class ModernExchange implements Exchange<View> {
     return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
   }
 
+  get paramHeaders (): Record<string, string> | undefined {
+    const { headers, credentialHeader } = this.#options.origin
+    return paramHeadersIn(headers, credentialHeader)
+  }
+
   get address (): string { return this.#options.origin.address }
   get serverInfo (): string | undefined { return this.#options.serverInfo() }
 
   /** True while a request waits for the answer; false while the exchange is parked. */
   get isAwaited (): boolean { return this.#waiting.length > 0 }
+  /** True: its result asks the client something, which it may be asked. */
+  get isAsked (): boolean { return this.#isAsked }
   /** True: it has an answer, or needs none any more. */
   get over (): boolean { return this.#over }
 
@@ -119,6 +129,11 @@ export class ModernExchange implements Exchange<View> {
     if (!this.canSuspend) throw new RpcError(code.methodNotFound, `The client cannot be asked during ${this.method}`)
     this.#parked ??= this.#options.parked.open(this)
     return await this.#parked.ask(question)
+  }
+
+  suspends (resultText: string): boolean {
+    this.#isAsked = isAsked(this.client.capabilities, this.method, resultText)
+    return this.#isAsked
   }
 
   pause (): void {}

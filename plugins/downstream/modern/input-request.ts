@@ -1,12 +1,25 @@
-import { mayBeAsked, type ClientCapabilities } from '../../../protocol/capabilities.ts'
+import { checkAskable as checkDeclared, type AskedFor, type ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilities } from './errors.ts'
+import { asksForInput } from './result.ts'
 
 /** What a client of this era can be asked (MCP 2026-07-28, `InputRequest`). */
 const known: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
+
+/**
+ * Whether a result asks the client something.
+ * @throws RpcError where it is asked what it cannot be asked, or during a request that cannot ask
+ */
+export function isAsked (capabilities: ClientCapabilities, method: string, text: string): boolean {
+  if (!asksForInput(text)) return false
+  if (!maySuspend(method)) throw refused(`it asks for input during ${method}`)
+  checkAsked(capabilities, text)
+  return true
+}
 
 /**
  * Checks the questions of a server of this era, which are handed on as they are (MCP 2026-07-28, "Server Requirements").
@@ -45,20 +58,9 @@ function requiredFor (method: string, params: Readonly<Record<string, unknown>>)
 const refused = (why: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${why}`, 'upstream')
 
 /** @throws RpcError to answer the server with, when the client has not declared that it can be asked this */
-export function checkAskable (capabilities: ClientCapabilities, { method, params }: Pick<Question, 'method' | 'params'>): void {
-  if (!known.has(method) || !mayBeAsked(capabilities, method)) {
-    throw new RpcError(code.methodNotFound, `The client does not support ${method}`)
-  }
-  const { elicitation, sampling } = capabilities
-  if (method === 'elicitation/create' && isObject(elicitation)) {
-    const mode = params.mode === 'url' ? 'url' : 'form'
-    // No mode at all stands for forms.
-    const can = elicitation[mode] !== undefined || (mode === 'form' && elicitation.url === undefined)
-    if (!can) throw new RpcError(code.invalidParams, `The client does not support elicitation of mode ${mode}`)
-  }
-  if (method === 'sampling/createMessage' && params.tools !== undefined && isObject(sampling) && sampling.tools === undefined) {
-    throw new RpcError(code.invalidParams, 'The client does not support sampling with tools')
-  }
+export function checkAskable (capabilities: ClientCapabilities, asked: AskedFor): void {
+  if (!known.has(asked.method)) throw new RpcError(code.methodNotFound, `The client does not support ${asked.method}`)
+  checkDeclared(capabilities, asked)
 }
 
 /** A question as an element of `inputRequests`, as JSON text: without what belongs to the hop that it came on. */

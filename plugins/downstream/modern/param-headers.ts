@@ -1,11 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { RpcError } from '../../../protocol/errors.ts'
+import type { Headers } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
-import { decodeHeader, modernCode } from '../../../protocol/modern/envelope.ts'
+import { decodeHeader, headerNames, modernCode } from '../../../protocol/modern/envelope.ts'
 import { paramHeadersOf, paramOf, type ParamHeader, type ParamValue } from '../../../protocol/modern/param-headers.ts'
 import type { View } from '../../access/view.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Surface } from '../../gateway/surface.ts'
+import { limits } from '../../limits/index.ts'
 import { single } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 
@@ -16,6 +18,26 @@ function headersOf (item: Item): readonly ParamHeader[] {
   let headers = known.get(item)
   if (headers === undefined) known.set(item, headers = paramHeadersOf(item.text) ?? [])
   return headers
+}
+
+/** The characters of a value ("Value Encoding"). */
+const sendable = /^[\t\x20-\x7e]*$/
+
+/**
+ * The `Mcp-Param-*` headers of a request. Values that are too long to be passed on, or not of visible ASCII, are left out.
+ * @param credentialHeader the one that authenticated the caller
+ * @returns undefined when there are none
+ */
+export function paramHeadersIn (headers: Headers, credentialHeader: string | undefined): Record<string, string> | undefined {
+  let found: Record<string, string> | undefined
+  for (const name in headers) {
+    if (!name.startsWith(headerNames.param) || name === credentialHeader) continue
+    const value = headers[name]
+    if (typeof value !== 'string' || value.length > limits.passthroughHeader || !sendable.test(value)) continue
+    found ??= {}
+    found[name] = value
+  }
+  return found
 }
 
 const decimal = /^-?\d+(\.\d+)?$/

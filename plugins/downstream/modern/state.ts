@@ -34,7 +34,8 @@ const notValid = (): RpcError => new RpcError(code.invalidParams, 'Invalid param
 const expired = (): RpcError => new RpcError(code.invalidParams, 'The requestState has expired; send the request again without it')
 export const notHere = (): RpcError => new RpcError(
   code.invalidParams,
-  'The call that waits for these answers has ended, or another gateway process holds it; send the request again without requestState'
+  'The call that waits for these answers has ended, or another gateway process holds it, or held it before a restart; ' +
+  'send the request again without requestState'
 )
 
 /** The round of a state is over. */
@@ -51,10 +52,13 @@ export class States {
   readonly #sealer: Sealer | undefined
   readonly #used: UsedStates
 
-  /** @param sealer undefined: states of servers open in this process only, too */
+  /**
+   * @param used where a restart forgets what was used, states of servers open in this process only, too: else they were good again
+   * @param sealer undefined: the same
+   */
   constructor (used: UsedStates, sealer?: Sealer) {
     this.#used = used
-    this.#sealer = sealer
+    this.#sealer = used.outlivesProcess ? sealer : undefined
   }
 
   /** @param until when it expires, in ms since the epoch */

@@ -1,5 +1,5 @@
 import type { Call } from '../../../protocol/call.ts'
-import { mayBeAsked } from '../../../protocol/capabilities.ts'
+import { checkAskable } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Question } from '../../../protocol/exchange.ts'
 import { isObject, smallMemberOf } from '../../../protocol/json.ts'
@@ -69,9 +69,7 @@ export async function dispatchQuestion (deps: DispatchDeps, slot: Slot, link: Li
     )
   }
   const client = target.kind === 'call' ? target.call.client : target.owner
-  if (!mayBeAsked(client.capabilities, question.method)) {
-    throw new RpcError(code.methodNotFound, `The client does not support ${question.method}`)
-  }
+  checkAskable(client.capabilities, question)
   await onQuestion(question, client)
   if (question.method === 'elicitation/create') slot.tasks.elicitation(question.params.elicitationId, client)
   return target.kind === 'owner' ? await client.ask(question) : await target.call.ask(question)

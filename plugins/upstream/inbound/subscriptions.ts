@@ -12,8 +12,11 @@ export class Subscriptions {
   readonly #placement: Placement
   readonly #requests: RequestRunner
 
-  /** @param server its name */
-  constructor (server: string, placement: Placement, requests: RequestRunner) {
+  readonly #open: (slot: Slot) => void
+
+  /** @param server its name @param open opens a slot's link, which brings it to the state that the slot remembers */
+  constructor (server: string, placement: Placement, requests: RequestRunner, open: (slot: Slot) => void) {
+    this.#open = open
     this.#server = server
     this.#placement = placement
     this.#requests = requests
@@ -32,11 +35,7 @@ export class Subscriptions {
   async add (client: Client, uri: string, paramsText?: string): Promise<string> {
     const slot = this.#placement.slotFor(client, this.#placement.passed(client.headersOf?.('resources/subscribe')))
     if (!slot.link) await this.#requests.link(slot)
-    if (slot.subscriptions.countOf(client.id) >= limits.subscriptionsPerSession) {
-      const server = JSON.stringify(this.#server)
-      const sentence = `This session has ${limits.subscriptionsPerSession} subscriptions with server ${server}, as many as there may be`
-      throw new RpcError(code.badRequest, sentence, 'limit')
-    }
+    this.#checkCount(slot, client)
     const isFirst = noted(slot, client, uri)
     slot.link?.noteUser(client)
     if (isFirst) {
@@ -54,6 +53,19 @@ export class Subscriptions {
   }
 
   /**
+   * Subscribes a client again, on its slot: its link has the subscription now, or once it is open.
+   * @throws RpcError -32001, -32000 as `add`
+   */
+  restore (client: Client, uri: string): void {
+    const slot = this.#placement.slotFor(client, this.#placement.passed(client.headersOf?.('resources/subscribe')))
+    this.#checkCount(slot, client)
+    const isFirst = noted(slot, client, uri)
+    slot.link?.noteUser(client)
+    if (slot.link === undefined) this.#open(slot)
+    else if (isFirst) slot.link.subscribe(uri).catch(() => {})
+  }
+
+  /**
    * An upstream that cannot be reached has nothing to unsubscribe from.
    * @param paramsText the client's own, as JSON text
    * @returns the text of the result
@@ -68,6 +80,14 @@ export class Subscriptions {
       if (!(error instanceof UpstreamError)) throw error
       return '{}'
     }
+  }
+
+  /** @throws RpcError -32000 when the client has as many subscriptions as it may have */
+  #checkCount ({ subscriptions }: Slot, { id }: Client): void {
+    if (subscriptions.countOf(id) < limits.subscriptionsPerSession) return
+    const server = JSON.stringify(this.#server)
+    const sentence = `This session has ${limits.subscriptionsPerSession} subscriptions with server ${server}, as many as there may be`
+    throw new RpcError(code.badRequest, sentence, 'limit')
   }
 }
 

@@ -1,0 +1,42 @@
+import { code, RpcError } from '../../protocol/errors.ts'
+import type { Client } from '../../protocol/exchange.ts'
+import { limits } from '../limits/index.ts'
+import { ShareError, Shares, type Release } from '../limits/shares.ts'
+
+const { size, cost } = limits.subscriptions
+
+/** The memory of what all clients want to hear of, in characters: as much as that of the subscriptions themselves. */
+const held = new Shares(size, 'subscriptions to resources')
+
+/**
+ * The resources that one client wants to hear of. They outlive the subscriptions: those end where the client's view does not show the
+ * resource any more, and begin again once it does.
+ */
+export class WantedResources {
+  readonly #releases = new Map<string, Release>()
+  /** True: some of them are not subscribed to now. */
+  isMissing = false
+
+  get size (): number { return this.#releases.size }
+  get uris (): Iterable<string> { return this.#releases.keys() }
+
+  /** @returns false where it was wanted already @throws RpcError -32001 where the client's owner wants too many */
+  add (client: Client, uri: string): boolean {
+    if (this.#releases.has(uri)) return false
+    try {
+      this.#releases.set(uri, held.take(client.owner ?? client.id, uri.length + cost))
+      return true
+    } catch (error) {
+      if (error instanceof ShareError) throw new RpcError(code.unavailable, error.message, 'limit')
+      throw error
+    }
+  }
+
+  /** @returns whether it was wanted */
+  remove (uri: string): boolean {
+    this.#releases.get(uri)?.()
+    return this.#releases.delete(uri)
+  }
+
+  clear (): void { for (const uri of [...this.#releases.keys()]) this.remove(uri) }
+}
