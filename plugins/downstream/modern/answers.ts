@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
+import { ownerOf } from '../../access/owner.ts'
 import type { Gateway, Result } from '../../gateway/gateway.ts'
 import { limits } from '../../limits/index.ts'
 import { callableList } from './callable.ts'
@@ -67,7 +68,8 @@ export function answerer (gateway: Gateway, states: States): Answerer {
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) => catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
       const caching = strictest(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
-      return completeList(callableList(answer), serverInfo, caching).bytes().then(result)
+      const owner = ownerOf(view.principal, exchange.address)
+      return completeList(callableList(answer), serverInfo, caching).bytes(owner).then(result)
     },
     question: (error, exchange) => {
       const text = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))
