@@ -1,9 +1,8 @@
 import { UpstreamError } from './errors.ts'
 import type { Client, Exchange, Question } from './exchange.ts'
-import { legacyParams } from './legacy/outgoing.ts'
 import type { Response } from './message.ts'
 import type { Peer } from './peer.ts'
-import { progressTokenOf, restoredProgress } from './progress.ts'
+import { outgoingParams, progressTokenOf, restoredProgress } from './progress.ts'
 import type { SendOptions } from './transports/transport.ts'
 
 /** Bounds on the time that a call takes, in ms. */
@@ -40,6 +39,8 @@ export interface CallStyle {
 /** The properties of a call beside those of its exchange. */
 export interface CallOptions {
   style?: CallStyle
+  /** Makes the params of a call without a style. Default: `outgoingParams`. */
+  paramsOf?: (exchange: Exchange, changes: Changes, token: number) => string
   /** Members of the exchange's `params` that get another value, as JSON text. */
   changes: Changes
   deadlines: Deadlines
@@ -70,6 +71,7 @@ export class Call {
   readonly #deadlines: Deadlines
   readonly #headers: SendOptions['headers']
   readonly #style: CallStyle | undefined
+  readonly #paramsOf: NonNullable<CallOptions['paramsOf']>
   readonly #tellOver: CallOptions['over']
   readonly #started = Date.now()
   #exchange: Exchange | undefined
@@ -86,8 +88,9 @@ export class Call {
   #over = false
 
   /** Sends the request at once, unless its exchange is cancelled already. */
-  constructor (peer: Peer, exchange: Exchange, { changes, deadlines, headers, over, style }: CallOptions) {
+  constructor (peer: Peer, exchange: Exchange, { changes, deadlines, headers, over, style, paramsOf = outgoingParams }: CallOptions) {
     this.#peer = peer
+    this.#paramsOf = paramsOf
     this.#style = style
     this.#tellOver = over
     this.#headers = headers
@@ -113,7 +116,7 @@ export class Call {
     const style = this.#style
     const id = this.#id = this.#peer.nextId
     if (former !== undefined) style?.sentAgain(this, former)
-    const params = style === undefined ? legacyParams(exchange, changes, id) : style.params(exchange, changes, id)
+    const params = style === undefined ? this.#paramsOf(exchange, changes, id) : style.params(exchange, changes, id)
     return this.#peer.request(exchange.method, params, {
       paused: (retry) => { this.#exchange?.pause(retry) },
       over: (response) => {

@@ -6,7 +6,6 @@ import {
   type PromptRecord,
   type ResourceRecord
 } from '../../schemas/builtins.ts'
-import { inheritedNames } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import type { SectionKind } from './section.ts'
@@ -26,7 +25,7 @@ function checkName (place: string, name: string): void {
   const { name: longest } = limits.builtIns
   if (name.length < 1 || name.length > longest) refuse(place, `must have 1 to ${longest} characters`)
   if (invisible.test(name) || name !== name.trim()) refuse(place, 'must not have control characters, nor spaces around it')
-  if (inheritedNames.includes(name)) refuse(place, `must not be ${JSON.stringify(name)}, which is reserved`)
+  if (name === 'prototype') refuse(place, 'must not be "prototype", which is reserved')
   if (name !== name.normalize('NFC')) refuse(place, 'must be written with composed letters (Unicode NFC)')
 }
 

@@ -11,6 +11,7 @@ import { startPeer } from '../start.ts'
 import { Table } from '../table.ts'
 import type { Transport } from '../transports/transport.ts'
 import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
+import { legacyParams } from './outgoing.ts'
 import { isLegacyVersion, latestLegacy } from './versions.ts'
 
 /** Max time for the answer to a ping that finds out whether the server still knows the session, in ms. */
@@ -69,7 +70,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
-    const call = new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over })
+    const call = new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over, paramsOf: legacyParams })
     if (!call.over) this.#calls.set(call.id, call)
     return call.answer
   }

@@ -768,6 +768,15 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       usernames: ['bob'],
       keyNames: []
     })
+    // From a time within an hour, and to one, only what was called then.
+    assert.deepEqual(await activities.values({ from: 2 }), {
+      servers: ['a'],
+      tools: ['x', 'y'],
+      groups: [],
+      usernames: ['bob'],
+      keyNames: []
+    })
+    assert.deepEqual((await activities.values({ from: 2, to: 3 })).tools, ['x'])
     assert.equal(await activities.cleanup(3), 2)
     assert.deepEqual((await activities.list({}, 1, 10)).activities.map(({ timestamp }) => timestamp), [3])
     assert.equal(await activities.cleanup(3), 0)

