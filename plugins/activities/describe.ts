@@ -68,7 +68,7 @@ function newId (): string {
 /** How the ids of a millisecond begin. */
 let idsBegin = { time: 0, text: '' }
 
-/** What belongs to the way of a request, and not to what it asks for: a server's state is kept by nobody but the client. */
+/** Members of params that are not recorded: they belong to the hop and to rounds of questions; the state in them is the server's secret. */
 const ofTheWay = { _meta: undefined, inputResponses: undefined, requestState: undefined }
 
 /** A tool's arguments, or the params of another method. */

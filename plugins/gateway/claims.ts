@@ -8,7 +8,7 @@ let lastReading = 0
 /** A time after that of every other reading, those of earlier runs too: it tells which of two items was listed first. */
 const nextReading = (): number => (lastReading = Math.max(lastReading + 1, Date.now()))
 
-/** What is kept of claims for the next start, beside catalogues. */
+/** Claims as they are stored for the next start, beside the catalogues. */
 export interface KeptClaims {
   /** The time of the server's first reading; undefined: there was none. */
   readonly initial: number | undefined
@@ -63,7 +63,7 @@ export class Claims implements ListingHistory {
     return isAnyNew
   }
 
-  /** What is connected to is another one from now on: what it does not list is free, once it has been read. */
+  /** Another command or address is configured: once its lists are read, items that they do not have are no longer claimed. */
   reconfigure (): void { this.#isReconfigured = true }
 
   /**
@@ -85,7 +85,7 @@ export class Claims implements ListingHistory {
     for (const catalogue of catalogues) this.#noted.add(catalogue)
   }
 
-  /** What has to be kept of them beside these catalogues. */
+  /** The claims that these catalogues do not imply, to be stored beside them. */
   keptBeside (catalogues: readonly Catalogue[]): KeptClaims {
     const itemsOf = (kind: ListKind): Iterable<readonly [string, number]> => this.#beside(catalogues, kind)
     return {
@@ -116,7 +116,7 @@ export class Claims implements ListingHistory {
         found.push(entry)
       }
     }
-    // What single clients are listed stands in no catalogue that is kept, and has no other bound.
+    // Items that were listed to single clients are in no stored catalogue, so nothing else bounds their number.
     return former <= limits.formerItems ? found : found.filter(([key]) => isListed(key) || former-- <= limits.formerItems)
   }
 }
