@@ -5,7 +5,12 @@ import { plainBm25 } from '../../bench/search/plain-bm25.ts'
 import { measure } from '../../bench/search/quality.ts'
 import { readQuestions, readTools } from '../../bench/search/questions.ts'
 import { syntheticTools } from '../../bench/search/synthetic.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { analyse } from '../../plugins/smart-routing/words/analysis.ts'
 import { ToolIndex, type SearchTool } from '../../plugins/smart-routing/words/index.ts'
+import { loadLexicon } from '../../plugins/smart-routing/words/lexicon.ts'
+import { tokensOf } from '../../plugins/smart-routing/words/stem.ts'
+import { runsOf, wordsOf } from '../../plugins/smart-routing/words/tokens.ts'
 
 const tool = (server: string, ownName: string, description = '', more: Partial<SearchTool> = {}): SearchTool =>
   ({ name: `${server}-${ownName}`, ownName, server, description, ...more })
@@ -324,4 +329,29 @@ test('the ranking is better than plain BM25 on the questions of the benchmark', 
   const theirs = measure(questions, (query) => plain(query, 20))
   assert.ok(ours.recall5 >= 0.9, `recall@5 ${ours.recall5}`)
   assert.ok(ours.recall5 > theirs.recall5 + 0.2)
+})
+
+test('words from the cache are the words of the text, whatever stands between them', (t) => {
+  const signs = ['\u00a0', '«', '·', '–', '—', '’', '…', '\u200d', '\u2017', '\u203e', '→', '─', '★', '✓', '❶', 'ª', '\u0301', '🎉', '検索', 'é']
+  const texts = signs.flatMap((sign) => [
+    `createPullRequest${sign}GitHub oauth2`, `a${sign}b`, `${sign}list_Files${sign}`, `read ${sign} write`, 'x'.repeat(60) + sign + 'y'.repeat(60)
+  ])
+  for (const text of [...texts, ...texts, texts.join(' '), '']) {
+    for (const max of [1, 3, 300]) t.same(tokensOf(text, max).map(({ word }) => word), wordsOf(text, max), `${text.slice(0, 40)} ${max}`)
+    const general = [...text.normalize('NFKC').matchAll(/[\p{L}\p{N}\p{M}]+/gu)].map(([run]) => run.slice(0, 48))
+    t.same(runsOf(text).filter((run) => run !== ''), general, 'the quick way to split finds what the general one does')
+  }
+  t.end()
+})
+
+test('terms are counted rightly after the cache of words was emptied', async (t) => {
+  const words = (seed: number): string => Array.from({ length: 200 }, (_, i) => `w${seed}x${i.toString(36)}`).join(' ')
+  const lexicon = await loadLexicon()
+  const numbered = (i: number): SearchTool => ({ name: `t${i}`, ownName: 'read_file', server: 's', description: `Reads a file. ${words(i)} file file` })
+  const first = analyse(numbered(0), lexicon)
+  for (let i = 1; i <= 1.2 * limits.wordSearch.cachedWords / 200; i++) analyse(numbered(i), lexicon)
+  const again = analyse(numbered(0), lexicon)
+  t.same(again.tokens.map(({ term }) => term), first.tokens.map(({ term }) => term))
+  t.same(again.weights, first.weights)
+  t.equal(new Set(again.tokens.map(({ term }) => term)).size, again.tokens.length)
 })

@@ -2,7 +2,7 @@ import { isObject } from '../../../protocol/json.ts'
 import type { SearchTool } from './search-tool.ts'
 import { limits } from '../../limits/index.ts'
 import type { Lexicon } from './lexicon.ts'
-import { stemOf, tokenOf, type Token } from './stem.ts'
+import { forgetWords, stemOf, tokenOf, tokensOf, type Token } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 
 /**
@@ -42,6 +42,7 @@ const longestValue = 40
 
 /** The terms of a tool. */
 export function analyse (tool: SearchTool, lexicon: Lexicon): Analysis {
+  forgetWords()
   const terms = new Terms(lexicon)
   terms.add(tool.ownName.slice(0, 256), fields.name, true)
   if (tool.title !== undefined) terms.add(tool.title.slice(0, 256), fields.title, true)
@@ -89,9 +90,10 @@ function valuesOf (values: readonly unknown[]): string {
   return texts.map((text) => text.slice(0, longestValue)).join(' ')
 }
 
+/** By number of a term: 1 + its place among the terms of the tool that is read; 0, where the tool has not got it. */
+const places: number[] = []
+
 class Terms {
-  /** The place of each term in the lists below. */
-  readonly #places = new Map<string, number>()
   readonly #tokens: Token[] = []
   readonly #weights: number[] = []
   /** How often a term occurred in the current field. */
@@ -103,38 +105,42 @@ class Terms {
   /** @param isName whether two neighbouring words are a term as well: `file_system` is found as `filesystem` */
   add (text: string, field: Field, isName: boolean): void {
     if (text === '') return
-    const words = wordsOf(text, field.most)
+    const tokens = tokensOf(text, field.most)
     const { weight, norm, length, repeats } = field
-    const each = weight / (1 - norm + norm * Math.max(0.5, words.length / length))
+    const each = weight / (1 - norm + norm * Math.max(0.5, tokens.length / length))
     this.#times = []
     let previous: Token | undefined
-    for (const word of words) {
-      const token = tokenOf(word)
+    for (const token of tokens) {
       this.#count(token, each, repeats)
-      const isJoined = previous !== undefined &&
-        (isName ? previous.term.length + word.length <= 40 : this.#lexicon.areJoined(previous, token))
-      if (isJoined) this.#count(tokenOf(`${previous?.term ?? ''}${token.term}`), each, repeats)
+      const joined = previous && (isName ? joinedInName(previous, token) : this.#lexicon.joined(previous, token))
+      if (joined) this.#count(joined, each, repeats)
       previous = token
     }
   }
 
   #count (token: Token, each: number, repeats: number): void {
-    let at = this.#places.get(token.term)
-    if (at === undefined) {
+    while (places.length <= token.number) places.push(0)
+    let at = (places[token.number] ?? 0) - 1
+    if (at < 0) {
       if (this.#tokens.length >= bounds.terms) return
       at = this.#tokens.push(token) - 1
-      this.#places.set(token.term, at)
+      places[token.number] = at + 1
       this.#weights.push(0)
     }
+    while (this.#times.length <= at) this.#times.push(0)
     const times = this.#times[at] ?? 0
     this.#times[at] = times + 1
     if (times < repeats) this.#weights[at] = (this.#weights[at] ?? 0) + each
   }
 
   analysis (name: readonly string[]): Analysis {
+    for (const { number } of this.#tokens) places[number] = 0
     // A loop, since Uint16Array.from with a function stands out in the profile of an index.
     const weights = new Uint16Array(this.#weights.length)
     for (let at = 0; at < weights.length; at++) weights[at] = Math.min(heaviest, Math.max(1, Math.round((this.#weights[at] ?? 0) * unit)))
     return { name, tokens: this.#tokens.slice(), weights }
   }
 }
+
+const joinedInName = (first: Token, second: Token): Token | undefined =>
+  first.term.length + second.word.length <= 40 ? tokenOf(first.term + second.term) : undefined

@@ -2,7 +2,7 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import { readAsset } from '../../config/assets.ts'
 import { stopWords } from './common-words.ts'
 import { carrying } from './phrases.ts'
-import { stemOf, type Token } from './stem.ts'
+import { stemOf, tokenOf, type Token } from './stem.ts'
 import { fold, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { letters, type Word } from './typos.ts'
@@ -170,10 +170,13 @@ export class Lexicon {
     }
   }
 
-  /** Whether two terms, joined, are a term of several words. */
-  areJoined (first: Token, second: Token): boolean {
-    if (first.continuations === undefined) first.continuations = this.#continuations.get(first.term) ?? null
-    return first.continuations?.has(second.term) === true
+  /** Two terms as one, if they are a term of several words. */
+  joined (first: Token, second: Token): Token | undefined {
+    if (first.joined === undefined) {
+      const continuations = this.#continuations.get(first.term)
+      first.joined = continuations ? new Map([...continuations].map((rest) => [rest, tokenOf(first.term + rest)])) : null
+    }
+    return first.joined?.get(second.term)
   }
 
   partsOf (term: string): readonly string[] | undefined { return this.#parts.get(term) }

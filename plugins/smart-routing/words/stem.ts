@@ -1,5 +1,6 @@
 // Stems of English words, after M. F. Porter: An algorithm for suffix stripping (1980).
 import { limits } from '../../limits/index.ts'
+import { runsOf, wordsOf } from './tokens.ts'
 
 const consonant = '[^aeiou]'
 const vowel = '[aeiouy]'
@@ -78,22 +79,52 @@ const exceptions = new Map<string, string>([
 export interface Token {
   readonly word: string
   readonly term: string
-  /** What may follow in a term of several words, as the lexicon says; null: nothing; undefined: it was not asked yet. */
-  continuations?: ReadonlySet<string> | null
+  /** The number of the term among those of the cache: terms are counted in an array, which costs less than a map. */
+  readonly number: number
+  /** The terms of several words that begin with it, by what follows, as the lexicon says; null: none; undefined: it was not asked yet. */
+  joined?: ReadonlyMap<string, Token> | null
 }
 
 const tokens = new Map<string, Token>()
+const numbers = new Map<string, number>()
+/** The words of what stands between spaces and signs, as it was written: most of a text was seen before. */
+const runs = new Map<string, readonly Token[]>()
 
 /** A word with its stem, from a cache: the same word gives the same object, so that an index of many tools holds it once. */
 export function tokenOf (word: string): Token {
   const known = tokens.get(word)
   if (known) return known
-  if (tokens.size >= limits.wordSearch.cachedWords) tokens.clear()
-  // A part of a long text would keep the whole text in memory.
-  const own = word.length < 13 ? word : ` ${word}`.slice(1)
-  const token: Token = { word: own, term: stem(own), continuations: undefined }
+  const own = copyOf(word)
+  const term = stem(own)
+  const number = numbers.get(term) ?? numbers.size
+  numbers.set(term, number)
+  const token: Token = { word: own, term, number, joined: undefined }
   tokens.set(own, token)
   return token
+}
+
+/** The words of a text, as `wordsOf` finds them, from the cache. @param max the most */
+export function tokensOf (text: string, max: number): Token[] {
+  const found: Token[] = []
+  for (const run of runsOf(text)) {
+    if (found.length >= max) break
+    let tokens = runs.get(run)
+    if (!tokens) runs.set(copyOf(run), tokens = wordsOf(run, Infinity).map(tokenOf))
+    for (const token of tokens) found.push(token)
+  }
+  if (found.length > max) found.length = max
+  return found
+}
+
+/** A part of a long text would keep the whole text in memory. */
+const copyOf = (text: string): string => text.length < 13 ? text : ` ${text}`.slice(1)
+
+/** Empties the cache when it is full. Numbers of terms are given anew then: it is called when nobody counts by them. */
+export function forgetWords (): void {
+  if (Math.max(tokens.size, runs.size) < limits.wordSearch.cachedWords) return
+  tokens.clear()
+  runs.clear()
+  numbers.clear()
 }
 
 export const stemOf = (word: string): string => tokenOf(word).term

@@ -7,9 +7,11 @@ const noWord = /[^A-Za-z0-9]+/
 const lowerCase = /^[a-z]+$/
 const capitalized = /^[A-Z](?:[a-z]+|[A-Z]*)$/
 const plainAscii = /^[\t-\r -~]*$/
+/** The only letters and digits are of ASCII; signs that are common in texts (dashes, quotes, arrows, boxes) do not make it slow to read. */
+const asciiWords = /^[\t-\r -~\u00a0\u00ab\u00b7\u00bb\u2010-\u2016\u2018-\u203d\u203f-\u205e\u2190-\u21ff\u2500-\u2775]*$/
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]/u
 const pieces = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+)/u
-const runs = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+(?: [\p{Script=Han}\p{Script=Hangul}]+)*/gu
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+(?: [\p{Script=Han}\p{Script=Hangul}]+)*/gu
 const special: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
 
 /** In lower case, without accents. */
@@ -26,24 +28,32 @@ export function fold (word: string): string {
  */
 export function wordsOf (text: string, max: number, isWhole = true): string[] {
   const words: string[] = []
-  if (plainAscii.test(text)) {
-    for (const found of text.split(noWord)) {
-      if (words.length >= max) break
-      if (found !== '') addIdentifier(words, found.length > longestWord ? found.slice(0, longestWord) : found, isWhole)
-    }
-  } else addForeign(words, text.normalize('NFKC'), max, isWhole)
+  for (const run of runsOf(text)) {
+    if (words.length >= max) break
+    addRun(words, run, isWhole)
+  }
   if (words.length > max) words.length = max
   return words
 }
 
-function addForeign (words: string[], text: string, max: number, isWhole: boolean): void {
-  for (const [found] of text.matchAll(run)) {
-    if (words.length >= max) return
-    const cut = found.length > longestWord ? found.slice(0, longestWord) : found
-    for (const piece of withoutSpaces.test(cut) ? cut.split(pieces) : [cut]) {
-      if (withoutSpaces.test(piece)) words.push(...pairs(piece))
-      else if (piece !== '') addIdentifier(words, piece, isWhole)
-    }
+/** The runs of letters and digits of a text, each cut to the longest word; some may be empty. The words of a text are those of its runs. */
+export function runsOf (text: string): readonly string[] {
+  const runs = asciiWords.test(text) ? text.split(noWord) : text.normalize('NFKC').match(run) ?? []
+  for (let i = 0; i < runs.length; i++) {
+    const found = runs[i] ?? ''
+    if (found.length > longestWord) runs[i] = found.slice(0, longestWord)
+  }
+  return runs
+}
+
+function addRun (words: string[], run: string, isWhole: boolean): void {
+  if (!withoutSpaces.test(run)) {
+    if (run !== '') addIdentifier(words, run, isWhole)
+    return
+  }
+  for (const piece of run.split(pieces)) {
+    if (withoutSpaces.test(piece)) words.push(...pairs(piece))
+    else if (piece !== '') addIdentifier(words, piece, isWhole)
   }
 }
 
@@ -77,7 +87,7 @@ function pairs (text: string): string[] {
 
 /** The runs of characters of a text in a script without spaces, with those that Korean has all the same. */
 export function unspacedRuns (text: string): string[] {
-  return text.normalize('NFKC').match(runs) ?? []
+  return text.normalize('NFKC').match(unspaced) ?? []
 }
 
 /** Whether a word is written in a script without spaces. */
