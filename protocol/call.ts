@@ -79,12 +79,8 @@ export class Call {
   #parked: ParkedQuestion[] | undefined
   #timer: NodeJS.Timeout | undefined
   #questions = 0
-  /** The request is to be sent again with this, once that is known. */
-  #next: Promise<Changes> | undefined
-  /** Rejects the answer while no request is open. */
+  /** Rejects the answer while no request is open: what it is to be sent again with is not known yet. */
   #giveUp: ((error: UpstreamError) => void) | undefined
-  /** Why it was cancelled while no request was open. */
-  #givenUp: UpstreamError | undefined
   #over = false
 
   /** Sends the request at once, unless its exchange is cancelled already. */
@@ -105,9 +101,7 @@ export class Call {
       return
     }
     this.#arm()
-    this.answer = style === undefined
-      ? this.#send(exchange, changes)
-      : this.#send(exchange, changes).then((response) => this.#next === undefined ? response : this.#inRounds(exchange, changes, response))
+    this.answer = this.#send(exchange, changes)
     this.attach(exchange)
   }
 
@@ -120,33 +114,29 @@ export class Call {
     return this.#peer.request(exchange.method, params, {
       paused: (retry) => { this.#exchange?.pause(retry) },
       over: (response) => {
-        this.#next = response && !this.#over ? style?.next(this, response) : undefined
-        if (this.#next === undefined) this.#end(response)
+        const next = response && !this.#over ? style?.next(this, response) : undefined
+        if (next !== undefined) return this.#sendAgain(exchange, changes, next)
+        this.#end(response)
+        return undefined
       }
     }, this.#headers, exchange.client.owner, style?.headers(exchange, changes))
   }
 
-  /** Sends the request again, for as long as an answer is not the last one. */
-  async #inRounds (exchange: Exchange, changes: Changes, response: Response): Promise<Response> {
-    if (this.#givenUp) throw this.#givenUp
-    const gone = new Promise<never>((_resolve, reject) => { this.#giveUp = reject })
-    gone.catch(() => {})
-    while (this.#next !== undefined) {
-      let more: Changes
-      try {
-        more = await Promise.race([this.#next, gone])
-      } catch (error) {
-        if (!this.#over) this.#end(undefined)
-        throw error
-      }
-      this.#next = undefined
-      this.#arm()
-      response = await this.#send(exchange, { ...changes, ...more }, this.#id).catch((error: unknown) => {
-        // Whatever the reason: an earlier request of the call may have done something.
-        throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('broken', error.messageForClients) : error
-      })
+  /** Sends the request again, once it is known with what. @returns the answer to that */
+  async #sendAgain (exchange: Exchange, changes: Changes, next: Promise<Changes>): Promise<Response> {
+    let more: Changes
+    try {
+      more = await Promise.race([next, new Promise<never>((_resolve, reject) => { this.#giveUp = reject })])
+    } catch (error) {
+      if (!this.#over) this.#end(undefined)
+      throw error
     }
-    return response
+    this.#giveUp = undefined
+    this.#arm()
+    return await this.#send(exchange, { ...changes, ...more }, this.#id).catch((error: unknown) => {
+      // Whatever the reason: an earlier request of the call may have done something.
+      throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('broken', error.messageForClients) : error
+    })
   }
 
   /** The call is over. @param response undefined: without an answer */
@@ -214,10 +204,9 @@ export class Call {
   cancel (error: UpstreamError): void {
     if (this.#over) return
     this.#over = true
-    if (this.#next !== undefined) {
+    if (this.#giveUp) {
       this.#end(undefined)
-      this.#givenUp = error
-      this.#giveUp?.(error)
+      this.#giveUp(error)
       return
     }
     if (this.#style?.notifiesCancel !== false) {

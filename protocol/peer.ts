@@ -26,11 +26,19 @@ export interface PeerHandlers {
 export interface Follower {
   /** The upstream is to be polled for the answer. @param retry time until then, in ms */
   paused: (retry: number) => void
-  /** The request is over. Called before any later message is handled. @param response undefined: there will be none */
-  over: (response: Response | undefined) => void
+  /**
+   * The request is over. Called before any later message is handled.
+   * @param response undefined: there will be none
+   * @returns what is awaited in place of the answer; undefined: the answer it is
+   */
+  over: (response: Response | undefined) => Promise<Response> | undefined
 }
 
-interface PendingRequest { resolve: (response: Response) => void, reject: (error: UpstreamError) => void, follower: Follower | undefined }
+interface PendingRequest {
+  readonly resolve: (response: Response | Promise<Response>) => void
+  readonly reject: (error: UpstreamError) => void
+  readonly follower: Follower | undefined
+}
 
 /** One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its handlers. */
 export class Peer implements Receiver {
@@ -99,15 +107,17 @@ export class Peer implements Receiver {
     if (message.kind === 'request') this.handlers.request(message, origin)
     else if (message.kind === 'notification') this.handlers.notification(message, origin)
     else if (typeof message.id === 'number') {
-      const pending = this.#take(message.id, message)
-      pending?.resolve(message)
+      const pending = this.#pending.take(message.id)
+      pending?.resolve(pending.follower?.over(message) ?? message)
       return pending !== undefined
     }
     return false
   }
 
   failed (id: number, error: UpstreamError): void {
-    this.#take(id)?.reject(error)
+    const pending = this.#pending.take(id)
+    pending?.follower?.over(undefined)
+    pending?.reject(error)
   }
 
   paused (id: number, retry: number): void {
@@ -121,11 +131,5 @@ export class Peer implements Receiver {
     this.#over = error
     for (const id of this.#pending.keys()) this.failed(id, error)
     this.handlers.closed(error)
-  }
-
-  #take (id: number, response?: Response): PendingRequest | undefined {
-    const pending = this.#pending.take(id)
-    pending?.follower?.over(response)
-    return pending
   }
 }

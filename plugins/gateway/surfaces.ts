@@ -14,6 +14,8 @@ import type { Section } from './section.ts'
 import { foldSurface, type Surface } from './surface.ts'
 
 interface KeptSurface { readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface }
+/** What was asked for last, and by whom: a request asks for the same more than once. */
+interface LastSurface extends KeptSurface { readonly view: View, readonly client: Client }
 
 /** The surfaces of all views, each folded once per generation of catalogues and settings. */
 export class Surfaces {
@@ -22,6 +24,7 @@ export class Surfaces {
   readonly #claims = new ClaimsByServer()
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
   readonly #kept = new BoundedMap<string, KeptSurface>(limits.surfaces)
+  #last: LastSurface | undefined
 
   constructor (access: Pick<Access, 'snapshot' | 'visible'>, providers: Providers) {
     this.#access = access
@@ -47,9 +50,17 @@ export class Surfaces {
 
   /** The surface of a view for this client now. Memoised until a catalogue or the settings change. */
   of (view: View, client: Client): Surface {
-    const key = `${view.key}\n${this.#providers.catalogueKey(client)}`
     const { generation } = this.#providers
     const { snapshot } = this.#access
+    const last = this.#last
+    if (last?.client === client && last.view === view && last.generation === generation && last.snapshot === snapshot) return last.surface
+    const surface = this.#of(view, client, generation, snapshot)
+    this.#last = { view, client, generation, snapshot, surface }
+    return surface
+  }
+
+  #of (view: View, client: Client, generation: number, snapshot: Snapshot): Surface {
+    const key = `${view.key}\n${this.#providers.catalogueKey(client)}`
     const known = this.#kept.get(key)
     if (known?.generation === generation && known.snapshot === snapshot) return known.surface
     const present = this.#presentations.get(view.presentation)

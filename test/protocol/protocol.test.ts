@@ -825,7 +825,7 @@ test('peer: ids are allotted, answers matched, the rest handed on', async (t) =>
   await t.test('answers to nothing, to "1" instead of 1, and to what was answered or given up, are nobody\'s', async () => {
     const { transport, peer, seen } = await startPeer()
     let over = 0
-    const first = peer.request('a', undefined, { paused: () => {}, over: () => { over++ } })
+    const first = peer.request('a', undefined, { paused: () => {}, over: () => { over++; return undefined } })
     for (const id of [0, 2, -1, 1.5, '1', '', null]) peer.message(answerTo(id), undefined)
     assert.equal(over, 0)
     peer.abandon(1, new UpstreamError('timeout', 'too slow'))
@@ -872,6 +872,7 @@ test('peer: ids are allotted, answers matched, the rest handed on', async (t) =>
           over: () => {
             overs.push(id)
             seen.push(['over', id, undefined])
+            return undefined
           }
         })
     )
@@ -895,6 +896,7 @@ test('peer: ids are allotted, answers matched, the rest handed on', async (t) =>
         paused: () => {},
         over: () => {
           over++
+          return undefined
         }
       }),
       { fault: 'unreachable', message: 'gone' }
@@ -908,7 +910,7 @@ test('peer: ids are allotted, answers matched, the rest handed on', async (t) =>
   await t.test('a poll is told to who follows the request, while it is pending', async () => {
     const { peer } = await startPeer()
     const paused: number[] = []
-    void peer.request('a', undefined, { paused: (retry) => { paused.push(retry) }, over: () => {} })
+    void peer.request('a', undefined, { paused: (retry) => { paused.push(retry) }, over: () => undefined })
     peer.paused(1, 500)
     peer.paused(2, 600)
     peer.message(answerTo(1), undefined)

@@ -7,7 +7,6 @@ import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts
 import { isObject } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
 import { errorText, resultText, type Request } from '../../../protocol/message.ts'
-import { Table } from '../../../protocol/table.ts'
 import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../access/view.ts'
 import { errors } from '../../errors/list.ts'
@@ -57,6 +56,25 @@ interface Resumed {
   readonly use: () => Promise<void>
 }
 
+/** The exchanges in flight. Each knows its place: that costs less than to look it up in a table. */
+class Exchanges {
+  readonly #list: ModernExchange[] = []
+
+  get size (): number { return this.#list.length }
+
+  /** A copy. */
+  get all (): ModernExchange[] { return this.#list.slice() }
+
+  add (exchange: ModernExchange): void { exchange.place = this.#list.push(exchange) - 1 }
+
+  remove (exchange: ModernExchange): void {
+    const last = this.#list.pop()
+    if (last === undefined || last === exchange) return
+    this.#list[exchange.place] = last
+    last.place = exchange.place
+  }
+}
+
 /** The server side of streamable HTTP for modern clients (MCP 2026-07-28): each request stands for itself. */
 export class ModernEndpoint implements Endpoint {
   readonly leases: Leases
@@ -65,8 +83,7 @@ export class ModernEndpoint implements Endpoint {
   readonly #deps: ModernEndpointDeps
   readonly #answerer: Answerer
   /** In flight, parked ones included. */
-  readonly #exchanges = new Table<number, ModernExchange>()
-  #lastExchange = 0
+  readonly #exchanges = new Exchanges()
   #drained: (() => void) | undefined
   #closing = false
 
@@ -113,14 +130,14 @@ export class ModernEndpoint implements Endpoint {
         setTimeout(resolve, timeout).unref()
       })
     }
-    for (const exchange of this.#exchanges.values()) exchange.end(error)
+    for (const exchange of this.#exchanges.all) exchange.end(error)
     this.leases.close()
   }
 
   revoke (stands: (view: View) => boolean): void {
     this.leases.revoke(stands)
     const error = new RpcError(code.unavailable, 'Access was withdrawn. The request may have run', 'cancelled')
-    for (const exchange of this.#exchanges.values()) if (!stands(exchange.view)) exchange.end(error)
+    for (const exchange of this.#exchanges.all) if (!stands(exchange.view)) exchange.end(error)
     this.parked.forgetOf((view) => !stands(view))
     this.subscriptions.revoke(stands)
   }
@@ -176,8 +193,7 @@ export class ModernEndpoint implements Endpoint {
 
   async #handle (exchange: ModernExchange, isList: boolean, resumed: Resumed | undefined): Promise<void> {
     const { gateway, logError } = this.#deps
-    const id = ++this.#lastExchange
-    this.#exchanges.set(id, exchange)
+    this.#exchanges.add(exchange)
     try {
       if (resumed) await this.#take(exchange, resumed)
       const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
@@ -186,7 +202,7 @@ export class ModernEndpoint implements Endpoint {
       const known = toRpcError(error, logError)
       exchange.finish(this.#answerer.question(known, exchange) ?? errorOutcome(known, exchange.client.capabilities))
     } finally {
-      this.#exchanges.take(id)
+      this.#exchanges.remove(exchange)
       if (!isList) this.leases.give(exchange.client)
       if (this.#exchanges.size === 0) this.#drained?.()
     }

@@ -46,6 +46,8 @@ export class ModernExchange implements Exchange<View> {
   paramsText: string
   capabilities: ModernRequest['capabilities']
   cancelled: string | undefined
+  /** Its place among the exchanges in flight. */
+  place = 0
   readonly #options: ModernExchangeOptions
   readonly #onCancel: Array<(reason: string) => void> = []
   #logLevel: Level | undefined

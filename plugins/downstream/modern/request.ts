@@ -123,7 +123,13 @@ function withoutEnvelope (paramsText: string): { text: string, capabilitiesText:
 }
 
 /** The parts of a `_meta`: the members that are not of this hop, as JSON text, and the capabilities. */
-interface MetaParts { readonly metaText: string, readonly rest: string, readonly capabilitiesText: string }
+interface MetaParts {
+  readonly metaText: string
+  readonly rest: string
+  readonly capabilitiesText: string
+  /** How params end whose last member it is. */
+  readonly ending: string
+}
 
 /** Those of the last request: the next one of the same client often has the same. */
 let last: MetaParts | undefined
@@ -137,7 +143,7 @@ function partsOf (metaText: string, isKept: boolean): MetaParts {
     if (!ofThisHop.has(key)) rest.push(metaText.slice(keyStart, end))
     else if (key === metaKeys.clientCapabilities) capabilitiesText = metaText.slice(start, end)
   }
-  const parts = { metaText, rest: rest.join(), capabilitiesText }
+  const parts = { metaText, rest: rest.join(), capabilitiesText, ending: `,"_meta":${metaText}}` }
   if (isKept) last = parts
   return parts
 }
@@ -146,16 +152,16 @@ function partsOf (metaText: string, isKept: boolean): MetaParts {
  * The same, without reading the params, where their last member is the `_meta` of the last request, with nothing but the envelope.
  * No string ends in these characters, since its quotes are escaped, and nothing deeper, since a brace would be missing.
  */
-function withoutLast (paramsText: string, { metaText, rest, capabilitiesText }: MetaParts): ReturnType<typeof withoutEnvelope> | undefined {
-  const end = paramsText.length - metaText.length - 1
-  const start = end - metaMember.length
-  if (rest !== '' || start < 0 || !paramsText.startsWith(metaMember, start) || !paramsText.startsWith(metaText, end)) return undefined
-  return paramsText.endsWith('}') && !hasMeta(paramsText, start) ? { text: `${paramsText.slice(0, start)}}`, capabilitiesText } : undefined
+function withoutLast (paramsText: string, { ending, rest, capabilitiesText }: MetaParts): ReturnType<typeof withoutEnvelope> | undefined {
+  const end = paramsText.length - ending.length
+  // Parts are compared: `endsWith` takes seven times as long.
+  if (rest !== '' || end < 0 || paramsText.slice(end) !== ending) return undefined
+  const before = paramsText.slice(0, end)
+  return mayHaveMeta(before) ? undefined : { text: `${before}}`, capabilitiesText }
 }
 
-const metaMember = ',"_meta":'
-/** Whether there may be another one before, as a member or within one. */
-const hasMeta = (text: string, end: number): boolean => text.indexOf('_meta') !== end + 2 || text.includes('\\u')
+/** Whether there may be another one, as a member or within one. */
+const mayHaveMeta = (text: string): boolean => text.includes('_meta') || text.includes('\\u')
 
 function withoutMember (text: string, members: readonly Member[], at: number, { keyStart, end }: Member): string {
   const next = members[at + 1]
