@@ -1,5 +1,5 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
-import { eachElement, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { eachElement, isObject, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { cut } from '../../../protocol/text.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
@@ -28,16 +28,17 @@ export async function readList (
   for (let page = 0; ; page++) {
     const result = await request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
     const budget = new LoopBudget()
-    // How long it may be kept is not a part of the list: it may be another time with each reading.
-    if (page === 0) extra = withMembers(result, { [kind]: undefined, nextCursor: undefined, ttlMs: undefined, cacheScope: undefined })
+    const { list, next, rest } = partsOf(result, kind)
     if (budget.spent) await budget.yieldToEventLoop()
-    caching = page === 0 ? cachingOf(result) : strictestCaching(caching, cachingOf(result))
+    // How long it may be kept is not a part of the list: it may be another time with each reading.
+    if (page === 0) extra = withMembers(rest, { ttlMs: undefined, cacheScope: undefined })
+    caching = page === 0 ? cachingOf(rest) : strictestCaching(caching, cachingOf(rest))
     if (extra.length > limits.itemSize) {
       warn(`${kind}: the other members of the result are larger than ${limits.itemSize} characters and are left out`)
       extra = '{}'
     }
     if (budget.spent) await budget.yieldToEventLoop()
-    for (const text of eachElement(memberOf(result, kind) ?? '[]')) {
+    for (const text of eachElement(list)) {
       if (budget.spent) await budget.yieldToEventLoop()
       const item = toItem(text, key, kind, warn)
       if (item === undefined) continue
@@ -57,7 +58,6 @@ export async function readList (
       seen.add(item.key)
       items.push(item)
     }
-    const next = memberOf(result, 'nextCursor')
     if (next === undefined || next === 'null' || next === cursor) return { items, extra, caching }
     if (page + 1 >= limits.listPages) {
       warn(`${kind}: only the first ${limits.listPages} pages are taken`)
@@ -65,6 +65,19 @@ export async function readList (
     }
     cursor = next
   }
+}
+
+/** The parts of a page, found in one pass: it may have megabytes. `rest`: its other members. */
+function partsOf (result: string, kind: ListKind): { list: string, next: string | undefined, rest: string } {
+  let list = '[]'
+  let next: string | undefined
+  const rest: string[] = []
+  for (const { key, keyStart, start, end } of membersOf(result)) {
+    if (key === kind) list = result.slice(start, end)
+    else if (key === 'nextCursor') next = result.slice(start, end)
+    else rest.push(result.slice(keyStart, end))
+  }
+  return { list, next, rest: `{${rest.join()}}` }
 }
 
 /** Characters that are not seen where a name is shown, or change what is seen of others: controls, bidirectional ones too, and tags. */

@@ -1,6 +1,7 @@
 // The worker thread that reads descriptions: parsing and compiling a large one takes long, and much memory.
 import { parentPort } from 'node:worker_threads'
 import { limits } from '../../../limits/index.ts'
+import { giveWay } from '../../../threads/give-way.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { compile } from './compile.ts'
@@ -14,6 +15,8 @@ export interface ReadTask {
 }
 
 export type ReadResult = { compiled: CompiledDescription } | { problem: string }
+
+giveWay()
 
 const { values, depth, schema, operations, total, warnings, instructions } = limits.openapi
 const documentLimits = { values, depth }
