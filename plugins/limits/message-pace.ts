@@ -27,7 +27,6 @@ export class UnaskedPace implements MessagePace {
   count (what: Unasked): void { this.#left -= this.#bounds.cost[what] }
 
   wait (): number {
-    if (this.#left > 0) return 0
     const { burst, perSecond } = this.#bounds
     const now = this.#now()
     this.#left = Math.min(burst, this.#left + (now - this.#updated) / 1_000 * perSecond)

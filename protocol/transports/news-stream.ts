@@ -30,6 +30,7 @@ const maxFailures = 5
  */
 export class NewsStream {
   readonly #handlers: NewsHandlers
+  readonly #reading: ReadingOptions
   readonly #reader: MessageReader
   #answer: Answer | undefined
   #timer: NodeJS.Timeout | undefined
@@ -39,9 +40,10 @@ export class NewsStream {
   #wasOpen = false
   #closed = false
 
-  /** @param work where large messages are read, and in whose name */
-  constructor (handlers: NewsHandlers, { work = inSteps, owner = '', meter, pace }: ReadingOptions) {
+  constructor (handlers: NewsHandlers, reading: ReadingOptions) {
+    const { work = inSteps, owner = '', meter, pace } = reading
     this.#handlers = handlers
+    this.#reading = reading
     this.#reader = new MessageReader({
       work,
       owner,
@@ -109,7 +111,7 @@ export class NewsStream {
         else if (!sent && failures > 0) this.#handlers.lost(error)
         else this.#again(failures + 1)
       }
-    })
+    }, this.#reading)
     this.#answer = answer
     this.#handlers.request(answer, this.#last)
   }

@@ -48,8 +48,8 @@ export interface ValveOptions {
   readonly resume: () => void
 }
 
-/** Bytes that are taken at once: some tens of small messages. */
-const pieceSize = 4 * 1024
+/** Bytes that are taken at once: some small messages. A server may go beyond its pace by as many, on one of its streams. */
+const pieceSize = 1024
 /** How long larger chunks, of all servers, are taken in one turn of the event loop, in ms. */
 const longest = 4
 const turn = { time: 0 }
@@ -72,7 +72,11 @@ export class Valve {
       this.#waiting.push(chunk)
       return
     }
-    const wait = this.#pass(chunk)
+    const { pace = noPace } = this.#options
+    const early = pace.wait()
+    // Another stream of the server may have used up what there was.
+    if (early > 0) this.#waiting.push(chunk)
+    const wait = early || this.#pass(chunk)
     if (wait === undefined) return
     this.#isHeld = true
     this.#options.pause()
@@ -122,7 +126,10 @@ export class Valve {
         next()
         continue
       }
-      const wait = this.#pass(next)
+      const { pace = noPace } = this.#options
+      const early = pace.wait()
+      if (early > 0) this.#waiting.unshift(next)
+      const wait = early || this.#pass(next)
       if (wait === undefined) continue
       this.#goOnIn(wait)
       return

@@ -1,7 +1,7 @@
 // The attacks of docs/withstands.md, each by a process of its own that holds all that it may, and goes on trying at a fixed rate. The
 // servers that an attack needs are in this process as well. Told what to do by IPC: test/soak/attacks.ts.
 import { randomBytes } from 'node:crypto'
-import { Agent, request, type IncomingMessage } from 'node:http'
+import { Agent, createServer as createHttpServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { path, type Cleanup } from '../helpers/hub.ts'
@@ -170,6 +170,69 @@ const large = async (): Promise<string> => {
 
 const callBig = async (victim: Victim): Promise<void> => {
   count(String((await send(victim, '/api/tools/big/big', { body: '{}', own: true })).status))
+}
+
+/**
+ * A server of ann's that sends messages without end on each of its streams, as fast as they are taken: the one for changes, and those of
+ * three calls that it never answers.
+ * @param messageOf one of them, by its number
+ */
+const flooding = (messageOf: (n: number) => object): Prepare => async () => {
+  const streams = new Set<ServerResponse>()
+  const flood = (stream: ServerResponse): void => {
+    let n = 0
+    const more = (): void => {
+      const messages = Array.from({ length: 200 }, () => `data: ${JSON.stringify({ jsonrpc: '2.0', ...messageOf(n++) })}\n\n`)
+      if (!stream.destroyed && stream.write(messages.join(''))) setImmediate(more)
+    }
+    stream.writeHead(200, { 'content-type': 'text/event-stream' })
+    stream.on('drain', more).on('close', () => { streams.delete(stream) })
+    streams.add(stream)
+    more()
+  }
+  const answerOf: Record<string, object> = {
+    initialize: {
+      protocolVersion: '2025-11-25',
+      capabilities: { tools: { listChanged: true }, logging: {} },
+      serverInfo: { name: 'flood', version: '1' }
+    },
+    'tools/list': { tools: [tool('x')] }
+  }
+  const server = createHttpServer((asked, answer) => {
+    if (asked.method === 'GET') { flood(answer); return }
+    const chunks: Buffer[] = []
+    asked.on('data', (chunk: Buffer) => { chunks.push(chunk) }).on('end', () => {
+      const text = Buffer.concat(chunks).toString()
+      const { id, method } = (text === '' ? {} : JSON.parse(text)) as { id?: unknown, method?: string }
+      if (method === undefined || id === undefined) {
+        if (method === undefined) count('answered')
+        answer.writeHead(202).end()
+      } else if (method === 'tools/call') flood(answer)
+      else answer.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: answerOf[method] ?? {} }))
+    })
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => { server.once('listening', resolve) })
+  return {
+    servers: { flood: anns(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, { enabled: false }) },
+    begin: async (victim) => {
+      const toggle = async (enabled: boolean): Promise<void> => {
+        await send(victim, '/api/servers/flood/toggle', { headers: { 'x-auth-token': victim.login }, body: JSON.stringify({ enabled }) })
+      }
+      await toggle(true)
+      const { headers } = await begin(victim, { roots: {} })
+      const id = headers['mcp-session-id']
+      const calls = [1, 2, 3].map(async () => {
+        const { status } = await inSession(victim, id, 'tools/call', { name: 'flood-x', arguments: {} })
+        count(`calls ended ${status}`)
+      })
+      return async () => {
+        for (const stream of streams) stream.destroy()
+        await toggle(false)
+        await send(victim, '/mcp', { method: 'DELETE', headers: { ...bearer(victim.key), 'mcp-session-id': String(id) } })
+        await Promise.all(calls)
+      }
+    }
+  }
 }
 
 export const attacks: Record<string, Prepare> = {
@@ -389,6 +452,10 @@ export const attacks: Record<string, Prepare> = {
       }
     }
   },
+
+  'questions without end': flooding((n) => ({ id: `q${n}`, method: 'roots/list' })),
+  'pings without end': flooding((n) => ({ id: `q${n}`, method: 'ping' })),
+  'log messages without end': flooding((n) => ({ method: 'notifications/message', params: { level: 'info', data: `${'x'.repeat(200)}${n}` } })),
 
   'configs with 40,000 headers, 2 a second': async () => {
     const config = { url: 'http://127.0.0.1:9/', headers: mapOf(40_000, (n) => [`x-${n}`, `key-${n}` as unknown as Json]) }
