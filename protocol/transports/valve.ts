@@ -51,7 +51,7 @@ export interface ValveOptions {
 /** Bytes that are taken at once: some small messages. A server may go beyond its pace by as many, on one of its streams. */
 const pieceSize = 1024
 /** How long larger chunks, of all servers, are taken in one turn of the event loop, in ms. */
-const longest = 4
+const longest = 2
 const turn = { time: 0 }
 
 /**
