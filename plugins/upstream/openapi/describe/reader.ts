@@ -3,7 +3,7 @@ import { limits } from '../../../limits/index.ts'
 import { startWorker } from '../../../threads/start-worker.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
-import type { ReadResult, ReadTask } from './worker.ts'
+import type { more, ReadPart, ReadResult, ReadTask } from './worker.ts'
 
 export interface ReaderLimits {
   /** Max time for one description, in ms. */
@@ -69,11 +69,23 @@ export class DescriptionReader {
           reject(isOutOfMemory ? new DescriptionError(`reading it takes more than ${readHeap} MB of memory`) : error)
         }
         const timer = setTimeout(onTimeout, readTime)
-        worker.once('message', resolve).once('error', onError).once('exit', onExit)
+        let compiled: CompiledDescription | undefined
+        const onMessage = (message: ReadResult | ReadPart): void => {
+          if ('problem' in message) { resolve(message); return }
+          if ('compiled' in message) compiled = message.compiled
+          else {
+            for (const tool of message.tools) compiled?.tools.push(tool)
+            for (const plan of message.plans) compiled?.plans.push(plan)
+          }
+          if (!compiled) return
+          if (compiled.tools.length < compiled.names.length) worker.postMessage('more' satisfies typeof more)
+          else resolve({ compiled })
+        }
+        worker.on('message', onMessage).once('error', onError).once('exit', onExit)
         signal.addEventListener('abort', onAbort, { once: true })
         stopListening = () => {
           clearTimeout(timer)
-          worker.off('message', resolve).off('error', onError).off('exit', onExit)
+          worker.off('message', onMessage).off('error', onError).off('exit', onExit)
           signal.removeEventListener('abort', onAbort)
         }
         if (signal.aborted) onAbort()

@@ -14,7 +14,12 @@ export interface ReadTask {
   baseUrl: string | undefined
 }
 
+/** Parts of the result: the next of `tools` and `plans`, which may have megabytes. */
+export interface ReadPart { tools: string[], plans: string[] }
+/** The first answer to a task; of a description without its tools and plans, which come in parts, each when it is asked for. */
 export type ReadResult = { compiled: CompiledDescription } | { problem: string }
+/** Asks for the next part. */
+export const more = 'more'
 
 giveWay()
 
@@ -43,4 +48,26 @@ function resultOf (task: ReadTask): ReadResult {
   }
 }
 
-parentPort?.on('message', (task: ReadTask) => { parentPort?.postMessage(resultOf(task)) })
+/** Characters of a part: what receives it makes it in one piece. */
+const partSize = 256 * 1024
+let left: ReadPart = { tools: [], plans: [] }
+
+function nextPart (): ReadPart {
+  const { tools, plans } = left
+  let size = 0
+  let count = 0
+  while (count < tools.length && (count === 0 || size < partSize)) size += (tools[count]?.length ?? 0) + (plans[count++]?.length ?? 0)
+  return { tools: tools.splice(0, count), plans: plans.splice(0, count) }
+}
+
+function firstAnswer (task: ReadTask): ReadResult {
+  const result = resultOf(task)
+  if ('problem' in result) return result
+  const { tools, plans, ...compiled } = result.compiled
+  left = { tools, plans }
+  return { compiled: { ...compiled, ...nextPart() } }
+}
+
+parentPort?.on('message', (task: ReadTask | typeof more) => {
+  parentPort?.postMessage(task === more ? nextPart() : firstAnswer(task))
+})
