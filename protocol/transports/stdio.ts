@@ -53,7 +53,7 @@ const lineLimit = 8 * 1024
 /** Time that a process that closes its output has to exit by itself, in ms. */
 const closeGrace = 500
 /** Max time to wait for the last output of a process that has exited, in ms. */
-const lastOutputTimeout = 200
+const lastOutputTimeout = 500
 /** Max bytes waiting in the child's stdin; beyond, the child counts as not reading. */
 const stdinLimit = 64 * 1024 * 1024
 /** Max length of a text that a pipe surely takes in one piece, in characters of up to 4 bytes (POSIX: PIPE_BUF). */
@@ -273,13 +273,13 @@ export class StdioTransport implements Transport {
   #exited (exit: number | null, signal: NodeJS.Signals | null): void {
     const cause = signal === null ? `exit code ${exit}` : `signal ${signal}`
     const report = (): void => { this.#report(`the process ended with ${cause}`) }
-    // Its last output may not have been read yet. A grandchild may hold the pipe open, so the wait is short.
-    const stderr = this.#child?.stderr
-    if (!stderr || stderr.closed) report()
-    else {
-      stderr.once('close', report)
-      setTimeout(report, lastOutputTimeout).unref()
-    }
+    // Its last output may not have been read yet. A grandchild may hold the pipes open, so the wait is short.
+    setTimeout(report, lastOutputTimeout).unref()
+    const pipes = [this.#child?.stdout, this.#child?.stderr].filter((pipe) => pipe && !pipe.closed)
+    let open = pipes.length
+    const read = (): void => { this.#valve.then(report) }
+    if (open === 0) read()
+    for (const pipe of pipes) pipe?.once('close', () => { if (--open === 0) read() })
     // The rest of the group is ended, too: its answers would not be read any more.
     if (!this.#closing && this.#child?.pid) {
       void killGroup(this.#child.pid, Promise.resolve(), 500).then(async () => {

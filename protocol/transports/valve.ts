@@ -48,8 +48,17 @@ export interface ValveOptions {
   readonly resume: () => void
 }
 
-/** Bytes that are taken at once: some small messages. A server may go beyond its pace by as many, on one of its streams. */
+/** Bytes that are taken at once: some small messages, by which a server may go beyond its pace; of a longer line up to `longPiece`. */
 const pieceSize = 1024
+const longPiece = 16 * 1024
+const lineEnds = [0x0a, 0x0d]
+
+/** Where the piece ends that begins at a place. Large messages have no line ends, so that more of one is taken at once. */
+function pieceEnd (chunk: Buffer, at: number): number {
+  const part = chunk.subarray(at + pieceSize, at + longPiece)
+  const ends = lineEnds.map((lineEnd) => part.indexOf(lineEnd)).filter((end) => end !== -1)
+  return Math.min(chunk.length, at + longPiece, ...ends.map((end) => at + pieceSize + end + 1))
+}
 /** How long larger chunks, of all servers, are taken in one turn of the event loop, in ms. */
 const longest = 2
 const turn = { time: 0 }
@@ -102,14 +111,15 @@ export class Valve {
       take(chunk)
       return pace.wait() || undefined
     }
-    for (let at = 0; at < chunk.length; at += pieceSize) {
+    for (let at = 0, end = 0; at < chunk.length; at = end) {
+      end = pieceEnd(chunk, at)
       const begun = performance.now()
-      take(chunk.subarray(at, at + pieceSize))
+      take(chunk.subarray(at, end))
       if (turn.time === 0) setImmediate(() => { turn.time = 0 })
       turn.time += performance.now() - begun
       const wait = pace.wait()
       if (wait === 0 && turn.time < longest) continue
-      if (at + pieceSize < chunk.length) this.#waiting.unshift(chunk.subarray(at + pieceSize))
+      if (end < chunk.length) this.#waiting.unshift(chunk.subarray(end))
       return wait
     }
     return undefined
