@@ -458,7 +458,7 @@ void test('regressions', async (t) => {
         broken.close()
         await sleep(1_500)
         const resumed = await session.listen(last)
-        const answer = await resumed.wait(({ id }) => id === 'call', 4_000)
+        const answer = await resumed.wait(({ id }) => id === 'call', 20_000)
         assert.equal(text(answer.result).length, 2 * 1024 * 1024)
         resumed.close()
       }),
