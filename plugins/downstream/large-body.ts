@@ -23,17 +23,28 @@ export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], len
   const unread = new Unread(raw, undefined, () => rest)
   const writeNext = (): void => {
     if (raw.destroyed) return
-    const { done, value } = pieces.next()
-    if (done === true) {
+    const written: Piece[] = []
+    let size = 0
+    // What is small beside the next piece goes with it, at the end as well: each write is a call of the system.
+    while (size < pieceSize || rest < worthSharing) {
+      const { done, value } = pieces.next()
+      if (done === true) break
+      written.push(value)
+      size += value.bytes.length
+      rest -= value.bytes.length
+    }
+    const last = written.pop()
+    if (!last) {
       raw.end()
       return
     }
-    const { bytes, buffer } = value
-    rest -= bytes.length
-    raw.write(bytes, (error) => {
-      if (buffer && used.length < mostUsed) used.push(buffer)
+    raw.cork()
+    for (const { bytes } of written) raw.write(bytes)
+    raw.write(last.bytes, (error) => {
+      for (const { buffer } of [...written, last]) if (buffer && used.length < mostUsed) used.push(buffer)
       if (!error) writeNext()
     })
+    raw.uncork()
   }
   writeNext()
   unread.add()
