@@ -25,7 +25,7 @@ export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], len
     if (raw.destroyed) return
     const written: Piece[] = []
     let size = 0
-    // What is small beside the next piece goes with it, at the end as well: each write is a call of the system.
+    // Small pieces are written together with a large one (`cork`): each write is a system call.
     while (size < pieceSize || rest < worthSharing) {
       const { done, value } = pieces.next()
       if (done === true) break

@@ -14,7 +14,7 @@ import type { Section } from './section.ts'
 import { foldSurface, type Surface } from './surface.ts'
 
 interface KeptSurface { readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface }
-/** What was asked for last, and by whom: a request asks for the same more than once. */
+/** The result of the last look-up, with its arguments: one request looks up the same surface more than once. */
 interface LastSurface extends KeptSurface { readonly view: View, readonly client: Client }
 
 /** The surfaces of all views, each folded once per generation of catalogues and settings. */
