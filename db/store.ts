@@ -123,6 +123,8 @@ export interface CatalogueCache {
   write: (server: string, text: Iterable<string>) => Promise<void>
   /** Removes the catalogue of a server that is no more. */
   remove: (server: string) => Promise<void>
+  /** Resolves when all that was begun is on disk, or has failed. */
+  settled: () => Promise<void>
 }
 
 /** Counters shared by all replicas, for rate limits. */

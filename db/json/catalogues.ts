@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { errorCode } from '../error-code.ts'
@@ -26,23 +26,34 @@ export class CatalogueFiles implements CatalogueCache {
   async write (server: string, text: Iterable<string>): Promise<void> {
     const path = this.#path(server)
     await this.#alone(path, async () => {
-      const put = async (): Promise<void> => {
-        await writeFile(`${path}.tmp`, text, { mode: 0o600 })
-        await rename(`${path}.tmp`, path)
-      }
+      const file = await this.#create(`${path}.tmp`)
       try {
-        await put()
-      } catch (error) {
-        if (!noFolder.has(errorCode(error))) throw error
-        await makeFolder(this.#folder, 'DATA_DIR')
-        await put()
+        await writeFile(file, text)
+      } finally {
+        await file.close()
       }
+      await rename(`${path}.tmp`, path)
     })
   }
 
   async remove (server: string): Promise<void> {
     const path = this.#path(server)
     await this.#alone(path, async () => { await rm(path, { force: true }) })
+  }
+
+  async settled (): Promise<void> {
+    await Promise.allSettled([...this.#writing.values()].map(async (limit) => { await limit(() => {}) }))
+  }
+
+  /** Opens a new file. Its folder is made where it is not there: `text` can be read once, so this is known before any is written. */
+  async #create (path: string): Promise<FileHandle> {
+    try {
+      return await open(path, 'w', 0o600)
+    } catch (error) {
+      if (!noFolder.has(errorCode(error))) throw error
+      await makeFolder(this.#folder, 'DATA_DIR')
+      return await open(path, 'w', 0o600)
+    }
   }
 
   /** Runs work on a file after all that is under way on it. */

@@ -175,6 +175,7 @@ export class Upstreams implements ProviderSource {
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
     this.#upstreams.clear()
     await Promise.allSettled(this.#ending.values())
+    await this.#deps.cache.settled()
   }
 
   /** Removes what a removed server listed from the cache. */

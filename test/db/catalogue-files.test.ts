@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { test } from 'tap'
 import { CatalogueFiles } from '../../db/json/catalogues.ts'
+import type { CatalogueCache } from '../../db/store.ts'
+import { appFor } from '../helpers/app.ts'
+import { npmServer, until } from '../helpers/hub.ts'
 
 void test('catalogues on disk: their folder is made when it is needed, also where somebody has removed it', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'tool-hub-test-'))
@@ -21,6 +26,11 @@ void test('catalogues on disk: their folder is made when it is needed, also wher
   await files.remove('echo')
   assert.equal(await files.read('echo'), undefined)
 
+  const written = files.write('echo', (function * () { yield * ['in ', 'turns'] })())
+  await files.settled()
+  assert.equal(await files.read('echo'), 'in turns')
+  await written
+
   await rm(folder, { recursive: true })
   await writeFile(folder, 'no folder')
   await assert.rejects(files.write('echo', ['fourth']), /DATA_DIR/)
@@ -28,4 +38,33 @@ void test('catalogues on disk: their folder is made when it is needed, also wher
   await mkdir(folder)
   await files.write('echo', ['fifth'])
   assert.equal(await files.read('echo'), 'fifth')
+
+  await assert.rejects(files.write('echo', (function * () {
+    yield 'sixth'
+    rmSync(folder, { recursive: true })
+  })()), /ENOENT/)
+  assert.equal(await files.read('echo'), undefined, 'no empty file in its place')
+})
+
+void test('a gateway that has closed has written its catalogues', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-test-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const files = new CatalogueFiles(folder)
+  const begun = new Set<Promise<void>>()
+  const slow: CatalogueCache = {
+    read: async (server) => await files.read(server),
+    remove: async (server) => { await files.remove(server) },
+    settled: async () => { await Promise.all(begun) },
+    write: async (server, text) => {
+      const writing = setTimeout(300).then(async () => { await files.write(server, text) }).finally(() => begun.delete(writing))
+      begun.add(writing)
+      await writing
+    }
+  }
+  const app = await appFor(t, { mcpServers: { everything: npmServer('everything') } }, {}, { catalogueCache: slow })
+  await until(() => app.upstreams.counts().connected === 1, 20_000, 'it never connected')
+  await until(() => begun.size > 0, 5_000, 'no catalogue was kept')
+  await app.close()
+  assert.equal(begun.size, 0)
+  assert.match(await files.read('everything') ?? '', /"echo"/)
 })
