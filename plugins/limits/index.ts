@@ -490,7 +490,7 @@ export const limits = {
     /** Max size of the results that wait to be compressed, in characters, with a share for each owner; beyond: a result stays as it is. */
     waiting: 64 * 1024 * 1024,
     /** Max time to compress one result, in ms; beyond: it stays as it is. */
-    time: 10_000,
+    time: 20_000,
     /** Max heap of the thread that compresses, in MB; beyond: the result stays as it is. */
     heap: 256,
     /** Max time that the thread may be idle, in ms; beyond: it ends. */

@@ -1,7 +1,7 @@
 import { getPriority, setPriority } from 'node:os'
 
 /** How much lower the priority of a worker thread is, as `nice` counts. */
-const lowered = 5
+const lowered = 3
 
 /**
  * Lowers the CPU priority of the thread that calls it: calls are relayed first, where cores are few. On Linux alone a thread has a priority

@@ -102,7 +102,8 @@ void test('the event loop turns while 10 MB are compressed', async (t) => {
   const timer = setInterval(() => { turns++ }, 5)
   const result = await call(session, 'up-long')
   clearInterval(timer)
-  assert.match(text(result), /^\[compressed/)
+  // Not `match`, which would print the 10 MB.
+  assert.equal(text(result).slice(0, 11), '[compressed')
   assert.ok(turns > 20, `${turns} turns`)
 })
 

@@ -35,7 +35,7 @@ void test('worker threads give way to the main thread', { skip }, async (t) => {
         })
       `)) as Array<[boolean, number]>
       assert.deepEqual(priorities.filter(([isMain]) => isMain), [[true, 0]])
-      assert.deepEqual(priorities.filter(([, lower]) => lower !== 0), [[false, 5]])
+      assert.deepEqual(priorities.filter(([, lower]) => lower !== 0), [[false, 3]])
     })
   }
 })
