@@ -9,6 +9,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs
 import { fileURLToPath } from 'node:url'
 import { Parser } from 'tap-parser'
 import { stringify } from 'yaml'
+import { buildTests, bundleOf, sourceOf } from './build.mjs'
 
 const args = process.argv.slice(2)
 const kind = args.includes('--system') ? 'system' : args.includes('--soak') ? 'soak' : 'npm test'
@@ -69,6 +70,11 @@ if (!existsSync(build) || sources.some((name) => statSync(new URL(name, project)
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: project, stdio: 'inherit' })
 }
 
+// A soak starts tests from their sources, each with its own seed.
+const isBuilt = kind !== 'soak'
+const fakes = readdirSync(new URL('fakes', root)).filter((name) => name.endsWith('.ts')).map((name) => `test/fakes/${name}`)
+if (isBuilt) await buildTests([...files, ...fakes])
+
 let passed = 0
 let failed = 0
 let skipped = 0
@@ -89,12 +95,13 @@ function follow (parser, depth, path = []) {
   parser.on('child', (child) => {
     isTest = true
     failedBefore = failed
-    follow(child, depth + 1, [...path, child.name])
+    follow(child, depth + 1, [...path, sourceOf(child.name)])
   })
   parser.on('comment', (comment) => {
     if (depth > 0 && !/^# (Subtest: |time=)/.test(comment)) console.log(indented(comment, 2 * depth))
   })
-  parser.on('assert', ({ ok, name, time, skip, diag }) => {
+  parser.on('assert', ({ ok, name: told, time, skip, diag }) => {
+    const name = depth === 0 ? sourceOf(told) : told
     if (depth === 0 && isTest) ended++
     if (skip) {
       skipped++
@@ -129,12 +136,14 @@ if (!existsSync(generated) || readFileSync(generated, 'utf8').includes('@tapjs/t
   execFileSync(process.execPath, [fileURLToPath(tap), 'build'], { cwd: project, stdio: 'ignore' })
 }
 
+const builds = { TOOL_HUB_TEST_BUILD: 'dist/server.js', ...isBuilt ? { TOOL_HUB_TEST_FAKES: bundleOf('test/fakes/') } : {} }
+
 /** Runs some files with tap. @returns its exit code */
 async function run (files, options = []) {
   const child = spawn(
     process.execPath,
-    [fileURLToPath(tap), '--reporter=tap', ...options, ...files],
-    { cwd: project, env: { ...process.env, ...measured, TOOL_HUB_TEST_BUILD: 'dist/server.js' }, stdio: ['ignore', 'pipe', 'inherit'] }
+    [fileURLToPath(tap), '--reporter=tap', ...options, ...isBuilt ? files.map(bundleOf) : files],
+    { cwd: project, env: { ...process.env, ...measured, ...builds }, stdio: ['ignore', 'pipe', 'inherit'] }
   )
   const parser = new Parser()
   follow(parser, 0)

@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto'
 import { Agent, createServer as createHttpServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { path, type Cleanup } from '../helpers/hub.ts'
 import { initialize, type Json } from '../helpers/client.ts'
 import { Raw, startUpstream, tool, type Options } from './fault-http.ts'
@@ -711,7 +710,7 @@ export const attacks: Record<string, Prepare> = {
 const report = (message: Report): void => { process.send?.(message) }
 
 // The names are read by the process that starts this one, too.
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+if (/attacker\.[jt]s$/.test(process.argv[1] ?? '')) {
   const prepare = attacks[process.argv[2] ?? '']
   if (!prepare) throw new Error(`there is no such attack: ${process.argv[2]}`)
   const { servers = {}, env = {}, system = {}, begin } = await prepare()

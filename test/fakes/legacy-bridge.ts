@@ -163,6 +163,6 @@ export async function startLegacyBridge (
   return { url: `http://127.0.0.1:${port}/mcp`, world, stop }
 }
 
-if (process.argv[1]?.endsWith('legacy-bridge.ts') === true) {
+if (/legacy-bridge\.[jt]s$/.test(process.argv[1] ?? '')) {
   await legacyBridge(newWorld()).connect(new StdioServerTransport())
 }

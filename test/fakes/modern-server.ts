@@ -4,7 +4,6 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { argv } from 'node:process'
-import { pathToFileURL } from 'node:url'
 import { createMcpHandler, inputRequired, ProtocolError, Server, type InputRequiredResult, type JSONObject, type ServerContext } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Cleanup } from '../helpers/hub.ts'
@@ -190,7 +189,7 @@ export async function startModern (t: Cleanup, { modern = false, port = 0 } = {}
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, world, seen, open: () => open, stop }
 }
 
-if (import.meta.url === pathToFileURL(argv[1] ?? '').href) {
+if (/modern-server\.[jt]s$/.test(argv[1] ?? '')) {
   const world = new World()
   let server: Server | undefined
   world.changed = () => { void server?.notification({ method: 'notifications/tools/list_changed' }) }

@@ -24,9 +24,12 @@ export function npmServer (name: 'everything' | 'filesystem' | 'memory', ...args
   return { command: process.execPath, args: [join(root, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`), ...args] }
 }
 
-/** A TypeScript file of ours as a command line. */
+/** A TypeScript file of ours as a command line: for one of test/fakes, its bundle where `npm test` made one (test/build.mjs). */
 export function tsServer (name: string, ...args: string[]): { command: string, args: string[] } {
-  return { command: process.execPath, args: ['--import', 'tsx', join(root, name), ...args] }
+  const { TOOL_HUB_TEST_FAKES: bundles } = process.env
+  const file = /^test\/fakes\/(.*)\.ts$/.exec(name)?.[1]
+  const program = bundles === undefined || file === undefined ? ['--import', 'tsx', join(root, name)] : [join(root, bundles, `${file}.js`)]
+  return { command: process.execPath, args: [...program, ...args] }
 }
 
 /** A running gateway. */
