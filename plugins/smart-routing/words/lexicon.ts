@@ -5,7 +5,7 @@ import { carrying } from './phrases.ts'
 import { stemOf, tokenOf, type Token } from './stem.ts'
 import { fold, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
-import { letters, type Word } from './typos.ts'
+import { letters, WordList } from './typos.ts'
 
 /** A term that stands for another one, and how much of an exact match it is worth. */
 export interface Variant { readonly term: string, readonly weight: number }
@@ -47,7 +47,7 @@ export class Lexicon {
   readonly #plain = new Set<string>()
   /** English words as they are written, by their stems. */
   readonly words = new Map<string, string>()
-  readonly #byLength = new Map<number, Word[]>()
+  readonly #byLength = new Map<number, WordList>()
   readonly longestPhrase = 5
 
   /** In turns: there are thousands of words. */
@@ -126,7 +126,9 @@ export class Lexicon {
     }
     if (stems.length === 1 && list[0] !== undefined && !this.words.has(term)) {
       this.words.set(term, list[0])
-      push(this.#byLength, list[0].length, { word: list[0], term, bits: letters(list[0]) })
+      let words = this.#byLength.get(list[0].length)
+      if (!words) this.#byLength.set(list[0].length, words = new WordList())
+      words.add({ word: list[0], term, bits: letters(list[0]) })
     }
     return term
   }
@@ -141,7 +143,7 @@ export class Lexicon {
   isPlain (term: string): boolean { return this.#plain.has(term) }
 
   /** English words of a length. */
-  ofLength (length: number): readonly Word[] { return this.#byLength.get(length) ?? [] }
+  ofLength (length: number): WordList | undefined { return this.#byLength.get(length) }
 
   /** Whether these stems, joined, are a term of several words. */
   isPhrase (term: string): boolean { return this.#parts.has(term) && this.knows(term) }

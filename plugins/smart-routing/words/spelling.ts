@@ -1,11 +1,14 @@
 import type { Lexicon, Variant } from './lexicon.ts'
 import { stemOf } from './stem.ts'
 import { tuning } from './tuning.ts'
-import { differing, distance, letters, mistakesIn, type Word } from './typos.ts'
+import { distance, letters, mistakesIn, type Word } from './typos.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 /** One that may have been meant; `rank` from the best one. */
 interface Candidate { readonly term: string, readonly rank: number, readonly mistakes: number, readonly places: number }
+
+/** A word of tools, with where it occurs, or of the trade. */
+interface Known extends Word { readonly places?: readonly number[] }
 
 /** Words that are too short to be misspelled, unless somebody left out the vowel: `snd`. */
 const lacksVowel = /^[b-df-hj-np-tv-xz]{3}$/
@@ -22,34 +25,36 @@ const longestEnding = 3
 export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lexicon): Variant[] {
   const most = lacksVowel.test(word) ? 1 : mistakesIn(word.length)
   if (most === 0) return []
-  const found: Candidate[] = []
-  const compare = (one: string, bits: number, most: number, { term, bits: others }: Word, other: string, places: number): void => {
-    if (differing(bits, others) > 2 * most + (other === term ? longestEnding : 0)) return
-    const mistakes = distance(one, other, most)
-    if (mistakes <= most) found.push({ term, mistakes, rank: mistakes + (other[0] === one[0] ? 0 : 0.8), places })
-  }
-  const bits = letters(word)
   const letter = word.charCodeAt(0)
-  for (let length = word.length === 3 ? 4 : word.length - most; length <= word.length + most; length++) {
-    for (const entry of vocabulary.begun(letter, length)) compare(word, bits, most, entry, entry.word, entry.places.length)
-    for (const other of lexicon.ofLength(length)) compare(word, bits, most, other, other.word, 0)
-  }
+  const found: Candidate[] = []
   const isFound = (): boolean => found.some(({ rank }) => rank <= 1)
+  const look = (one: string, other: string, most: number, { term, places }: Known): void => {
+    const mistakes = distance(one, other, most)
+    if (mistakes <= most) found.push({ term, mistakes, rank: mistakes + (other[0] === one[0] ? 0 : 0.8), places: places?.length ?? 0 })
+  }
+
+  const bits = letters(word)
+  for (let length = word.length === 3 ? 4 : word.length - most; length <= word.length + most; length++) {
+    for (const words of [vocabulary.begun(letter, length), lexicon.ofLength(length)]) {
+      for (const known of words?.near(bits, 2 * most) ?? []) look(word, known.word, most, known)
+    }
+  }
   const stem = stemOf(word)
   const mostInStem = mistakesIn(stem.length)
   if (stem !== word && mostInStem > 0 && !isFound()) {
     const stemBits = letters(stem)
     for (let length = stem.length - mostInStem; length <= stem.length + mostInStem + longestEnding; length++) {
-      for (const entry of vocabulary.begun(letter, length)) compare(stem, stemBits, mostInStem, entry, entry.term, entry.places.length)
-      for (const other of lexicon.ofLength(length)) {
-        if (other.word.charCodeAt(0) === letter) compare(stem, stemBits, mostInStem, other, other.term, 0)
+      for (const words of [vocabulary.begun(letter, length), lexicon.ofLength(length)]) {
+        for (const known of words?.near(stemBits, 2 * mostInStem + longestEnding) ?? []) {
+          if (known.word.charCodeAt(0) === letter) look(stem, known.term, mostInStem, known)
+        }
       }
     }
   }
   if (word.length > 3 && !isFound()) {
     for (const length of [word.length - 1, word.length, word.length + 1]) {
       for (const words of vocabulary.notBegun(letter, length)) {
-        for (const entry of words) compare(word, bits, 1, entry, entry.word, entry.places.length)
+        for (const known of words.near(bits, 2)) look(word, known.word, 1, known)
       }
     }
   }

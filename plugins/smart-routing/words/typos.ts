@@ -42,9 +42,43 @@ export function letters (word: string): number {
 }
 
 /** Number of bits in which two differ. */
-export function differing (a: number, b: number): number {
+function differing (a: number, b: number): number {
   let bits = a ^ b
-  let count = 0
-  for (; bits !== 0; bits &= bits - 1) count++
-  return count
+  bits -= bits >>> 1 & 0x55555555
+  bits = (bits & 0x33333333) + (bits >>> 2 & 0x33333333)
+  return Math.imul(bits + (bits >>> 4) & 0x0f0f0f0f, 0x01010101) >>> 24
+}
+
+/**
+ * Words in the order in which they were added. Their letters stand beside them: by these alone most words are told from another, and
+ * reading them in a row takes a tenth of the time that looking into each word does.
+ */
+export class WordList<Entry extends Word = Word> {
+  readonly #words: Entry[] = []
+  readonly #bits: number[] = []
+
+  add (word: Entry): void {
+    this.#words.push(word)
+    this.#bits.push(word.bits)
+  }
+
+  delete (word: Entry): void {
+    const at = this.#words.indexOf(word)
+    if (at === -1) return
+    this.#words.splice(at, 1)
+    this.#bits.splice(at, 1)
+  }
+
+  [Symbol.iterator] (): Iterator<Entry> { return this.#words[Symbol.iterator]() }
+
+  /** Words whose letters differ from these in at most so many bits. */
+  near (bits: number, most: number): Entry[] {
+    const found: Entry[] = []
+    for (let i = 0; i < this.#bits.length; i++) {
+      if (differing(this.#bits[i] ?? 0, bits) > most) continue
+      const word = this.#words[i]
+      if (word) found.push(word)
+    }
+    return found
+  }
 }

@@ -1,5 +1,5 @@
 import { heaviest, type Analysis } from './analysis.ts'
-import { letters, type Word } from './typos.ts'
+import { letters, WordList, type Word } from './typos.ts'
 
 /** Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot << bits | weight`. */
 export interface Entry extends Word { places: number[] }
@@ -11,8 +11,8 @@ export const weightOf = (place: number): number => place & heaviest
 /** The terms of all tools of an index. */
 export class Vocabulary {
   readonly #entries = new Map<string, Entry>()
-  /** Words by their first letter and their length, for spelling mistakes and beginnings. */
-  readonly #buckets = new Map<number, Set<Entry>>()
+  /** Words by their length, and then by their first letter, for spelling mistakes and beginnings. */
+  readonly #byLength = new Map<number, Map<number, WordList<Entry>>>()
 
   add (slot: number, { tokens, weights }: Analysis): void {
     for (let i = 0; i < tokens.length; i++) {
@@ -27,10 +27,12 @@ export class Vocabulary {
 
   #insert (entry: Entry): void {
     this.#entries.set(entry.term, entry)
-    const key = bucketOf(entry.word.charCodeAt(0), entry.word.length)
-    const words = this.#buckets.get(key)
-    if (words) words.add(entry)
-    else this.#buckets.set(key, new Set([entry]))
+    const { word } = entry
+    let byLetter = this.#byLength.get(word.length)
+    if (!byLetter) this.#byLength.set(word.length, byLetter = new Map())
+    let words = byLetter.get(word.charCodeAt(0))
+    if (!words) byLetter.set(word.charCodeAt(0), words = new WordList())
+    words.add(entry)
   }
 
   /** Frees the memory that growing lists of places hold in advance. */
@@ -67,7 +69,7 @@ export class Vocabulary {
       places.splice(kept, i - kept)
       if (places.length > 0) continue
       this.#entries.delete(entry.term)
-      this.#buckets.get(bucketOf(entry.word.charCodeAt(0), entry.word.length))?.delete(entry)
+      this.begun(entry.word.charCodeAt(0), entry.word.length)?.delete(entry)
     }
   }
 
@@ -78,18 +80,18 @@ export class Vocabulary {
   has (term: string): boolean { return this.#entries.has(term) }
 
   /** Words that begin with a letter, by its code, and have a length. */
-  begun (letter: number, length: number): Iterable<Entry> { return this.#buckets.get(bucketOf(letter, length)) ?? [] }
+  begun (letter: number, length: number): WordList<Entry> | undefined { return this.#byLength.get(length)?.get(letter) }
 
   /** Words of a length that do not begin with a letter. */
-  notBegun (letter: number, length: number): Array<Iterable<Entry>> {
-    return [...this.#buckets].filter(([key]) => key % lengths === length && key !== bucketOf(letter, length)).map(([, words]) => words)
+  notBegun (letter: number, length: number): Array<WordList<Entry>> {
+    return [...this.#byLength.get(length) ?? []].filter(([other]) => other !== letter).map(([, words]) => words)
   }
 
   /** Words that begin so, the shortest first. @param max the most */
   beginning (start: string, max: number): Entry[] {
     const found: Entry[] = []
     for (let length = start.length + 1; length <= start.length + 8; length++) {
-      for (const entry of this.begun(start.charCodeAt(0), length)) {
+      for (const entry of this.begun(start.charCodeAt(0), length) ?? []) {
         if (!entry.word.startsWith(start)) continue
         found.push(entry)
         if (found.length >= max) return found
@@ -98,7 +100,3 @@ export class Vocabulary {
     return found
   }
 }
-
-/** More than the longest word has. */
-const lengths = 128
-const bucketOf = (letter: number, length: number): number => letter * lengths + Math.min(length, lengths - 1)
