@@ -31,7 +31,7 @@ export interface FinishedCall extends GatewayCall {
   readonly outcome: Outcome
   /** In ms. */
   readonly duration: number
-  /** The text of the provider's result, before any `onResult`; undefined when there is none, or it is an `input_required`. */
+  /** The result as JSON, as the provider gave it, before `onResult` hooks changed it; undefined after an error or `input_required`. */
   readonly output: string | undefined
   /** The error; undefined when the outcome is `ok` or `input_required`. */
   readonly error: unknown

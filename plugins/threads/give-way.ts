@@ -12,6 +12,6 @@ export function giveWay (): void {
   try {
     setPriority(Math.min(19, getPriority() + lowered))
   } catch {
-    // The system does not allow it: it runs as any other thread.
+    // Where a sandbox forbids it, the thread keeps the priority of the process.
   }
 }

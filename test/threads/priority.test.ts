@@ -1,4 +1,4 @@
-// What threads may take from the main one, where cores are few: read from /proc, so on Linux only.
+// Worker threads have a lower CPU priority, and garbage collection uses no helper threads below four cores. /proc tells, on Linux only.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'tap'
