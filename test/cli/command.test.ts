@@ -5,14 +5,15 @@ import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { test } from 'tap'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { path, type Cleanup } from '../helpers/hub.ts'
+import { cliProgram, type Cleanup } from '../helpers/hub.ts'
 
 interface Ended { code: number | null, out: string, err: string }
 interface Options { env?: Record<string, string>, cwd?: string, input?: string, isClosed?: boolean }
 
 /** @param isClosed nobody reads its output */
 async function cli (args: readonly string[], { env = {}, cwd, input = '', isClosed = false }: Options = {}): Promise<Ended> {
-  const child = spawn(process.execPath, ['--import', path('node_modules/tsx/dist/loader.mjs'), path('cli/main.ts'), ...args], {
+  const [command = '', ...program] = cliProgram
+  const child = spawn(command, [...program, ...args], {
     env: { PATH: process.env.PATH ?? '', ...env }, cwd, stdio: 'pipe'
   })
   let [out, err] = ['', '']

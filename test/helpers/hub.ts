@@ -32,6 +32,11 @@ export function tsServer (name: string, ...args: string[]): { command: string, a
   return { command: process.execPath, args: [...program, ...args] }
 }
 
+/** The command line (`tool-hub`) by this Node: from the build where `npm test` made one, which starts in a third of the time. */
+export const cliProgram: readonly string[] = process.env.TOOL_HUB_TEST_BUILD === undefined
+  ? [process.execPath, '--import', path('node_modules/tsx/dist/loader.mjs'), path('cli/main.ts')]
+  : [process.execPath, path('dist/cli/main.js')]
+
 /** A running gateway. */
 export interface Hub {
   url: string

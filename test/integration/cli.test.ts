@@ -12,15 +12,10 @@ import { test, type Test } from 'tap'
 import { startLoginServer } from '../fakes/login-server.ts'
 import { database, pglite } from '../helpers/database.ts'
 import { isFull } from '../helpers/full.ts'
-import { npmServer, path, spawnHub, until, type ProcessHub } from '../helpers/hub.ts'
+import { cliProgram, npmServer, path, spawnHub, until, type ProcessHub } from '../helpers/hub.ts'
 
 type Json = Record<string, any> // eslint-disable-line @typescript-eslint/no-explicit-any
 interface Ended { code: number | null, out: string, err: string }
-
-const build = process.env.TOOL_HUB_TEST_BUILD
-const program = build === undefined
-  ? [process.execPath, '--import', path('node_modules/tsx/dist/loader.mjs'), path('cli/main.ts')]
-  : [process.execPath, path('dist/cli/main.js')]
 
 async function run ([command = '', ...args]: string[], env: Record<string, string>, input = ''): Promise<Ended> {
   const child = spawn(command, args, { env: { PATH: process.env.PATH ?? '', ...env }, cwd: tmpdir(), stdio: ['pipe', 'pipe', 'pipe'] })
@@ -33,9 +28,9 @@ async function run ([command = '', ...args]: string[], env: Record<string, strin
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
-const cli = (env: Record<string, string>) => async (...args: string[]): Promise<Ended> => await run([...program, ...args], env)
+const cli = (env: Record<string, string>) => async (...args: string[]): Promise<Ended> => await run([...cliProgram, ...args], env)
 const onTerminal = async (env: Record<string, string>, ...args: string[]): Promise<Ended> =>
-  await run(['script', '-qec', [...program, ...args].map(quoted).join(' '), '/dev/null'], env)
+  await run(['script', '-qec', [...cliProgram, ...args].map(quoted).join(' '), '/dev/null'], env)
 
 const { command, args: serverArgs } = npmServer('everything')
 
@@ -151,7 +146,7 @@ for (const [mode, urlOf] of modes) {
 
     await t.test('logs, and logs -f', { skip }, async (t) => {
       assert.match(await ok('logs', '-n', '200'), /ev: connected/)
-      const [file = '', ...args] = program
+      const [file = '', ...args] = cliProgram
       const child = spawn(file, [...args, 'logs', '-f', '-n', '0', '--json'], { env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'pipe', 'ignore'] })
       t.after(() => { child.kill() })
       let out = ''
