@@ -254,6 +254,46 @@ void test('vectors of tools that are there are marked as in use each day, and em
   await embedder.close()
 })
 
+void test('after a failure, and after the end of a gateway, embedding goes on before the lease is over', async () => {
+  class Failing extends MemoryVectors {
+    left = 1
+    override async put (...given: Parameters<MemoryVectors['put']>): Promise<void> {
+      if (this.left-- > 0) throw new Error('no connection')
+      await super.put(...given)
+    }
+  }
+  const item = { key: 'send', text: JSON.stringify({ name: 'send', description: 'Sends' }) }
+  const shown = new ShownTool('send', { provider: 'up', key: 'send', item }, { text: item.text })
+  const counters = new MemoryCounters()
+  const make = (embed: (texts: readonly string[], signal: AbortSignal) => Promise<number[][]>): Embedder => {
+    const vectors = new Failing()
+    return new Embedder({
+      api: { embed },
+      backOff: new BackOff(),
+      vectors: async () => vectors,
+      collection: 'c',
+      counters,
+      ownerOf: () => undefined,
+      warn: (error) => { throw error }
+    })
+  }
+  // Its pauses keep no process alive.
+  const alive = setInterval(() => {}, 1_000)
+  let asks = 0
+  const ended = make(async (_texts, signal) => await new Promise((_resolve, reject) => {
+    asks++
+    signal.addEventListener('abort', () => { reject(new Error('aborted')) })
+  }))
+  ended.follow(new Map([['send', shown]]))
+  await until(() => asks === 1)
+  await ended.close()
+  const other = make(async (texts) => texts.map(() => [1, 0]))
+  other.follow(new Map([['send', shown]]))
+  await until(() => other.isReady(idOf(shown)), 10_000, 'it waits for the lease')
+  await other.close()
+  clearInterval(alive)
+})
+
 void test('vectors that nobody uses are removed in small steps, also where embeddings are switched off', async () => {
   const steps: number[][] = []
   const vectors = Object.assign(new MemoryVectors(), {

@@ -95,7 +95,8 @@ export class Embedder {
         const { count, left } = await counters.hit(`embeddings ${collection}`, bounds.lease)
         if (count > 1) { await sleep(Math.min(left, bounds.poll), undefined, { signal, ref: false }); continue }
         const isStopped = await this.#embed(vectors, performance.now() + left - bounds.time)
-        await counters.reset(`embeddings ${collection}`)
+          // Also after a failure, and at the end: nobody shall wait until the lease is over.
+          .finally(async () => { await counters.reset(`embeddings ${collection}`) })
         if (isStopped) await sleep(bounds.overQuota, undefined, { signal, ref: false })
       } catch (error) {
         if (signal.aborted) return
