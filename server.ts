@@ -8,7 +8,6 @@ import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
 import { findChildUser } from './plugins/config/child-user.ts'
-import { fitCollector } from './plugins/config/collector.ts'
 import { readEnvironment } from './plugins/config/environment.ts'
 import { commandLine, firstLines, furtherLines, localUrl, quoted } from './plugins/config/first-start.ts'
 import { explainListenError } from './plugins/config/listen-error.ts'
@@ -23,7 +22,6 @@ import { doubtsOf, milliseconds, type Env } from './schemas/env.ts'
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
 
 async function start (): Promise<void> {
-  fitCollector()
   const env = readEnvironment(process.env)
   const childUser = findChildUser(env.CHILD_USER)
   const settingsPath = resolve(env.SETTINGS_PATH)

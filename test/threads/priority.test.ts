@@ -1,4 +1,4 @@
-// Worker threads have a lower CPU priority, and garbage collection uses no helper threads below four cores. /proc tells, on Linux only.
+// Worker threads have a lower CPU priority: /proc tells, on Linux only.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'tap'
@@ -38,22 +38,4 @@ void test('worker threads give way to the main thread', { skip }, async (t) => {
       assert.deepEqual(priorities.filter(([, lower]) => lower !== 0), [[false, 3]])
     })
   }
-})
-
-void test('few cores: the main thread alone collects young garbage', { skip }, async () => {
-  const threadsEach = async (cores: number): Promise<number> => {
-    const trace = await run(`
-      import { setFlagsFromString } from 'node:v8'
-      import { fitCollector } from ${JSON.stringify(path('plugins/config/collector.ts'))}
-      fitCollector(${cores})
-      setFlagsFromString('--trace-gc')
-      setFlagsFromString('--trace-parallel-scavenge')
-      const kept = []
-      for (let n = 0; n < 1_000_000; n++) kept[n % 100_000] = { n, text: ['x'] }
-    `)
-    const count = (what: RegExp): number => trace.match(what)?.length ?? 0
-    return count(/scavenge\[0x/g) / count(/: Scavenge /g)
-  }
-  assert.equal(await threadsEach(2), 1)
-  assert.ok(await threadsEach(8) > 1)
 })
