@@ -142,7 +142,7 @@ const builds = { TOOL_HUB_TEST_BUILD: 'dist/server.js', ...isBuilt ? { TOOL_HUB_
 async function run (files, options = []) {
   const child = spawn(
     process.execPath,
-    [fileURLToPath(tap), '--reporter=tap', ...options, ...isBuilt ? files.map(bundleOf) : files],
+    [fileURLToPath(tap), '--reporter=tap', ...options, ...isBuilt ? files.map(bundleOf) : ['--node-arg=--import=tsx', ...files]],
     { cwd: project, env: { ...process.env, ...measured, ...builds }, stdio: ['ignore', 'pipe', 'inherit'] }
   )
   const parser = new Parser()
