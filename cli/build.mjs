@@ -3,6 +3,7 @@
 import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { bundling } from './bundling.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const entries = [
@@ -18,17 +19,8 @@ const entries = [
 
 rmSync(`${root}dist`, { recursive: true, force: true })
 await build({
+  ...bundling,
   absWorkingDir: root,
   entryPoints: Object.fromEntries(entries.map((name) => [name, `${name}.ts`])),
-  outdir: 'dist',
-  chunkNames: 'chunks/[name]-[hash]',
-  bundle: true,
-  splitting: true,
-  packages: 'external',
-  platform: 'node',
-  format: 'esm',
-  target: 'node20.19',
-  sourcemap: true,
-  sourcesContent: false,
-  logLevel: 'warning'
+  outdir: 'dist'
 })

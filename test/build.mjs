@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
+import { bundling } from '../cli/bundling.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const folder = '.cache/tests'
@@ -28,20 +29,11 @@ const whereTheSourceIs = {
 export async function buildTests (names) {
   rmSync(`${root}${folder}`, { recursive: true, force: true })
   await build({
+    ...bundling,
     absWorkingDir: root,
     entryPoints: names,
     outbase: 'test',
     outdir: folder,
-    chunkNames: 'chunks/[name]-[hash]',
-    bundle: true,
-    splitting: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
-    sourcemap: true,
-    sourcesContent: false,
-    logLevel: 'warning',
     plugins: [whereTheSourceIs]
   })
 }

@@ -565,12 +565,12 @@ void test('file: 10,000 servers and 1,000 groups', { timeout }, async (t) => {
   let snapshot = await store.load()
   const load = cpuTime() - since
   const times: number[] = []
-  for (let n = 0; n < 11; n++) {
+  for (let n = 0; n < 31; n++) {
     since = cpuTime()
-    snapshot = await store.commit([server(`server-${n * 900}`, 'new')], snapshot.version)
+    snapshot = await store.commit([server(`server-${n * 300}`, 'new')], snapshot.version)
     times.push(cpuTime() - since)
   }
-  // The third fastest of eleven: what others do on the machine meanwhile is not what is measured.
+  // The third fastest of them: what others do on the machine meanwhile is not what is measured.
   const [commit = 0] = times.sort((a, b) => a - b).slice(2)
   await elsewhere([server('server-1', 'edited')])
   since = cpuTime()
@@ -579,7 +579,7 @@ void test('file: 10,000 servers and 1,000 groups', { timeout }, async (t) => {
   t.comment(`load ${load.toFixed(0)} ms, one commit ${commit.toFixed(0)} ms, an edit taken up in ${edit.toFixed(0)} ms`)
   assert.equal([...edited.servers].filter(([name, each]) => snapshot.servers.get(name) !== each).length, 1)
   assert.equal(edited.groups, snapshot.groups)
-  assert.ok(load < 1_500 && commit < 250 && edit < 500)
+  assert.ok(load < 1_500 && commit < 100 && edit < 500)
 })
 
 onFile(

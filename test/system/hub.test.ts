@@ -251,7 +251,7 @@ test(`${rounds} rounds of kill -9 under continuous writes: acknowledged ⊆ stor
       if (round === count) { await hub.stop(); break }
       let stopped = false
       const writers = [0, 1, 2, 3].map(async (writer) => await write(hub, `l${lane}r${round}w${writer}`, possible, tokens, () => stopped))
-      await sleep(100 + Math.random() * 400)
+      await sleep(200 + Math.random() * 800)
       hub.child.kill('SIGKILL')
       await hub.stop()
       stopped = true
@@ -260,7 +260,7 @@ test(`${rounds} rounds of kill -9 under continuous writes: acknowledged ⊆ stor
     reading = false
     await reader
     t.comment(`lane ${lane}: ${acknowledged} writes acknowledged in ${count} rounds, the file read ${looks} times`)
-    assert.ok(acknowledged >= count, `only ${acknowledged} writes in ${count} rounds`)
+    assert.ok(acknowledged >= count * 2, `only ${acknowledged} writes in ${count} rounds`)
     assert.ok(looks > 20)
     const left = await readdir(folder)
     assert.ok(left.length < 8, `temporary files stay behind: ${left.join(' ')}`)

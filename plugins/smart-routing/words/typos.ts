@@ -71,7 +71,7 @@ export class WordList<Entry extends Word = Word> {
 
   [Symbol.iterator] (): Iterator<Entry> { return this.#words[Symbol.iterator]() }
 
-  /** Words whose letters differ from these in at most so many bits. */
+  /** @param bits the letters of a word, as `letters` gives them @returns words of which at most `most` letters are not in both */
   near (bits: number, most: number): Entry[] {
     const found: Entry[] = []
     for (let i = 0; i < this.#bits.length; i++) {
