@@ -312,12 +312,15 @@ test('lists that fail', { timeout }, async (t) => {
   assert.deepEqual(await session.tools(), ['echo'])
 
   await t.test('what was known stays, on disk as well, and it is asked again', async () => {
+    const kept = join(hub.folder, '.tool-hub', 'catalogues')
+    const isKept = (): boolean =>
+      readdirSync(kept).some((file) => file.endsWith('.json') && readFileSync(join(kept, file), 'utf8').includes('"echo'))
+    await until(isKept, 10_000, 'never kept on disk')
     broken = 'refuse'
     await api(hub, 'POST', '/servers/a/reload')
     await until(async () => at(await api(hub, 'GET', '/servers/a'), 'data', 'status') === 'connected', 10_000, 'not connected')
     assert.deepEqual(await session.tools(), ['echo'])
-    const kept = join(hub.folder, '.tool-hub', 'catalogues')
-    assert.ok(readdirSync(kept).some((file) => readFileSync(join(kept, file), 'utf8').includes('"echo')))
+    assert.ok(isKept())
     upstream.options.tools = [tool('echo'), tool('more')]
     broken = 'no'
     await until(async () => (await session.tools()).includes('more'), 15_000, 'never asked again')
