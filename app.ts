@@ -191,7 +191,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const icon = await readAsset('icons/tool-hub.svg')
   await app.register(async (docs) => {
     enterScope(docs, 'docs')
-    await securityHeaders(docs)
+    securityHeaders(docs)
     await docs.register(swaggerUi, {
       routePrefix: `${basePath}/docs`,
       uiConfig: { persistAuthorization: true },
@@ -199,17 +199,17 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     })
   })
   await app.register(async (open) => {
-    await securityHeaders(open)
+    securityHeaders(open)
     await open.register(publicRoutes, { prefix: basePath })
   })
   await app.register(async (api) => {
-    await securityHeaders(api)
+    securityHeaders(api)
     jsonBodies(api)
     await api.register(loginRoutes, { developmentPassword: options.developmentPassword })
     await api.register(apiRoutes)
   }, { prefix: `${basePath}/api` })
   await app.register(async (open) => {
-    await securityHeaders(open)
+    securityHeaders(open)
     await open.register(openRoutes, { prefix: `${basePath}/api` })
   })
   await app.register(oauthRoutes)

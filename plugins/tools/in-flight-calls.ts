@@ -1,4 +1,5 @@
 import { code, RpcError } from '../../protocol/errors.ts'
+import { Table } from '../../protocol/table.ts'
 import type { View } from '../access/view.ts'
 import { errors } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -7,6 +8,7 @@ import type { PlainExchange } from './exchange.ts'
 
 /** A request that runs for a plain HTTP caller. */
 interface InFlightCall {
+  readonly exchange: PlainExchange
   readonly server: string
   /** Answered instead of the result: access was withdrawn. */
   refusal: Error | undefined
@@ -15,7 +17,9 @@ interface InFlightCall {
 /** The requests that run for plain HTTP callers. The gateway bounds their number. */
 export class InFlightCalls {
   readonly #gateway: Pick<Gateway, 'handle' | 'redact'>
-  readonly #running = new Map<PlainExchange, InFlightCall>()
+  /** By numbers in the order of their start. */
+  readonly #running = new Table<number, InFlightCall>()
+  #started = 0
   #drained: (() => void) | undefined
   #closing = false
 
@@ -31,14 +35,15 @@ export class InFlightCalls {
   async run (exchange: PlainExchange, server: string, gone: Disconnect): Promise<string> {
     if (this.#closing) throw new errors.Draining()
     gone.listen(() => { exchange.cancel('the caller went away') })
-    const call: InFlightCall = { server, refusal: undefined }
-    this.#running.set(exchange, call)
+    const call: InFlightCall = { exchange, server, refusal: undefined }
+    const number = ++this.#started
+    this.#running.set(number, call)
     try {
       return String(await this.#gateway.handle(exchange))
     } catch (error) {
       throw call.refusal ?? this.toHttp(error, server, exchange.method)
     } finally {
-      this.#running.delete(exchange)
+      this.#running.take(number)
       if (this.#running.size === 0) this.#drained?.()
     }
   }
@@ -62,9 +67,9 @@ export class InFlightCalls {
 
   /** Ends the calls that would not be begun any more. @param refusalOf the error that a caller gets now; undefined: the call goes on */
   withdraw (refusalOf: (view: View, server: string) => Error | undefined): void {
-    for (const [exchange, call] of this.#running) {
-      call.refusal ??= refusalOf(exchange.view, call.server)
-      if (call.refusal) exchange.cancel('access was withdrawn')
+    for (const call of this.#running.values()) {
+      call.refusal ??= refusalOf(call.exchange.view, call.server)
+      if (call.refusal) call.exchange.cancel('access was withdrawn')
     }
   }
 
@@ -77,6 +82,6 @@ export class InFlightCalls {
         setTimeout(resolve, timeout).unref()
       })
     }
-    for (const exchange of this.#running.keys()) exchange.cancel('the gateway is shutting down; the call may have run')
+    for (const { exchange } of this.#running.values()) exchange.cancel('the gateway is shutting down; the call may have run')
   }
 }

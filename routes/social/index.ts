@@ -12,7 +12,7 @@ const tags = ['Social login']
 /** Scope `social`: login by providers elsewhere, under the names of SPEC and under better-auth's own. Everything is 404 while it is off. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
-  await securityHeaders(app)
+  securityHeaders(app)
   jsonBodies(app)
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')
