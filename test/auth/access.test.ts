@@ -334,7 +334,11 @@ test('pages of trusted origins may read, others may not even ask', async (t) => 
     const { headers } = await fetch(`${url}${path}`)
     assert.equal(headers.get('x-content-type-options'), 'nosniff', path)
     assert.equal(headers.get('x-frame-options'), 'DENY', path)
-    assert.match(headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path)
+    assert.match(headers.get('content-security-policy') ?? '', /^default-src 'self';.*frame-ancestors 'none'/, path)
+    assert.equal(headers.get('referrer-policy'), 'no-referrer', path)
+    assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin', path)
+    assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin', path)
+    assert.equal(headers.get('strict-transport-security'), null, 'the proxy knows whether there is TLS')
     assert.equal(headers.get('access-control-allow-credentials'), null)
   }
 })

@@ -99,6 +99,7 @@ test('admins list, clear and follow the log', { timeout }, async (t) => {
   })
   t.after(() => { request.destroy() })
   await until(() => events.length > 0)
+  assert.equal(head?.headers['x-frame-options'], 'DENY', 'a stream has the security headers, too')
   assert.equal(head?.headers['content-type'], 'text/event-stream')
   assert.equal(head?.headers['x-content-type-options'], 'nosniff')
   assert.deepEqual([events[0]?.type, events[0]?.logs], ['initial', known])
