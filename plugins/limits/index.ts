@@ -470,7 +470,8 @@ export const limits = {
    * Search by words. Of a tool: `text`: max characters of a description, `properties`: max properties of a schema, to a `depth`,
    * `parameterText`: max characters of the description of each, `values`: max values that it may have, `terms`: max terms; of a question:
    * `question`: max characters, `words`: max words, `misspelled`: max words that are looked up as misspelled, `variants`: max terms that
-   * one word may stand for; beyond: the rest is not read. `cachedWords`: max words whose stems are cached; beyond: all are forgotten.
+   * one word may stand for; beyond: the rest is not read. `cachedWords`: max words whose stems are cached, `cachedTexts`: max
+   * texts of parameters; beyond: all are forgotten.
    */
   wordSearch: {
     text: 6_000,
@@ -483,7 +484,8 @@ export const limits = {
     words: 40,
     misspelled: 4,
     variants: 32,
-    cachedWords: 100_000
+    cachedWords: 100_000,
+    cachedTexts: 10_000
   },
 
   compression: {

@@ -2,7 +2,7 @@ import { isObject } from '../../../protocol/json.ts'
 import type { SearchTool } from './search-tool.ts'
 import { limits } from '../../limits/index.ts'
 import type { Lexicon } from './lexicon.ts'
-import { forgetWords, stemOf, tokenOf, tokensOf, type Token } from './stem.ts'
+import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type Token } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 
 /**
@@ -44,13 +44,14 @@ const longestValue = 40
 export function analyse (tool: SearchTool, lexicon: Lexicon): Analysis {
   forgetWords()
   const terms = new Terms(lexicon)
-  terms.add(tool.ownName.slice(0, 256), fields.name, true)
-  if (tool.title !== undefined) terms.add(tool.title.slice(0, 256), fields.title, true)
-  terms.add(tool.server.slice(0, 256), fields.server, true)
-  const [summary, rest] = summaryOf(tool.description ?? '')
-  terms.add(summary, fields.summary, false)
-  terms.add(rest, fields.description, false)
-  terms.add(parametersOf(tool.inputSchema), fields.parameters, false)
+  const { name, title, server, summary, description, parameters } = fields
+  terms.add(tokensOf(tool.ownName.slice(0, 256), name.most), name, true)
+  if (tool.title !== undefined) terms.add(tokensOf(tool.title.slice(0, 256), title.most), title, true)
+  terms.add(tokensOf(tool.server.slice(0, 256), server.most), server, true)
+  const [first, rest] = summaryOf(tool.description ?? '')
+  terms.add(tokensOf(first, summary.most), summary, false)
+  terms.add(tokensOf(rest, description.most), description, false)
+  terms.add(tokensOfAll(parametersOf(tool.inputSchema), parameters.most), parameters, false)
   return terms.analysis(wordsOf(tool.ownName.slice(0, 256), fields.name.most, false).map(stemOf))
 }
 
@@ -62,8 +63,8 @@ function summaryOf (description: string): [string, string] {
   return [text.slice(0, length), text.slice(length)]
 }
 
-/** The names, descriptions and values (`enum`) of a schema's properties, those within them too, as one text. */
-function parametersOf (schema: unknown): string {
+/** The names, descriptions and values (`enum`) of a schema's properties, those within them too. */
+function parametersOf (schema: unknown): string[] {
   const texts: string[] = []
   let properties = 0
   const read = (part: unknown, depth: number): void => {
@@ -81,7 +82,7 @@ function parametersOf (schema: unknown): string {
     read(part['items'], depth + 1)
   }
   read(schema, 0)
-  return texts.join('\n')
+  return texts
 }
 
 /** What a parameter may be, of a tool that does several things: `create`, `list`. Long lists are of countries, models and the like. */
@@ -92,23 +93,21 @@ function valuesOf (values: readonly unknown[]): string {
 
 /** By number of a term: 1 + its place among the terms of the tool that is read; 0, where the tool has not got it. */
 const places: number[] = []
+/** By place of a term, of the tool that is read: its weight, and how often it occurred in the current field. One tool is read at a time. */
+const weightAt = new Float64Array(bounds.terms)
+const timesAt = new Uint16Array(bounds.terms)
 
 class Terms {
   readonly #tokens: Token[] = []
-  readonly #weights: number[] = []
-  /** How often a term occurred in the current field. */
-  #times: number[] = []
   readonly #lexicon: Lexicon
 
   constructor (lexicon: Lexicon) { this.#lexicon = lexicon }
 
   /** @param isName whether two neighbouring words are a term as well: `file_system` is found as `filesystem` */
-  add (text: string, field: Field, isName: boolean): void {
-    if (text === '') return
-    const tokens = tokensOf(text, field.most)
+  add (tokens: readonly Token[], field: Field, isName: boolean): void {
     const { weight, norm, length, repeats } = field
     const each = weight / (1 - norm + norm * Math.max(0.5, tokens.length / length))
-    this.#times = []
+    timesAt.fill(0)
     let previous: Token | undefined
     for (const token of tokens) {
       this.#count(token, each, repeats)
@@ -125,19 +124,17 @@ class Terms {
       if (this.#tokens.length >= bounds.terms) return
       at = this.#tokens.push(token) - 1
       places[token.number] = at + 1
-      this.#weights.push(0)
+      weightAt[at] = 0
     }
-    while (this.#times.length <= at) this.#times.push(0)
-    const times = this.#times[at] ?? 0
-    this.#times[at] = times + 1
-    if (times < repeats) this.#weights[at] = (this.#weights[at] ?? 0) + each
+    const times = timesAt[at] ?? 0
+    timesAt[at] = times + 1
+    if (times < repeats) weightAt[at] = (weightAt[at] ?? 0) + each
   }
 
   analysis (name: readonly string[]): Analysis {
     for (const { number } of this.#tokens) places[number] = 0
-    // A loop, since Uint16Array.from with a function stands out in the profile of an index.
-    const weights = new Uint16Array(this.#weights.length)
-    for (let at = 0; at < weights.length; at++) weights[at] = Math.min(heaviest, Math.max(1, Math.round((this.#weights[at] ?? 0) * unit)))
+    const weights = new Uint16Array(this.#tokens.length)
+    for (let at = 0; at < weights.length; at++) weights[at] = Math.min(heaviest, Math.max(1, Math.round((weightAt[at] ?? 0) * unit)))
     return { name, tokens: this.#tokens.slice(), weights }
   }
 }

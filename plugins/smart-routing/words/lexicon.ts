@@ -35,6 +35,8 @@ export class Lexicon {
   readonly #parts = new Map<string, string[]>()
   /** What follows the first word of a term of several words, joined. */
   readonly #continuations = new Map<string, Set<string>>()
+  /** All that follows some first word. */
+  readonly #following = new Set<string>()
   /** Terms of several words by the words that carry them. */
   readonly #carried = new Map<string, string>()
   /** By their first words, as `carrying` writes them. */
@@ -120,9 +122,11 @@ export class Lexicon {
       const key = carried.join('')
       if (carried.length > 1 && !this.#carried.has(key)) this.#carried.set(key, term)
       const [first = ''] = stems
+      const rest = term.slice(first.length)
       const continuations = this.#continuations.get(first)
-      if (continuations) continuations.add(term.slice(first.length))
-      else this.#continuations.set(first, new Set([term.slice(first.length)]))
+      if (continuations) continuations.add(rest)
+      else this.#continuations.set(first, new Set([rest]))
+      this.#following.add(rest)
     }
     if (stems.length === 1 && list[0] !== undefined && !this.words.has(term)) {
       this.words.set(term, list[0])
@@ -174,6 +178,8 @@ export class Lexicon {
 
   /** Two terms as one, if they are a term of several words. */
   joined (first: Token, second: Token): Token | undefined {
+    second.follows ??= this.#following.has(second.term)
+    if (!second.follows) return undefined
     if (first.joined === undefined) {
       const continuations = this.#continuations.get(first.term)
       first.joined = continuations ? new Map([...continuations].map((rest) => [rest, tokenOf(first.term + rest)])) : null

@@ -82,7 +82,9 @@ export interface Token {
   /** The number of the term among those of the cache: terms are counted in an array, which costs less than a map. */
   readonly number: number
   /** The terms of several words that begin with it, by what follows, as the lexicon says; null: none; undefined: it was not asked yet. */
-  joined?: ReadonlyMap<string, Token> | null
+  joined: ReadonlyMap<string, Token> | null | undefined
+  /** Whether it follows another word in a term of several words; undefined: it was not asked yet. */
+  follows: boolean | undefined
 }
 
 const tokens = new Map<string, Token>()
@@ -98,7 +100,7 @@ export function tokenOf (word: string): Token {
   const term = stem(own)
   const number = numbers.get(term) ?? numbers.size
   numbers.set(term, number)
-  const token: Token = { word: own, term, number, joined: undefined }
+  const token: Token = { word: own, term, number, joined: undefined, follows: undefined }
   tokens.set(own, token)
   return token
 }
@@ -116,6 +118,25 @@ export function tokensOf (text: string, max: number): Token[] {
   return found
 }
 
+/** The words of short texts that many tools have, such as descriptions of parameters. */
+const texts = new Map<string, readonly Token[]>()
+
+/** The words of several texts, from the cache. @param max the most */
+export function tokensOfAll (parts: readonly string[], max: number): Token[] {
+  const found: Token[] = []
+  for (const part of parts) {
+    if (found.length >= max) break
+    let words = texts.get(part)
+    if (!words) {
+      if (texts.size >= limits.wordSearch.cachedTexts) texts.clear()
+      texts.set(copyOf(part), words = tokensOf(part, Infinity))
+    }
+    for (const token of words) found.push(token)
+  }
+  if (found.length > max) found.length = max
+  return found
+}
+
 /** A part of a long text would keep the whole text in memory. */
 const copyOf = (text: string): string => text.length < 13 ? text : ` ${text}`.slice(1)
 
@@ -124,6 +145,7 @@ export function forgetWords (): void {
   if (Math.max(tokens.size, runs.size) < limits.wordSearch.cachedWords) return
   tokens.clear()
   runs.clear()
+  texts.clear()
   numbers.clear()
 }
 
