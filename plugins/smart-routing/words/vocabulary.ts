@@ -1,8 +1,11 @@
 import { heaviest, type Analysis } from './analysis.ts'
 import { letters, WordList, type Word } from './typos.ts'
 
-/** Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot << bits | weight`. */
-export interface Entry extends Word { places: number[] }
+/**
+ * Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot << bits | weight`. `gone`: how
+ * many of these are being removed.
+ */
+export interface Entry extends Word { places: number[], gone: number }
 
 const bits = Math.log2(heaviest + 1)
 export const slotOf = (place: number): number => place >>> bits
@@ -21,7 +24,7 @@ export class Vocabulary {
       const place = slot << bits | (weights[i] ?? 0)
       const entry = this.#entries.get(token.term)
       if (entry) entry.places.push(place)
-      else this.#insert({ term: token.term, word: token.word, bits: letters(token.word), places: [place] })
+      else this.#insert({ term: token.term, word: token.word, bits: letters(token.word), places: [place], gone: 0 })
     }
   }
 
@@ -46,26 +49,27 @@ export class Vocabulary {
    * @param count of all slots
    */
   remove (slots: ReadonlyMap<number, Analysis>, count: number): void {
-    const times = new Map<Entry, number>()
+    const changed: Entry[] = []
     for (const { tokens } of slots.values()) {
       for (const { term } of tokens) {
         const entry = this.#entries.get(term)
-        if (entry) times.set(entry, (times.get(entry) ?? 0) + 1)
+        if (entry && entry.gone++ === 0) changed.push(entry)
       }
     }
     // Of all slots, since reading beyond its end is slow.
     const isGone = new Uint8Array(count)
     for (const slot of slots.keys()) isGone[slot] = 1
-    for (const [entry, most] of times) {
+    for (const entry of changed) {
       const { places } = entry
       let kept = 0
       while (kept < places.length && isGone[slotOf(places[kept] ?? 0)] !== 1) kept++
       let i = kept
-      for (let found = 0; i < places.length && found < most; i++) {
+      for (; i < places.length && entry.gone > 0; i++) {
         const place = places[i] ?? 0
-        if (isGone[slotOf(place)] === 1) found++
+        if (isGone[slotOf(place)] === 1) entry.gone--
         else places[kept++] = place
       }
+      entry.gone = 0
       places.splice(kept, i - kept)
       if (places.length > 0) continue
       this.#entries.delete(entry.term)
