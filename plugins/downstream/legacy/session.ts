@@ -157,8 +157,9 @@ export class Session implements ExchangeClient, Listener<View> {
   /** Ends all that belongs to the session. */
   end (reason: string): void {
     this.#ended = true
-    const error = new RpcError(code.unavailable, `The session has ended: ${reason}. The request may have run`, 'cancelled')
-    for (const exchange of this.exchanges.values()) exchange.end(error)
+    for (const exchange of this.exchanges.values()) {
+      exchange.end(new RpcError(code.unavailable, `The session has ended: ${reason}. The request may have run`, 'cancelled'))
+    }
     this.#questions?.clear()
     this.closeChannels()
     this.#waiting?.clear()
