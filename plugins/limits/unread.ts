@@ -1,9 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import fp from 'fastify-plugin'
+import { Table } from '../../protocol/table.ts'
 import { limits } from './index.ts'
 import { memory } from './memory.ts'
 
-const readers = new Set<Unread>()
+/** All answers that are counted, by numbers. */
+const readers = new Table<number, Unread>()
+let numbers = 0
 
 export interface UnreadOptions {
   /** In whose share it counts; undefined: in nobody's. */
@@ -17,6 +20,7 @@ export interface UnreadOptions {
  * the connection with the most unread bytes is closed.
  */
 export class Unread {
+  readonly #number = ++numbers
   readonly #raw: ServerResponse
   readonly #toWrite: () => number
   readonly #owner: string | undefined
@@ -39,13 +43,13 @@ export class Unread {
     this.#toWrite = toWrite
     this.#owner = owner
     this.#cost = cost
-    readers.add(this)
+    readers.set(this.#number, this)
     onClose(() => { this.#forget() })
   }
 
   /** Updates the count. @returns the unread bytes of this answer */
   count (): number {
-    if (!readers.has(this)) return 0
+    if (!readers.has(this.#number)) return 0
     const bytes = this.#raw.writableLength + this.#toWrite()
     if (bytes < this.#bytes) this.#readAt = Date.now()
     memory.add((bytes - this.#bytes) * this.#cost, this.#owner)
@@ -70,7 +74,7 @@ export class Unread {
   }
 
   #forget (): void {
-    if (readers.delete(this)) memory.add(-this.#bytes * this.#cost, this.#owner)
+    if (readers.take(this.#number)) memory.add(-this.#bytes * this.#cost, this.#owner)
   }
 }
 
@@ -81,7 +85,7 @@ export class Unread {
  */
 function dropSlowest (stall: number): boolean {
   const before = memory.held
-  const [slowest] = [...readers].sort((a, b) => b.count() - a.count()).filter((reader) => reader.stalls(stall))
+  const [slowest] = readers.values().sort((a, b) => b.count() - a.count()).filter((reader) => reader.stalls(stall))
   // Counting the others may have found that they were read meanwhile.
   if (memory.held < before) return true
   if (!slowest || slowest.count() <= worthCounting) return false
