@@ -8,18 +8,31 @@ export type CountTokens = (text: string, max?: number) => number
 const longestPiece = 512
 
 /**
+ * Characters after which the tokenizer forgets the words that it has seen. Its own bound, 100,000 words, makes it slow beyond it: each
+ * further word removes the oldest from a Map, which looks for it behind all that were removed before.
+ */
+const remembered = 1024 * 1024
+
+/**
  * Loads the tokenizer: 0.2 s and 65 MB, which is why only the worker thread calls this.
  * The text is counted in pieces that end where the encoding splits words anyway. A longer run is cut, which may count some tokens more:
  * `isCutInRuns` tells.
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
-  const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base')
+  const { countTokens, setMergeCacheSize, clearMergeCache } = await import('gpt-tokenizer/encoding/o200k_base')
+  setMergeCacheSize(Infinity)
+  let seen = 0
   // Special tokens in a result are text like any other.
   const options = { disallowedSpecial: new Set<string>() }
   return (text, max = Infinity) => {
     let tokens = 0
     for (let from = 0; from < text.length && tokens <= max;) {
       const { end } = pieceFrom(text, from)
+      seen += end - from
+      if (seen > remembered) {
+        clearMergeCache()
+        seen = 0
+      }
       tokens += countTokens(text.slice(from, end), options)
       from = end
     }

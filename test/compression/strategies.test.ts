@@ -143,6 +143,80 @@ void test('log: a build is told by the failure at its end, and paths with such w
   assert.match(compressed?.text ?? '', /entry\.ts\(12,8\): error TS2307: Cannot find module/)
 })
 
+/** Lines of a log that say something else each. */
+const varied = (n: number): string => {
+  const words = 'apple banana cherry delta echo foxtrot golf hotel india juliet kilo lima mike november oscar papa quebec romeo sierra'.split(' ')
+  return `2026-01-01 00:00:00,123 INFO  [main] c.e.A - ${[n, n * 7 + 3, n * n, n * 13 + Math.floor(n / 19)].map((at) => words[at % 19]).join(' ')}`
+}
+const rows = (length: number, write: (n: number) => string): string[] => Array.from({ length }, (_, n) => write(n))
+
+void test('log: the stack of the only error stays, with what it comes from', async () => {
+  const count = await loadTokenCounter()
+  for (const frames of [1, 5, 20]) {
+    const stack = rows(frames, (n) => `\tat c.e.B.m${n}(B.java:${n})`)
+    const error = ['2026-01-01 00:00:01,123 ERROR [main] c.e.B - boom', 'java.lang.NullPointerException: outer', ...stack, 'Caused by: java.io.IOException: inner', '\t... 10 more']
+    const text = compress([...rows(1_000, varied), ...error, ...rows(500, varied)].join('\n'), options, count)?.text ?? ''
+    for (const kept of ['- boom', 'NullPointerException: outer', 'm0(B.java:0)', 'IOException: inner']) assert.ok(text.includes(kept), `${frames}: ${kept}`)
+  }
+})
+
+void test('log: many errors leave room for how it ended', async () => {
+  const count = await loadTokenCounter()
+  const errors = rows(300, (n) => `2026-01-01 ERROR ${varied(n).slice(40)} ${(n * 7919).toString(36)} request failed`)
+  const text = compress([...errors, ...rows(200, varied), '2026-01-01 FATAL giving up'].join('\n'), options, count)?.text ?? ''
+  assert.match(text, /FATAL giving up$/)
+  const middle = compress([...errors, '2026-01-01 FATAL out of memory', ...errors, ...rows(200, varied)].join('\n'), options, count)?.text ?? ''
+  assert.match(middle, /FATAL out of memory/)
+})
+
+void test('log: failures that differ in figures are told one by one while there is room', async () => {
+  const count = await loadTokenCounter()
+  const failures = rows(400, (n) => `src/app.ts(${n},5): error TS2304: Cannot find name 'foo'.`).join('\n')
+  const whole = compress(failures, { ...options, strategy: 'log', maxOutputTokens: 3_000 }, count)
+  assert.ok(whole && count(whole.text) > 2_500, 'the room is used')
+  assert.match(whole.text, /app\.ts\(0,5\).*\n.*app\.ts\(1,5\)[^]*lines like it\)$/)
+  const same = compress(rows(4_000, () => 'error: the same again').join('\n'), { ...options, strategy: 'log' }, count)
+  assert.equal(same && body(same), 'error: the same again  (and 3,999 lines like it)')
+})
+
+void test('log: what programs print of their steps is one, in colours as well, and its failure stays', async () => {
+  const count = await loadTokenCounter()
+  const red = '\u001b[31m'
+  const at = (n: number, failed: string, step: (n: number) => string): string => n === 300 ? failed : step(n)
+  const outputs: Record<string, (n: number) => string> = {
+    colours: (n) => at(n, `${red}ERROR\u001b[0m kaboom`, (n) => `\u001b[32mINFO\u001b[0m step ${n}`),
+    'colours behind a time': (n) => at(n, `[12:00:00.300] ${red}ERROR\u001b[39m kaboom`, (n) => `[12:00:00.${n}] \u001b[32mINFO\u001b[39m step ${n}`),
+    jest: (n) => at(n, 'FAIL src/kaboom.test.ts', (n) => `PASS src/${varied(n).slice(40).replaceAll(' ', '-')}.test.ts (${n} ms)`),
+    pytest: (n) => at(n, 'tests/test_a.py::kaboom FAILED', (n) => `tests/test_a.py::${varied(n).slice(40).replaceAll(' ', '_')} PASSED`),
+    npm: (n) => at(n, 'npm ERR! code kaboom', (n) => `npm http fetch GET 200 https://registry.example/${varied(n).slice(40).replaceAll(' ', '-')}`),
+    docker: (n) => at(n, '#12 ERROR: kaboom', (n) => `#${n % 20} 0.${n} ${varied(n).slice(40)}`),
+    training: (n) => at(n, 'Traceback (most recent call last):\n  File "a.py", line 3, in f\nValueError: kaboom', (n) => `Epoch ${n} loss ${n / 7}`),
+    requests: (n) => at(n, '10.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET /kaboom HTTP/1.1" 500 9', (n) => `10.0.0.${n % 9} - - [01/Jan/2026:00:00:00 +0000] "GET /p HTTP/1.1" 200 ${n}`)
+  }
+  for (const [what, line] of Object.entries(outputs)) {
+    const text = rows(1_000, line).join('\n')
+    assert.equal(detect(text), 'log', what)
+    const compressed = compress(text, options, count)?.text ?? ''
+    assert.match(compressed, /kaboom/, what)
+    assert.ok(!compressed.includes('\u001b'), what)
+  }
+})
+
+void test('a text of ever new words after others costs what it does alone', async () => {
+  const count = await loadTokenCounter()
+  const words = (length: number, base: number): string => rows(length, (n) => ` ${(n * 104_729 + base).toString(36)}x${(n * 7_919).toString(36)}`).join('')
+  const cpu = (text: string): number => {
+    const before = process.cpuUsage()
+    count(text)
+    return process.cpuUsage(before).user / 1_000
+  }
+  const [first, later] = [words(40_000, 1), words(40_000, 1e9)]
+  const alone = cpu(first)
+  count(words(200_000, 2e9))
+  const after = cpu(later)
+  assert.ok(after < 3 * alone + 100, `${alone} and ${after} ms`)
+})
+
 void test('search: each file has a hit while there is room, and all are counted', async () => {
   const compressed = compress(grep, options, await loadTokenCounter())
   assert.ok(compressed)

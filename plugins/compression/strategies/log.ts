@@ -1,4 +1,4 @@
-import { eachLine, lineAt, short, withGaps } from './lines.ts'
+import { eachLine, inTurns, lineAt, short, withGaps } from './lines.ts'
 import { Offsets } from './offsets.ts'
 import { bounds, counted, type Strategy } from './strategy.ts'
 
@@ -6,32 +6,51 @@ import { bounds, counted, type Strategy } from './strategy.ts'
 const failure = new RegExp(
   '(?<![\\w/\\\\.@-])' +
   '(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|segfault|killed|refused|' +
-  'denied|timed? ?out|unreachable|unhandled|abort(?:ed)?|\\w*Error|\\w*Exception)(?![\\w/\\\\-]|\\.\\w)',
+  'denied|timed? ?out|unreachable|unhandled|abort(?:ed)?|(?:[\\w$]+\\.)*\\w*(?:Error|Exception))(?![\\w/\\\\-]|\\.\\w)',
   'i'
 )
+/** What ends a program, or should wake somebody. */
+const severe = /(?<![\w/\\.@-])(?:FATAL|PANIC|CRITICAL|EMERG(?:ENCY)?|fatal:|panic:)(?![\w/\\-])/
 const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
-/** What continues the entry before: frames of a stack, causes, indented lines. */
-const continuation = /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception)/
+/** How a request ended, in a server's record of them (the common log format). */
+const requestFailed = /" 5\d\d(?: |$)/
+const requestRefused = /" 4\d\d(?: |$)/
+/** What continues the entry before: frames of a stack, causes, indented lines, the exception that an error tells of. */
+const continuation = /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
+/** What a failure comes from, among its frames. */
+const cause = /^\s*(?:Caused by|\[cause\]|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
+/** Colours of a terminal. */
+// eslint-disable-next-line no-control-regex
+const colours = /\x1b\[[0-9;]*m/g
+
+/** A line without the colours of a terminal. */
+export const plainLine = (line: string): string => line.includes('\x1b') ? line.replace(colours, '') : line
 
 /** How much of a line is looked at, in characters. */
 const looked = 1_000
 
-/** Keeps failures with what stands around them, the first line of each shape, and both ends; folds repeats. */
+/** Lines of one entry that are shown, where there is room, if they tell of a failure and are not the same. */
+const mostUnfolded = 1_000
+
+/** Keeps failures with what stands around them, the first line of each shape, and both ends; folds repeats while there is no room. */
 export const log: Strategy = (text) => {
   const entries = folded(text)
   const { total } = entries
   let order: number[] = []
+  let unfolded: Unfolded | undefined
   return {
-    highest: total,
+    highest: total + Math.min(entries.foldedFailures, mostUnfolded),
     render: (level, most) => {
       // Each entry takes one character, its end of line, at least.
       if (level > most + 1) return undefined
       if (order.length < Math.min(level, total)) order = foremost(entries.priorities, Math.min(total, most + 1))
       const kept = order.slice(0, level).sort((a, b) => a - b)
+      if (level > total) unfolded ??= new Unfolded(text, entries)
+      const more = level > total ? unfolded?.first(level - total) : undefined
       const write = (index: number): string => {
-        const line = short(lineAt(text, entries.starts.at(index)))
-        const more = entries.linesBefore.at(index + 1) - entries.linesBefore.at(index) - 1
-        return more === 0 ? line : `${line}  (and ${counted(more, 'line')} like it)`
+        const lines = [lineAt(text, entries.starts.at(index)), ...more?.get(index) ?? []].map((line) => short(plainLine(line)))
+        const rest = entries.linesBefore.at(index + 1) - entries.linesBefore.at(index) - lines.length
+        return rest === 0 ? lines.join('\n') : `${lines.join('\n')}  (and ${counted(rest, 'line')} like it)`
       }
       return withGaps(kept, total, write, (index) => entries.linesBefore.at(index))
     }
@@ -46,14 +65,54 @@ interface Entries {
   readonly linesBefore: Offsets
   /** How much each matters. */
   readonly priorities: Uint8Array
+  /** Which tell of a failure and have lines that are folded, and how many lines these are. */
+  readonly failuresWithMore: readonly number[]
+  readonly foldedFailures: number
+}
+
+/** The lines of entries that were folded, though they tell of failures: those that differ, of each entry in turns. */
+class Unfolded {
+  readonly #lines: Array<readonly string[]>
+  readonly #entries: readonly number[]
+  readonly #order: ReadonlyArray<readonly [entry: number, line: number]>
+
+  constructor (text: string, { starts, linesBefore, failuresWithMore }: Entries) {
+    this.#entries = failuresWithMore
+    const most = Math.ceil(4 * mostUnfolded / failuresWithMore.length)
+    this.#lines = failuresWithMore.map((index) => {
+      const count = linesBefore.at(index + 1) - linesBefore.at(index)
+      const seen = new Set<string>()
+      let read = 0
+      eachLine(text.slice(starts.at(index)), (start, end) => {
+        seen.add(text.slice(starts.at(index) + start, starts.at(index) + Math.min(end, start + looked)))
+        return ++read < count && seen.size <= most
+      })
+      return [...seen].slice(1)
+    })
+    this.#order = inTurns(this.#lines.map(({ length }) => length))
+  }
+
+  /** The first of these lines, by entry. */
+  first (count: number): Map<number, string[]> {
+    const found = new Map<number, string[]>()
+    for (const [at, line] of this.#order.slice(0, count)) {
+      const index = this.#entries[at] ?? 0
+      const lines = found.get(index)
+      const text = this.#lines[at]?.[line] ?? ''
+      if (lines) lines.push(text)
+      else found.set(index, [text])
+    }
+    return found
+  }
 }
 
 /** The parts of a log line by which lines are compared. */
-interface Kind { readonly shape: string, readonly isFailure: boolean, readonly isWarning: boolean }
+interface Kind { readonly shape: string, readonly flags: number }
 
 const isFailed = 1
 const isWarned = 2
 const isFirst = 4
+const isSevere = 8
 
 function folded (text: string): Entries {
   const starts = new Offsets()
@@ -64,21 +123,30 @@ function folded (text: string): Entries {
   let lines = 0
   let last: string | undefined
   eachLine(text, (start, end) => {
-    const { shape, isFailure, isWarning } = kindOf(text.slice(start, Math.min(end, start + looked)))
+    const { shape, flags } = kindOf(text.slice(start, Math.min(end, start + looked)))
     if (shape !== last) {
       // Beyond the bound nothing is new.
       const isNew = seen.size < bounds.shapes && !seen.has(shape)
       if (isNew) seen.add(shape)
       starts.push(start)
       linesBefore.push(lines)
-      kinds.push((isFailure ? isFailed : 0) | (isWarning ? isWarned : 0) | (isNew ? isFirst : 0))
+      kinds.push(flags | (isNew ? isFirst : 0))
       last = shape
     }
     lines++
     return true
   })
   linesBefore.push(lines)
-  return { total: starts.length, starts, linesBefore, priorities: prioritiesOf(text, starts, kinds) }
+  const failuresWithMore: number[] = []
+  let foldedFailures = 0
+  for (let index = 0; index < starts.length && failuresWithMore.length < mostUnfolded; index++) {
+    const more = linesBefore.at(index + 1) - linesBefore.at(index) - 1
+    if (more === 0 || (kinds.at(index) & isFailed) === 0) continue
+    failuresWithMore.push(index)
+    foldedFailures += more
+  }
+  const priorities = prioritiesOf(text, starts, kinds)
+  return { total: starts.length, starts, linesBefore, priorities, failuresWithMore, foldedFailures }
 }
 
 /** The kind of a line. Those of the lines that repeat are known. */
@@ -88,10 +156,18 @@ function kindsOfLines (): (line: string) => Kind {
     let kind = known.get(line)
     if (!kind) {
       if (known.size >= 1_000) known.clear()
-      known.set(line, kind = { shape: shapeOf(line), isFailure: failure.test(line), isWarning: warning.test(line) })
+      known.set(line, kind = kindOf(plainLine(line)))
     }
     return kind
   }
+}
+
+function kindOf (line: string): Kind {
+  const isFailure = failure.test(line) || requestFailed.test(line)
+  const isWarning = warning.test(line) || requestRefused.test(line)
+  const flags = (isFailure ? isFailed : 0) | (isWarning ? isWarned : 0) | (severe.test(line) ? isSevere | isFailed : 0)
+  // A failure is never folded into lines that look like it but for a figure.
+  return { shape: `${flags}${shapeOf(line)}`, flags }
 }
 
 /** A line without what differs between its repeats: times, ids, numbers. */
@@ -104,42 +180,74 @@ function shapeOf (line: string): string {
     .replace(/\d+/g, '#')
 }
 
+/** How many failures stand above everything else, and how many lines of a stack, and entries that a stack is looked for in. */
+const foremostFailures = 6
+const frames = 12
+const longestStack = 200
+
+/** How much entries may matter. */
+const rank = {
+  failure: 100,
+  end: 95,
+  stack: 90,
+  laterFailure: 85,
+  near: 80,
+  laterStack: 75,
+  edge: 70,
+  warning: 60,
+  repeatedFailure: 40,
+  first: 30,
+  repeatedWarning: 25,
+  rest: 10
+}
+
 function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Array {
   const total = starts.length
   const values = new Uint8Array(total)
+  const failures: number[] = []
   for (let index = 0; index < total; index++) {
     const kind = kinds.at(index)
     const isNew = (kind & isFirst) !== 0
     const isFailure = (kind & isFailed) !== 0
-    const isEnd = index < 3 || index >= total - 5
-    // What it came to stands at the end.
-    if (index >= total - 3) values[index] = isFailure && isNew ? 100 : 95
-    else if (isFailure) values[index] = isNew ? 100 : 40
-    else values[index] = Math.max(isEnd ? 70 : 0, (kind & isWarned) !== 0 ? (isNew ? 60 : 25) : isNew ? 30 : 10)
+    const isWarning = (kind & isWarned) !== 0
+    const isEdge = index < 3 || index >= total - 5
+    if (isFailure && isNew) failures.push(index)
+    // How it began, and what it came to.
+    if (index === 0 || index >= total - 3) values[index] = isFailure && isNew ? rank.failure : rank.end
+    else if (isFailure) values[index] = isNew ? rank.laterFailure : rank.repeatedFailure
+    else if (isEdge) values[index] = rank.edge
+    else if (isWarning) values[index] = isNew ? rank.warning : rank.repeatedWarning
+    else values[index] = isNew ? rank.first : rank.rest
   }
   const raise = (index: number, value: number): void => {
     if (index >= 0 && index < total) values[index] = Math.max(values[index] ?? 0, value)
   }
-  for (let index = 0; index < total; index++) {
-    if (values[index] !== 100) continue
-    for (const near of [-2, -1, 1, 2]) raise(index + near, 80)
-    for (let next = index + 1; next <= Math.min(index + 12, total - 1); next++) {
+  const isForemost = (index: number): boolean => (kinds.at(index) & isSevere) !== 0 || values[index] === rank.failure
+  const top = new Set([...failures.filter(isForemost).slice(0, foremostFailures), ...failures.slice(0, foremostFailures)])
+  for (const index of failures) {
+    const isTop = top.has(index)
+    if (isTop) raise(index, rank.failure)
+    for (const near of [-2, -1, 1, 2]) raise(index + near, isTop ? rank.near : rank.warning)
+    const [stack, causes] = isTop ? [rank.stack, rank.end] : [rank.laterStack, rank.laterStack]
+    let shown = 0
+    for (let next = index + 1; next < total && next <= index + longestStack; next++) {
       const start = starts.at(next)
-      if (!continuation.test(lineAt(text.slice(start, start + looked), 0))) break
-      raise(next, 90)
+      const line = plainLine(lineAt(text.slice(start, start + looked), 0))
+      if (!continuation.test(line)) break
+      const isCause = cause.test(line)
+      // The frame after a cause tells where that was.
+      if (isCause) shown = Math.min(shown, frames - 2)
+      if (isCause || shown++ < frames) raise(next, isCause ? causes : stack)
     }
   }
   return values
 }
 
-/** How much entries may matter. */
-const ranks = [100, 95, 90, 80, 70, 60, 40, 30, 25, 10]
-
 /** The indexes of the entries that matter most, foremost first, those that matter the same in their order. */
 function foremost (priorities: Uint8Array, most: number): number[] {
   const order: number[] = []
-  for (const rank of ranks) {
-    for (let index = priorities.indexOf(rank); index !== -1 && order.length < most; index = priorities.indexOf(rank, index + 1)) {
+  for (const value of [...new Set(priorities)].sort((a, b) => b - a)) {
+    for (let index = priorities.indexOf(value); index !== -1 && order.length < most; index = priorities.indexOf(value, index + 1)) {
       order.push(index)
     }
   }
