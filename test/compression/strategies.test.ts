@@ -127,6 +127,17 @@ void test('json: structure, sample and schema; numbers keep their digits', async
   assert.match(body(compressed), /\{"id":4999,/)
 })
 
+void test('json: what is said of all items is true of all', async () => {
+  const count = await loadTokenCounter()
+  const told = (rows: unknown[]): string => compress(JSON.stringify(rows), options, count)?.text ?? ''
+  const odd = (length: number, at: number, item: object, other: unknown): unknown[] =>
+    Array.from({ length }, (_, n) => n === at ? other : { ...item, i: n })
+  assert.match(told(odd(2_000, 1_500, { v: 'a', e: null }, { i: 1, v: 'a', e: { code: 5 }, extra: 1 })), /each \{v: string, e: null \| \{code: number\}, i: number, extra\?: number\}/)
+  assert.match(told(odd(500, 250, { name: 'ann and some more', deleted: null }, { name: 'ben', deleted: '2026-01-01', i: 2 })), /deleted: null \| string/)
+  assert.match(told(odd(2_000, 900, {}, 'a text')), /each string \| \{i: number\}/)
+  assert.match(told(odd(60_000, 30_001, { v: 1 }, { v: 'x' })), /60,000 items, most \{/)
+})
+
 void test('log: the failure stands there with its stack, and repeats are counted', async () => {
   const compressed = compress(log, options, await loadTokenCounter())
   assert.ok(compressed)

@@ -3,7 +3,7 @@ import { JsonScanner } from '../../../protocol/json-scanner.ts'
 import { cut } from '../../../protocol/text.ts'
 import { Containers, TooCostly } from './containers.ts'
 import { eachLine } from './lines.ts'
-import { schemaOf } from './schema.ts'
+import { schemaOf, type Schema } from './schema.ts'
 import { bounds, counted, figure, type Renderings, type Strategy } from './strategy.ts'
 
 /** How much of a value is written: items of an array, keys of an object, characters of a string, levels below the top. */
@@ -34,11 +34,12 @@ export const plainJson = (text: string): Renderings => renderingsOf(text, true)
 
 function renderingsOf (text: string, isPlain: boolean): Renderings {
   const containers = new Containers(text)
+  const schemas = new Map<string, Schema>()
   return {
     highest,
     render: (level, most) => {
       try {
-        return new Writer(containers, isPlain, most).write(text, amountOf(level))
+        return new Writer(containers, schemas, isPlain, most).write(text, amountOf(level))
       } catch (error) {
         if (error instanceof TooLong || error instanceof TooCostly) return undefined
         throw error
@@ -63,7 +64,10 @@ function valueOf (text: string): string | undefined {
   return isValid && lines > 1 ? `[${trimmed.replace(/\n\s*/g, ',')}]` : undefined
 }
 
-/** Texts from this length on are checked without making values of them, which may take fifty times their memory. */
+/**
+ * Texts from this length on are checked without making values of them, which may take fifty times their memory. What is told of their
+ * items is kept.
+ */
 const large = 64 * 1024
 
 function isJson (text: string): boolean {
@@ -87,12 +91,17 @@ const below = (amount: Amount): Amount => ({ ...amount, depth: amount.depth - 1,
 class Writer {
   readonly #containers: Containers
   readonly #isPlain: boolean
+  readonly #schemas: Map<string, Schema>
   /** In characters. */
   #left: number
 
-  /** @param most max length, in characters */
-  constructor (containers: Containers, isPlain: boolean, most: number) {
+  /**
+   * @param schemas of large arrays, which each rendering tells
+   * @param most max length, in characters
+   */
+  constructor (containers: Containers, schemas: Map<string, Schema>, isPlain: boolean, most: number) {
     this.#containers = containers
+    this.#schemas = schemas
     this.#isPlain = isPlain
     this.#left = most
   }
@@ -129,11 +138,20 @@ class Writer {
     if (!this.#isPlain) {
       const last = tail === 0 ? '' : ` and the last ${figure(tail)}`
       const shown = amount.items === 0 ? 'none shown' : `the first ${figure(amount.items - tail)}${last} shown`
-      parts.push(this.#told(JSON.stringify(`${counted(count, 'item')}, each ${schemaOf(text, this.#containers)}; ${shown}`)))
+      const { type, isOfAll } = this.#schemaOf(text)
+      parts.push(this.#told(JSON.stringify(`${counted(count, 'item')}, ${isOfAll ? 'each' : 'most'} ${type}; ${shown}`)))
     }
     write(0, amount.items - tail)
     write(count - tail, count)
     return `[${parts.join(',')}]`
+  }
+
+  #schemaOf (array: string): Schema {
+    const known = this.#schemas.get(array)
+    if (known) return known
+    const schema = schemaOf(array, this.#containers)
+    if (array.length >= large) this.#schemas.set(array, schema)
+    return schema
   }
 
   #object (text: string, amount: Amount): string {

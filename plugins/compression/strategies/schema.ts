@@ -1,21 +1,28 @@
 import { cut } from '../../../protocol/text.ts'
 import type { Containers } from './containers.ts'
 
-/** How many items are looked at, how many keys are told, and how deep. */
-const bounds = { items: 50, keys: 30, depth: 3, characters: 600 }
+/** How many items are looked at, also of those within items, how many keys are told, and how deep. */
+const bounds = { items: 20_000, inner: 5, keys: 30, depth: 3, characters: 600 }
+
+/** The type of an array's items, in TypeScript notation: `{id: number, name?: string, tags: string[]}`. */
+export interface Schema {
+  readonly type: string
+  /** All items were looked at. False: of a long array one in some, and others may be of other types. */
+  readonly isOfAll: boolean
+}
 
 /**
- * The type of an array's items, in TypeScript notation: `{id: number, name?: string, tags: string[]}`.
+ * The type of the items of an array.
  * @throws TooCostly
  */
-export function schemaOf (array: string, containers: Containers): string {
+export function schemaOf (array: string, containers: Containers): Schema {
   const { count, at } = containers.elements(array)
   // Odd, so that it does not meet every other item only.
-  const step = Math.floor(count / bounds.items) | 1
+  const step = count <= bounds.items ? 1 : Math.ceil(count / bounds.items) | 1
   const sample: string[] = []
   for (let index = 0; index < count; index += step) sample.push(at(index))
-  const schema = typeOf(sample, bounds.depth, containers)
-  return schema.length <= bounds.characters ? schema : `${cut(schema, bounds.characters)}…`
+  const type = typeOf(sample, bounds.depth, containers)
+  return { type: type.length <= bounds.characters ? type : `${cut(type, bounds.characters)}…`, isOfAll: step === 1 }
 }
 
 function typeOf (texts: readonly string[], depth: number, containers: Containers): string {
@@ -40,7 +47,7 @@ function typeOf (texts: readonly string[], depth: number, containers: Containers
 /** The first elements of an array. */
 function firstOf (array: string, containers: Containers): string[] {
   const { count, at } = containers.elements(array)
-  return Array.from({ length: Math.min(count, 5) }, (_, index) => at(index))
+  return Array.from({ length: Math.min(count, bounds.inner) }, (_, index) => at(index))
 }
 
 function typeOfObjects (objects: readonly string[], depth: number, containers: Containers): string {
