@@ -71,6 +71,8 @@ const Item = Type.Object(
 /** Items are written as the JSON text in which the upstream sent them: routes serialize their records with `writeRecords`. */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
+const EraOfServer = Type.Optional(StringEnum(['legacy', 'modern'], { description: '`modern`: since 2026-07-28, without sessions' }))
+
 export const ServerRecord = Type.Object(
   {
     name: Type.String(),
@@ -85,7 +87,7 @@ export const ServerRecord = Type.Object(
     createdAt: Type.Optional(Type.String()),
     connectedAt: Type.Optional(Type.String()),
     protocolVersion: Type.Optional(Type.String({ description: 'The MCP revision that it is spoken to in, while it is connected' })),
-    era: Type.Optional(StringEnum(['legacy', 'modern'], { description: '`modern`: since 2026-07-28, without sessions' })),
+    era: EraOfServer,
     oauth: Type.Optional(
       Type.Object({ authorizationUrl: Type.String() }, { description: 'The address to open, to log in at the server; good for an hour' })
     )
@@ -186,7 +188,8 @@ export const ServerTested = Type.Object(
     status: StringEnum(['connected', 'disconnected', 'oauth_required']),
     error: Type.Union([Type.String(), Type.Null()], { description: 'Why it does not connect' }),
     warnings: Type.Array(Type.String()),
-    protocolVersion: Type.Optional(Type.String()),
+    protocolVersion: Type.Optional(Type.String({ description: 'The MCP revision that it was spoken to in' })),
+    era: EraOfServer,
     serverInfo: Type.Optional(Type.Unknown()),
     tools: Items,
     prompts: Items,
@@ -201,6 +204,7 @@ export const ServerTested = Type.Object(
         error: null,
         warnings: [],
         protocolVersion: '2025-11-25',
+        era: 'legacy',
         serverInfo: { name: 'issues', version: '1.0.0' },
         tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],
         prompts: [],

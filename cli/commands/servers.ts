@@ -15,6 +15,8 @@ export interface ServerRecord {
   prompts: Item[]
   resources: Item[]
   config: { type?: string, command?: string, args?: string[], url?: string, enabled?: boolean }
+  /** The MCP revision that it is spoken to in, where it is connected. */
+  protocolVersion?: string
   oauth?: { authorizationUrl: string }
 }
 interface Tested extends Omit<ServerRecord, 'name' | 'config'> { connected: boolean, duration: number, warnings: string[] }
@@ -199,7 +201,10 @@ const firstLine = (text: string): string => {
 const test = async (api: Api, body: object): Promise<Tested> => (await api.whole<Answer<Tested>>('POST', '/api/servers/test', body)).data
 
 function testedText (out: Output, tested: Tested): string {
-  if (tested.connected) return `${out.style('green', 'It connects')} in ${tested.duration} ms.\n${itemTable(out, tested)}`
+  if (tested.connected) {
+    const spoken = tested.protocolVersion === undefined ? '' : `, and speaks MCP ${plain(tested.protocolVersion)}`
+    return `${out.style('green', 'It connects')} in ${tested.duration} ms${spoken}.\n${itemTable(out, tested)}`
+  }
   const said = tested.status === 'oauth_required' ? out.style('yellow', 'It wants a login') : out.style('red', 'It does not connect')
   return `${said}: ${plainLines(tested.error ?? '')}`
 }

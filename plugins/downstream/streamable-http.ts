@@ -1,5 +1,5 @@
 import { errors } from '../errors/list.ts'
-import { headerNames, isModernVersion } from '../../protocol/modern/envelope.ts'
+import { headerNames, isModernVersion, latestModern } from '../../protocol/modern/envelope.ts'
 import { acceptedBy } from './accept.ts'
 import type { Inbound } from './endpoint.ts'
 import type { LegacyEndpoint } from './legacy/endpoint.ts'
@@ -50,6 +50,7 @@ export class StreamableHttp {
   #mustBeLegacy ({ headers, raw }: Inbound): void {
     if (!isModernVersion(headers[headerNames.version])) return
     raw.setHeader('allow', 'POST')
-    throw new errors.MethodNotAllowed()
+    // The same error as for other methods, which legacy clients are told of, in the words of this era.
+    throw Object.assign(new errors.MethodNotAllowed(), { message: `MCP ${latestModern} has requests by POST only` })
   }
 }

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Call, Changes } from '../call.ts'
+import { checkAskable, type AskedFor, type ClientCapabilities } from '../capabilities.ts'
 import { code, RpcError } from '../errors.ts'
 import type { Question } from '../exchange.ts'
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../json.ts'
 import { toRpcError, type Response } from '../message.ts'
 import type { SessionHandlers } from '../upstream-session.ts'
 import { resultTypes } from './envelope.ts'
+import { asksNoRequest, questions, requiredFor, saysNothing, saysWhat } from './input-requests.ts'
 
 /** How much a server may ask for by one call. */
 export interface RoundBounds {
@@ -16,9 +18,6 @@ export interface RoundBounds {
   /** Pause before a request is sent again that nobody had to be asked for, in ms, times the round: a server may defer work like this. */
   readonly pause: number
 }
-
-/** What a server may ask a client for (MCP 2026-07-28, "Multi Round-Trip Requests"). */
-const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
 /** True for an answer that asks the client something, and that the request is to be sent again after. */
 export const isInputRequired = ({ resultText }: Response): boolean =>
@@ -44,7 +43,7 @@ export class InputRounds {
    * Puts the questions of an answer to the client, all at once.
    * @param resultText an `input_required`
    * @returns the members of params that the request is sent again with
-   * @throws RpcError when the client answers a question with an error, or the server asks what it may not
+   * @throws RpcError when the client answers a question with an error, or cannot be asked it, or the server asks what it may not
    */
   async answered (call: Call, resultText: string): Promise<Changes> {
     const most = this.#bounds
@@ -53,7 +52,8 @@ export class InputRounds {
     if (++state.rounds > most.rounds) throw refused(`it has asked for input ${most.rounds} times and wants more`)
     const asked = memberOf(resultText, 'inputRequests')
     const requestState = memberOf(resultText, 'requestState')
-    if (asked === undefined && requestState === undefined) throw refused('it asks for input, and says not for what')
+    if (!saysWhat(resultText)) throw refused(saysNothing)
+    if (asked?.startsWith('{') === false) throw refused(asksNoRequest)
     const requests = asked === undefined
       ? []
       : membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
@@ -89,10 +89,11 @@ export class InputRounds {
       outlivesRequest: false,
       progress: () => {}
     }
-    const { resultText, errorText } = await this.#ask(question, call)
+    const { resultText, errorText } = await this.#ask(question, call).catch((error: unknown) => { throw notAsked(error, question, call) })
     if (errorText !== undefined) {
       const error = toRpcError(errorText)
-      throw new RpcError(error.code, `The server's question (${method}) was answered with an error: ${error.message}`, 'upstream')
+      const message = `The server's question (${method}) was answered with an error: ${error.message}`
+      throw new RpcError(isOfRequest(error) ? code.internal : error.code, message, 'upstream')
     }
     return resultText ?? '{}'
   }
@@ -103,5 +104,25 @@ const withElicitationId = (paramsText: string): string =>
   smallMemberOf(paramsText, 'mode') === 'url' && memberOf(paramsText, 'elicitationId') === undefined
     ? withMembers(paramsText, { elicitationId: JSON.stringify(randomUUID()) })
     : paramsText
+
+/** Codes that JSON-RPC defines: they are about the request that they answer, which is the question, and say nothing of the call. */
+const isOfRequest = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
+
+/** The error of a call whose client is not asked a question. It names what the client would have to declare, where it lacks that. */
+function notAsked (error: unknown, { method, params }: Question, { client }: Call): unknown {
+  if (!(error instanceof RpcError) || !isOfRequest(error) || error.code === code.internal) return error
+  const isDeclared = canBeAskedThis(client.capabilities, { method, params })
+  const advice = isDeclared ? '' : `; it would have to declare ${JSON.stringify(requiredFor(method, params))}`
+  return refused(`it asks what it may not: ${error.message}${advice}`)
+}
+
+function canBeAskedThis (capabilities: ClientCapabilities, asked: AskedFor): boolean {
+  try {
+    checkAskable(capabilities, asked)
+    return true
+  } catch {
+    return false
+  }
+}
 
 const refused = (what: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${what}`, 'upstream')

@@ -8,8 +8,8 @@ import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { agent, at, connected, KEY, Session, settings, sleep, text, within, type Json, type Message } from '../helpers/client.ts'
-import { startHub } from '../helpers/hub.ts'
+import { agent, at, connected, KEY, OTHER, otherKey, Session, settings, sleep, text, within, type Json, type Message } from '../helpers/client.ts'
+import { bearerKey, path, startHub } from '../helpers/hub.ts'
 
 const version = '2026-07-28'
 const prefix = 'io.modelcontextprotocol/'
@@ -131,6 +131,72 @@ test('the same answers again attach to the call that the first ones began, or ge
   // A new call is another one.
   const next = await call({ ...answers, requestState: (await call()).result?.requestState })
   assert.equal(text(next.result), 'paid 2')
+})
+
+test('a server that asks what its client cannot be asked, or does not say what it asks', async (t) => {
+  const form = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }
+  const server = await startBareModern(t, [{ ...plain, name: 'ask' }], ({ method, params }) => method !== 'tools/call'
+    ? undefined
+    : { result: { resultType: 'input_required', inputRequests: (params.arguments as Json).form === true ? { form } : {} } })
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/s`
+  const name = 'ask'
+  for (const capabilities of [{}, { elicitation: { url: {} } }]) {
+    const session = await Session.open(url, { capabilities })
+    const { error } = await session.request('tools/call', { name, arguments: { form: true } })
+    assert.equal(error?.code, -32603, JSON.stringify(error))
+    assert.match(error.message, /would have to declare \{"elicitation":\{"form":\{\}\}\}$/)
+  }
+  const { message } = await ask(url, 'tools/call', { name, arguments: {} }, { elicitation: {} })
+  const asked = await (await Session.open(url, { capabilities: { elicitation: {} } })).request('tools/call', { name, arguments: {} })
+  for (const { error } of [message, asked]) {
+    assert.equal(error?.code, -32603, JSON.stringify(error))
+    assert.match(error.message, /asks for input, and says not for what/)
+  }
+})
+
+test('clients of this era send requests by POST only', async (t) => {
+  const hub = await startHub(t, { settings: settings({}) })
+  for (const method of ['GET', 'DELETE']) {
+    const headers = { authorization: `Bearer ${KEY}`, accept: 'text/event-stream', 'mcp-protocol-version': version }
+    const response = await fetch(`${hub.url}/mcp`, { method, headers })
+    assert.deepEqual([response.status, response.headers.get('allow')], [405, 'POST'])
+    const { error } = await response.json() as Message
+    assert.deepEqual(error, { code: -32000, message: `MCP ${version} has requests by POST only` })
+  }
+})
+
+test('a process that asks something while two calls of one modern client share it', async (t) => {
+  const child = { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], visibility: 'public' }
+  const hub = await startHub(t, { settings: settings({ s: child }, { bearerKeys: [bearerKey(), otherKey()] }) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/s`
+  const call = async (name: string, args: Json, more: Json = {}, headers: Record<string, string> = {}): Promise<Message> =>
+    (await ask(url, 'tools/call', { name, arguments: args, ...more }, { elicitation: {} }, {}, headers)).message
+  const inputResponses = ({ result = {} }: Message): Json => ({
+    inputResponses: Object.fromEntries(Object.keys(result.inputRequests as Json).map((key) => [key, { action: 'accept', content: { key } }])),
+    requestState: result.requestState
+  })
+  // The connection is open.
+  assert.equal(text((await call('echo', { message: 'a' })).result), 'a')
+  const asking = call('ask', { kind: 'elicitation', tag: 'Sure?', delay: 300 })
+  await sleep(50)
+  const other = { delay: 700, message: 'done' }
+  const question = await call('echo', other)
+  assert.equal(at(question, 'result', 'inputRequests', 'question-1', 'params', 'message'), 'Sure?', JSON.stringify(question))
+  // The call that it was put to is over by now; the one that it is about goes on with the answer.
+  await sleep(800)
+  assert.equal(text((await call('echo', other, inputResponses(question))).result), 'done')
+  assert.match(text((await asking).result), /"action":"accept"/)
+  assert.doesNotMatch(hub.output(), /connections of their own/)
+
+  const [mine, theirs] = await Promise.all([
+    call('ask', { kind: 'elicitation', tag: 'Mine?', delay: 300 }),
+    call('echo', { delay: 900, message: 'b' }, {}, { authorization: `Bearer ${OTHER}` })
+  ])
+  assert.match(text(mine.result), /cannot tell which client elicitation\/create is for/)
+  assert.equal(text(theirs.result), 'b', 'another principal is asked nothing')
 })
 
 test('what a server of an earlier revision writes as resultType means nothing', async (t) => {

@@ -1,6 +1,7 @@
 // What modern clients bring back: sealed states, and the rounds of parked calls.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { mock } from 'node:test'
 import { test } from 'tap'
 import { MemoryUsedStates } from '../../db/memory/used-states.ts'
@@ -11,7 +12,7 @@ import { answerer, checkAccepted, identityOf } from '../../plugins/downstream/mo
 import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
 import type { Outcome } from '../../plugins/downstream/modern/outcome.ts'
 import { ParkedCalls } from '../../plugins/downstream/modern/parked.ts'
-import type { Parkable, ParkedCall } from '../../plugins/downstream/modern/parked-call.ts'
+import { answersIn, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked-call.ts'
 import { checkAsked, isAsked } from '../../plugins/downstream/modern/input-request.ts'
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { States, type Binding, type State } from '../../plugins/downstream/modern/state.ts'
@@ -24,7 +25,9 @@ import { seal, unseal } from '../../plugins/secrets/seal.ts'
 import { code, type RpcError } from '../../protocol/errors.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import type { Response } from '../../protocol/message.ts'
+import { modernCode } from '../../protocol/modern/envelope.ts'
 import { mockTimers } from '../helpers/clock.ts'
+import { path } from '../helpers/hub.ts'
 
 const principal = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
 const view = (key: string, server = 's'): View => makeView(principal(key), { kind: 'server', name: server })
@@ -299,6 +302,48 @@ test('a question that the server withdraws is not asked, and one round later not
   assert.equal(exchange.isAwaited, true)
 })
 
+test('a question that only timing relates to a call may be answered after that call', async (t) => {
+  mockTimers(t, 'setTimeout')
+  const { mock } = await import('node:test')
+  const related = (isRelated = false): Question => ({ ...question(), outlivesRequest: !isRelated })
+  const asked = ({ call }: Parked, ...questions: Question[]): Array<Promise<unknown>> => {
+    const answered = questions.map(async (each) =>
+      await call.ask(each).then(({ resultText }) => resultText, ({ message }: Error) => message))
+    mock.timers.tick(limits.parked.gather)
+    return answered
+  }
+
+  await t.test('with the request that fetches the outcome', async () => {
+    const parked = park()
+    const { table, exchange, call, round } = parked
+    const [one, two, own] = asked(parked, related(), related(), related(true))
+    const late = call.ask(related()).catch(({ message }: Error) => message)
+    exchange.finish('{"done":1}')
+    assert.equal(await own, 'The request is over')
+    assert.equal(await late, 'The request is over', 'the client has not got it yet')
+    call.resume(round(), answers('question-1'), exchange.attach)
+    assert.match(String(await one), /"key":"question-1"/)
+    assert.equal(await two, 'The request is over', 'it was left out')
+    assert.equal(exchange.answers.at(-1), '{"done":1}')
+    mock.timers.tick(limits.parked.again)
+    assert.deepEqual([table.count, table.size], [0, 0])
+  })
+
+  await t.test('or is over with its time, or its access', async () => {
+    for (const end of [
+      () => { mock.timers.tick(limits.parked.time) },
+      ({ table }: Parked) => { table.forgetOf(() => true) }
+    ]) {
+      const parked = park()
+      const [one] = asked(parked, related())
+      parked.exchange.finish('{}')
+      end(parked)
+      assert.match(String(await one), /not answer in time|is over/)
+      assert.deepEqual([parked.table.count, parked.table.size], [0, 0])
+    }
+  })
+})
+
 test('what a client did not declare is not asked', async () => {
   const table: ReadonlyArray<readonly [object, Question, RegExp | undefined]> = [
     [{}, question(), /does not support elicitation/],
@@ -334,6 +379,39 @@ test('a server of this era that asks what a client did not declare: -32021 says 
     })
   }
   checkAsked({ roots: {} }, '{"inputRequests":{"one":{"method":"roots/list"}}}')
+})
+
+test('a server of this era that needs input and does not say which, not even by a state: -32603', async () => {
+  for (const asked of ['{}', '{"inputRequests":{}}', '{"inputRequests":{},"requestState":null}', '{"requestState":1}']) {
+    assert.throws(() => { checkAsked({ roots: {} }, asked) }, { code: code.internal, message: /asks for input, and says not for what/ }, asked)
+  }
+  // By a state alone, a server defers its work.
+  for (const asked of ['{"requestState":""}', '{"inputRequests":{},"requestState":"s"}']) checkAsked({ roots: {} }, asked)
+})
+
+test('docs/errors.md says of every error of this era what to do', async () => {
+  const text = readFileSync(path('docs/errors.md'), 'utf8')
+  const rows = text.split('\n').filter((line) => line.startsWith('| ')).map((line) => line.split('|').map((cell) => cell.trim()).slice(1, -1))
+  for (const number of Object.values(modernCode)) assert.ok(rows.some(([first]) => first === String(number)), String(number))
+
+  const states = new States(new MemoryUsedStates())
+  const state: State = { kind: 'call', id: 'x', round: 1 }
+  const sealed = states.seal(state, binding, Date.now() + minute)
+  const { exchange, call } = park()
+  const refusals: Array<() => unknown> = [
+    () => states.open(states.seal(state, binding, Date.now() - 1), binding),
+    () => states.open(sealed, { ...binding, view: view('bob') }),
+    () => new States(new MemoryUsedStates()).open(sealed, binding),
+    () => { call.resume(7, '{}', exchange.attach) },
+    () => answersIn('{"inputResponses":1}'),
+    () => { checkAccepted('{"a":{"action":"decline"}}') }
+  ]
+  for (const refusal of refusals) {
+    assert.throws(refusal, ({ code: number, message }: RpcError) => {
+      assert.ok(rows.some(([first, second]) => first === String(number) && second === message), message)
+      return true
+    })
+  }
 })
 
 test('parked calls are bounded in number, by one owner, and in size', async (t) => {

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { UpstreamError } from '../../protocol/errors.ts'
-import { bridged, shown, union } from '../../protocol/capabilities.ts'
+import { bridged, checkAskable, shown, union } from '../../protocol/capabilities.ts'
 import { cachingOf, leftOf, staleAt, strictestCaching } from '../../protocol/caching.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { DualEraSession, WrongBeginning } from '../../protocol/dual-era-session.ts'
 import type { Era } from '../../protocol/era.ts'
 import { readableTool } from '../../protocol/legacy/readable-tool.ts'
+import { PlainClient } from '../../protocol/exchange.ts'
 import { parseMessage, type Message, type Notification, type Request } from '../../protocol/message.ts'
 import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
 import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
@@ -145,6 +146,38 @@ test('rounds of questions', async (t) => {
     assert.equal(server.of('tools/call').length, 1)
   })
 
+  await t.test('end with an error of the call, not of the question, where the client is not asked, or does not know the question', async () => {
+    const asks = (params: object): FakeServer => new FakeServer((request) => request.method === 'tools/call'
+      ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params } } } }
+      : modern(request))
+    const clients: ReadonlyArray<readonly [Record<string, unknown>, object, string]> = [
+      [{}, {}, '{"elicitation":{"form":{}}}'],
+      [{ elicitation: { url: {} } }, {}, '{"elicitation":{"form":{}}}'],
+      [{ elicitation: {} }, { mode: 'url', url: 'https://example.com/' }, '{"elicitation":{"url":{}}}']
+    ]
+    for (const [capabilities, params, wanted] of clients) {
+      const { session } = begin(t, asks(params), async (question) => {
+        checkAskable(capabilities, question)
+        throw new Error('asked')
+      })
+      await session.open(() => {})
+      const client = Object.assign(new PlainClient('s', 'u'), { capabilities })
+      await assert.rejects(session.call(new FakeExchange('{"name":"x"}', client), { changes: {}, deadlines }), (error: RpcError) => {
+        assert.equal(error.code, -32603)
+        assert.match(error.message, /The client does not support elicitation/)
+        assert.ok(error.message.endsWith(`; it would have to declare ${wanted}`), error.message)
+        return true
+      })
+    }
+    for (const number of [-32601, -32602, -32600]) {
+      const error = await outcome(asks({}), async () => ({ kind: 'response', id: 1, errorText: `{"code":${number},"message":"Method not found"}` }))
+      assert.ok(error instanceof RpcError && error.code === -32603 && /Method not found/.test(error.message), String(error))
+    }
+    // What says more than that goes on.
+    const late = await outcome(asks({}), async () => { throw new RpcError(-32603, 'The client did not answer in time') })
+    assert.ok(late instanceof RpcError && late.message === 'The client did not answer in time', String(late))
+  })
+
   await t.test('ask nothing that MCP has not', async () => {
     const server = new FakeServer((request) => request.method === 'tools/call'
       ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'tools/list' } } } }
@@ -153,10 +186,15 @@ test('rounds of questions', async (t) => {
   })
 
   await t.test('end at once where nothing is asked, and no state says that there is more to come', async () => {
-    const server = new FakeServer((request) =>
-      request.method === 'tools/call' ? { result: { resultType: 'input_required' } } : modern(request))
-    assert.match(String(await outcome(server)), /it asks for input, and says not for what/)
-    assert.equal(server.of('tools/call').length, 1)
+    for (const more of [{}, { inputRequests: {} }, { inputRequests: {}, requestState: null }]) {
+      const server = new FakeServer((request) =>
+        request.method === 'tools/call' ? { result: { resultType: 'input_required', ...more } } : modern(request))
+      assert.match(String(await outcome(server)), /it asks for input, and says not for what/)
+      assert.equal(server.of('tools/call').length, 1)
+    }
+    const list = new FakeServer((request) =>
+      request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests: [1] } } : modern(request))
+    assert.match(String(await outcome(list)), /what is no request/)
   })
 
   await t.test('end where they are too many', async () => {

@@ -262,6 +262,21 @@ test('attribute: whom a question is for', async (t) => {
       target: { kind: 'call', call: ann }
     },
     { says: 'one of the calls of their only owner: the latest', given: { open: [ann, annToo] }, target: { kind: 'call', call: annToo } },
+    {
+      says: 'of these best one that does not wait for an answer: the latest such',
+      given: { open: [ann, call(4, 'ann'), annToo], isAsked: ({ id }) => id === 2 },
+      target: { kind: 'call', call: call(4, 'ann') }
+    },
+    {
+      says: 'the latest, where all of these wait',
+      given: { open: [ann, annToo], isAsked: () => true },
+      target: { kind: 'call', call: annToo }
+    },
+    {
+      says: 'nobody, whichever of the calls of several wait',
+      given: { open: [ann, bob], isAsked: ({ id }) => id === 1 },
+      target: { kind: 'contested' }
+    },
     { says: 'the session that owns the link, where no call is open', given: { owner: 'ann' }, target: { kind: 'owner', owner: 'ann' } },
     {
       says: 'the session that owns the link, where calls of several are open',

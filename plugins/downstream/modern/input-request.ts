@@ -3,12 +3,10 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { maySuspend } from '../../../protocol/modern/envelope.ts'
+import { asksNoRequest, questions, requiredFor, saysNothing, saysWhat } from '../../../protocol/modern/input-requests.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilities } from './errors.ts'
 import { asksForInput } from './result.ts'
-
-/** What a client of this era can be asked (MCP 2026-07-28, `InputRequest`). */
-const known: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
 /**
  * Whether a result asks the client something.
@@ -27,11 +25,10 @@ export function isAsked (capabilities: ClientCapabilities, method: string, text:
  * @throws RpcError when it asks nothing, or what is no question; -32021 when it asks what the client has not declared that it can be asked
  */
 export function checkAsked (capabilities: ClientCapabilities, text: string): void {
-  const requests = memberOf(text, 'inputRequests')
-  if (requests === undefined && memberOf(text, 'requestState') === undefined) throw refused('it asks for input, and says not for what')
-  const asked: unknown = JSON.parse(requests ?? '{}')
+  if (!saysWhat(text)) throw refused(saysNothing)
+  const asked: unknown = JSON.parse(memberOf(text, 'inputRequests') ?? '{}')
   for (const each of isObject(asked) ? Object.values(asked) : [undefined]) {
-    if (!isObject(each) || typeof each.method !== 'string') throw refused('it asks what is no request')
+    if (!isObject(each) || typeof each.method !== 'string') throw refused(asksNoRequest)
     const params = isObject(each.params) ? each.params : {}
     try {
       checkAskable(capabilities, { method: each.method, params })
@@ -45,21 +42,11 @@ export function checkAsked (capabilities: ClientCapabilities, text: string): voi
   }
 }
 
-/** The capabilities of a client that can be asked this; undefined: no client can. */
-function requiredFor (method: string, params: Readonly<Record<string, unknown>>): ClientCapabilities | undefined {
-  switch (method) {
-    case 'elicitation/create': return { elicitation: params.mode === 'url' ? { url: {} } : { form: {} } }
-    case 'sampling/createMessage': return { sampling: params.tools === undefined ? {} : { tools: {} } }
-    case 'roots/list': return { roots: {} }
-    default: return undefined
-  }
-}
-
 const refused = (why: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${why}`, 'upstream')
 
 /** @throws RpcError to answer the server with, when the client has not declared that it can be asked this */
 export function checkAskable (capabilities: ClientCapabilities, asked: AskedFor): void {
-  if (!known.has(asked.method)) throw new RpcError(code.methodNotFound, `The client does not support ${asked.method}`)
+  if (!questions.has(asked.method)) throw new RpcError(code.methodNotFound, `The client does not support ${asked.method}`)
   checkDeclared(capabilities, asked)
 }
 

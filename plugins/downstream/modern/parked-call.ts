@@ -41,6 +41,8 @@ export interface CallTable<Exchange extends Parkable> {
 
 interface OpenQuestion {
   readonly question: Question
+  /** The last round that it was asked in; undefined: none yet. */
+  round: number | undefined
   readonly resolve: (response: Response) => void
   readonly reject: (error: RpcError) => void
 }
@@ -96,7 +98,7 @@ export class ParkedCall<Exchange extends Parkable> {
     }
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {
-      this.#questions.set(key, { question, resolve, reject })
+      this.#questions.set(key, { question, round: undefined, resolve, reject })
       question.signal.addEventListener('abort', () => {
         this.#take(key)?.reject(new RpcError(code.internal, String(question.signal.reason), 'internal'))
       }, { once: true })
@@ -124,17 +126,21 @@ export class ParkedCall<Exchange extends Parkable> {
       this.#takeAnswers(answersText)
     }
     if (this.#outcome) {
+      this.#rejectAll('The request is over')
       this.exchange.deliver(this.#outcome)
       if (isFirst) this.#fetched()
     } else if (this.#asked !== undefined) this.exchange.suspend(this.#asked)
   }
 
-  /** The exchange is over. @param outcome undefined: it was cancelled */
+  /**
+   * The exchange is over. Questions that only timing relates to it stay open where the client has them: they may be about another call, and
+   * the answers come with the request that fetches the outcome.
+   * @param outcome undefined: it was cancelled
+   */
   finished (outcome: Outcome | undefined): void {
     clearTimeout(this.#gathering)
-    for (const key of this.#questions.keys()) {
-      this.#take(key)?.reject(new RpcError(code.internal, 'The request is over', 'internal'))
-    }
+    const isOut = outcome !== undefined && this.#asked !== undefined
+    this.#rejectAll('The request is over', ({ question, round }) => !(isOut && question.outlivesRequest && round === this.#round))
     // Nobody has a state of it.
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
     const size = outcome.parts.reduce((sum, part) => sum + part.length, 0)
@@ -147,6 +153,7 @@ export class ParkedCall<Exchange extends Parkable> {
   forget (): void {
     clearTimeout(this.#expiry)
     clearTimeout(this.#gathering)
+    this.#rejectAll('The client did not answer in time')
     this.#table.free(this.exchange.client.owner, this.#held)
     this.#held = 0
     this.#release()
@@ -186,7 +193,10 @@ export class ParkedCall<Exchange extends Parkable> {
     const { exchange, id } = this
     const until = Date.now() + limits.parked.time
     const state = this.#table.states.seal({ kind: 'call', id, round: this.#round }, exchange, until)
-    const requests = [...this.#questions].map(([key, { question }]) => `${JSON.stringify(key)}:${inputRequest(question)}`)
+    const requests = [...this.#questions].map(([key, open]) => {
+      open.round = this.#round
+      return `${JSON.stringify(key)}:${inputRequest(open.question)}`
+    })
     const head = resultHead('input_required', exchange.serverInfo)
     this.#asked = `${head},"inputRequests":{${requests.join()}},"requestState":${JSON.stringify(state)}}`
     this.#expiry = setTimeout(() => {
@@ -204,6 +214,13 @@ export class ParkedCall<Exchange extends Parkable> {
       } catch (error) {
         this.#take(key)?.reject(error as RpcError)
       }
+    }
+  }
+
+  /** Rejects open questions. @param which of them; left out: all */
+  #rejectAll (why: string, which: (open: OpenQuestion) => boolean = () => true): void {
+    for (const [key, open] of [...this.#questions]) {
+      if (which(open)) this.#take(key)?.reject(new RpcError(code.internal, why, 'internal'))
     }
   }
 

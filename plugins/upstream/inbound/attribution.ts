@@ -5,6 +5,8 @@ export interface InboundMessage<Call, Owner> {
   /** The calls open on the link, oldest first. */
   open: readonly Call[]
   ownerOf: (call: Call) => string
+  /** Whether a call waits for its client's answer to a question already. Left out: none does. */
+  isAsked?: (call: Call) => boolean
   /** The owners of running tasks on the link: the message may be about one of these tasks as well as about a call. */
   workers: readonly string[]
   /** The session that the link belongs to, if it belongs to a single one. */
@@ -23,13 +25,14 @@ export type Target<Call, Owner> =
 
 /**
  * The recipient of a question or notification of an upstream. In this order: the call on whose stream it came, and nobody if that call is
- * over; the latest call, if all calls open on the link are of one client and no tasks of others run there; the session that owns the link;
- * else nobody. It never guesses between two clients.
+ * over; the latest call, if all calls open on the link are of one client and no tasks of others run there, and best one that does not wait
+ * for an answer already; the session that owns the link; else nobody. It never guesses between two clients.
  */
 export function attribute<Call extends object, Owner> ({
   origin,
   open,
   ownerOf,
+  isAsked = () => false,
   workers,
   owner
 }: InboundMessage<Call, Owner>): Target<Call, Owner> {
@@ -39,7 +42,7 @@ export function attribute<Call extends object, Owner> ({
   if (latest !== undefined) {
     const client = ownerOf(latest)
     if (open.every((call) => ownerOf(call) === client) && workers.every((worker) => worker === client)) {
-      return { kind: 'call', call: latest }
+      return { kind: 'call', call: open.findLast((call) => !isAsked(call)) ?? latest }
     }
   }
   if (owner !== undefined) return { kind: 'owner', owner }

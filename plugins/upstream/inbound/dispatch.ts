@@ -1,12 +1,13 @@
 import type { Call } from '../../../protocol/call.ts'
-import { checkAskable } from '../../../protocol/capabilities.ts'
+import { checkAskable, classOf } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import type { Client, Question } from '../../../protocol/exchange.ts'
+import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import { isObject, smallMemberOf } from '../../../protocol/json.ts'
 import { largeText } from '../../../protocol/large-message.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
 import { restoredProgress } from '../../../protocol/progress.ts'
 import type { Origin } from '../../../protocol/upstream-session.ts'
+import { ownerAt } from '../../limits/owner.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
 import { attribute, type Target } from './attribution.ts'
@@ -35,12 +36,39 @@ function taskOf ({ _meta }: Record<string, unknown>): string | undefined {
 
 const clientIdOf = ({ client }: Call): string => client.id
 
+/**
+ * Identifies whom a question about a call is put to. A session of a former revision is one client. Requests of MCP 2026-07-28 stand for
+ * themselves: those of one principal that declare the same are of one client, though each holds a lease of its own while it runs. Callers
+ * without credentials are told apart, whatever their address: there may be many people behind it.
+ */
+function askedClientOf ({ client, exchange }: Call): string {
+  if (exchange?.canSuspend !== true || isWithoutCredentials(exchange)) return client.id
+  const { id, principal = id, owner = id, capabilities } = client
+  return JSON.stringify([principal, owner, classOf(capabilities)])
+}
+
+const isWithoutCredentials = ({ address, client }: Exchange): boolean => address !== undefined && client.owner === ownerAt(address)
+
+/** How many questions each call waits for the answers to, if any. */
+const asked = new WeakMap<Call, number>()
+
+interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAsked?: (call: Call) => boolean }
+
+const forQuestions: Recipients = { ownerOf: askedClientOf, isAsked: (call) => asked.has(call) }
+const forNotifications: Recipients = { ownerOf: clientIdOf }
+
 /** The client that a message is for. A task's message is for who waits for the task's result, or else for who began it. */
-function recipientOf ({ tasks, owner }: Slot, link: Link, origin: Origin, params: Record<string, unknown>): Target<Call, Client> {
+function recipientOf (
+  { tasks, owner }: Slot,
+  link: Link,
+  origin: Origin,
+  params: Record<string, unknown>,
+  recipients: Recipients
+): Target<Call, Client> {
   const taskId = taskOf(params)
   if (taskId === undefined) {
     const workers = tasks.workersOn(link).map(({ id }) => id)
-    return attribute({ origin, open: link.openCalls, ownerOf: clientIdOf, workers, owner })
+    return attribute({ origin, open: link.openCalls, ...recipients, workers, owner })
   }
   const known = tasks.knowsTask(taskId)
   const isOwn = origin !== undefined && origin !== 'over' && (!known || tasks.hasTask(taskId, origin.client))
@@ -49,30 +77,70 @@ function recipientOf ({ tasks, owner }: Slot, link: Link, origin: Origin, params
   return attribute({
     origin: isOwn ? origin : undefined,
     open: link.openCalls.filter(waits),
-    ownerOf: clientIdOf,
+    ...recipients,
     workers: [],
     owner: known ? tasks.ownerOfTask(taskId) : owner
   })
 }
 
+type Asked = Extract<Target<Call, Client>, { kind: 'call' | 'owner' }>
+
+/** Whom a question is put to. @throws RpcError to answer the upstream with, where that is nobody */
+function askedOf ({ name, contested }: DispatchDeps, slot: Slot, link: Link, { method, params }: Question, origin: Origin): Asked {
+  const target = recipientOf(slot, link, origin, params, forQuestions)
+  if (target.kind === 'call' || target.kind === 'owner') return target
+  if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${method} belongs to is over`)
+  if (target.kind === 'contested') contested()
+  throw new RpcError(
+    code.invalidRequest,
+    `Tool-Hub cannot tell which client ${method} is for: several share this connection. ` +
+    `Set "isolation": "session" for server ${JSON.stringify(name)}`
+  )
+}
+
 /** Puts an upstream's question to the one client that it is for. @throws RpcError to answer the upstream with */
 export async function dispatchQuestion (deps: DispatchDeps, slot: Slot, link: Link, question: Question, origin: Origin): Promise<Response> {
-  const { name, contested, onQuestion } = deps
-  const target = recipientOf(slot, link, origin, question.params)
-  if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${question.method} belongs to is over`)
-  if (target.kind === 'contested') contested()
-  if (target.kind === 'contested' || target.kind === 'idle') {
-    throw new RpcError(
-      code.invalidRequest,
-      `Tool-Hub cannot tell which client ${question.method} is for: several share this connection. ` +
-      `Set "isolation": "session" for server ${JSON.stringify(name)}`
-    )
+  const target = askedOf(deps, slot, link, question, origin)
+  if (target.kind === 'owner') return await putTo(deps, slot, question, target.owner, target.owner)
+  const { call } = target
+  const asker = askedClientOf(call)
+  // Related to the call by nothing but the time.
+  const isGuessed = origin === undefined && call.exchange?.canSuspend === true
+  try {
+    return await whileAsked(call, putTo(deps, slot, isGuessed ? { ...question, outlivesRequest: true } : question, call.client, call))
+  } catch (error) {
+    // The call is over, but the question may be about another one of the same client.
+    const isLeft = origin === undefined && call.over && !question.signal.aborted &&
+      link.openCalls.some((each) => askedClientOf(each) === asker)
+    if (!isLeft) throw error
+    return await dispatchQuestion(deps, slot, link, question, undefined)
   }
-  const client = target.kind === 'call' ? target.call.client : target.owner
+}
+
+/** Puts a question to a client by what can ask it, if it may be asked. @throws RpcError */
+async function putTo (
+  { onQuestion }: DispatchDeps,
+  { tasks }: Slot,
+  question: Question,
+  client: Client,
+  by: Pick<Call, 'ask'>
+): Promise<Response> {
   checkAskable(client.capabilities, question)
   await onQuestion(question, client)
-  if (question.method === 'elicitation/create') slot.tasks.elicitation(question.params.elicitationId, client)
-  return target.kind === 'owner' ? await client.ask(question) : await target.call.ask(question)
+  if (question.method === 'elicitation/create') tasks.elicitation(question.params.elicitationId, client)
+  return await by.ask(question)
+}
+
+/** Notes that a call waits for the answer to a question. */
+async function whileAsked (call: Call, answer: Promise<Response>): Promise<Response> {
+  asked.set(call, (asked.get(call) ?? 0) + 1)
+  try {
+    return await answer
+  } finally {
+    const left = (asked.get(call) ?? 1) - 1
+    if (left > 0) asked.set(call, left)
+    else asked.delete(call)
+  }
 }
 
 /** Passes an upstream's notification to the clients that it is for. */
@@ -117,7 +185,7 @@ function deliver ({ dropped }: DispatchDeps, client: Client | undefined, method:
 /** A log message, or a notification of an unknown kind. */
 function dispatchOther (deps: DispatchDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Origin): void {
   const isLog = method === 'notifications/message'
-  const target = recipientOf(slot, link, origin, params)
+  const target = recipientOf(slot, link, origin, params, forNotifications)
   switch (target.kind) {
     case 'call':
       target.call.notify(method, paramsText)
