@@ -1,3 +1,5 @@
+import { eraOf, type Era } from '../../protocol/era.ts'
+import type { Catalogue } from '../../protocol/lists.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Principal } from '../access/view.ts'
 import { unmatchedIn, type ItemKind } from '../access/overrides.ts'
@@ -12,8 +14,9 @@ export interface ServerTest {
   /** Why it does not connect. */
   error: string | null
   warnings: string[]
-  /** The MCP revision of the connection, and what the server says of itself. */
+  /** The MCP revision of the connection, its era, and what the server says of itself. */
   protocolVersion?: string
+  era?: Era
   serverInfo?: unknown
   tools: ItemTexts
   prompts: ItemTexts
@@ -30,13 +33,16 @@ export function testRecord ({ status, error, catalogue, time, ...probe }: Probe,
     status,
     error,
     warnings: [...warnings, ...probe.warnings, ...catalogue ? unmatchedIn({ config }, catalogue) : []],
-    ...(catalogue ? { protocolVersion: catalogue.version, serverInfo: JSON.parse(catalogue.serverInfo) as unknown } : {}),
+    ...(catalogue ? spoken(catalogue) : {}),
     tools: items('tools'),
     prompts: items('prompts'),
     resources: items('resources'),
     duration: time
   }
 }
+
+const spoken = ({ version, serverInfo }: Catalogue): Pick<ServerTest, 'protocolVersion' | 'era' | 'serverInfo'> =>
+  ({ protocolVersion: version, era: eraOf(version), serverInfo: JSON.parse(serverInfo) as unknown })
 
 /** Counts tests that are under way. */
 export class Tests {

@@ -24,10 +24,15 @@ export class StatusLog {
     this.#now = now
   }
 
-  /** Its status has changed. @param error why it is not connected; null: it stopped until it is needed */
-  status (status: ProviderStatus, error: string | null): void {
+  /**
+   * Its status has changed.
+   * @param error why it is not connected; null: it stopped until it is needed
+   * @param version the MCP revision that it is spoken to in, while it is connected
+   */
+  status (status: ProviderStatus, error: string | null, version?: string): void {
     if (status === 'connected') {
-      if (this.#outage?.of.over() !== true) this.#log('info', 'connected')
+      const spoken = version === undefined ? '' : `, speaks MCP ${version}`
+      if (this.#outage?.of.over() !== true) this.#log('info', `connected${spoken}`)
     } else if (status === 'disconnected' && error === null) {
       this.#log('info', 'stopped until it is needed')
     } else if (status === 'disconnected' || status === 'oauth_required') {

@@ -241,7 +241,7 @@ export class Upstreams implements ProviderSource {
         this.#host.changed()
       },
       statusChanged: () => {
-        statusLog.status(upstream.status, upstream.error)
+        statusLog.status(upstream.status, upstream.error, upstream.protocolVersion)
         if (upstream.status === 'connected') this.#logRemarks(upstream)
       },
       openLogin: (listener) => logins.open(name, config, listener),

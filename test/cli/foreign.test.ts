@@ -285,6 +285,7 @@ test('POST /api/servers/test connects once and stores nothing', async (t) => {
     bearerKeys: [bearerKey()]
   })
   const connected = await ask(app, 'POST', '/api/servers/test', { config: { url: upstream.url, type: 'http', autoApprove: ['x'] } })
+  assert.deepEqual([connected.body.data.protocolVersion, connected.body.data.era], ['2025-11-25', 'legacy'])
   assert.equal(connected.status, 200)
   assert.deepEqual(connected.body.data.tools.map(({ name }: Json) => name), ['echo'])
   assert.equal(connected.body.data.connected, true)

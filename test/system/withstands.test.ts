@@ -100,7 +100,7 @@ const anns = (count: number, urlOf: (n: number) => string, more: Json = {}): Jso
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`anns-${n}`, { url: urlOf(n), owner: 'ann', storedByUser: true, ...more }]))
 /** The servers that are connected: their names. */
 const connectedTo = ({ output }: ProcessHub, names: readonly string[]): string[] =>
-  names.filter((name) => output().includes(`"msg":"${name}: connected"`))
+  names.filter((name) => output().includes(`"msg":"${name}: connected, speaks MCP `))
 /** A gateway, and the time that these of its servers take to connect, in ms. */
 async function timeToConnect (t: Cleanup, servers: Json, names: readonly string[], env: Record<string, string> = {}): Promise<number> {
   const hub = await spawnHub(t, { settings: settings(servers, { users }), env: { OUTBOUND_ALLOW: '127.0.0.0/8', ...env } })

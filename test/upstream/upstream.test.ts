@@ -1624,8 +1624,8 @@ test('what the log tells of a server: its failure once, a summary now and then, 
   const lines: string[] = []
   const log = new StatusLog((level, sentence) => { lines.push(`${level} ${sentence}`) })
   const told = (): string[] => lines.splice(0)
-  log.status('connected', null)
-  assert.deepEqual(told(), ['info connected'])
+  log.status('connected', null, '2026-07-28')
+  assert.deepEqual(told(), ['info connected, speaks MCP 2026-07-28'])
   const fail = (times: number, pause: number): void => {
     for (let n = 0; n < times; n++) {
       log.status('connecting', 'as before')
