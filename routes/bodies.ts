@@ -1,11 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ownerOf } from '../plugins/access/owner.ts'
 import { bytesOf, collectText, readJson } from '../plugins/body/index.ts'
-import { holdBody, valuesOf } from '../plugins/body/memory.ts'
+import { growthOf, holdBody, valuesOf } from '../plugins/body/memory.ts'
 import { ownerAt } from '../plugins/limits/owner.ts'
 import type {} from './api/principal.ts'
+import type {} from './mcp/request.ts'
 
 /** The current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
+
+/** In whose name a body is read: its sender's, where the guard of the scope has identified one. */
+function senderOf ({ principal, caller, ip }: FastifyRequest): string {
+  const known = principal ?? caller
+  return known ? ownerOf(known, ip) : ownerAt(ip)
+}
 
 /**
  * Parses bodies of the calling scope and its children as JSON of bounded size and depth. An empty body is undefined.
@@ -14,12 +22,12 @@ const limitOf = (app: FastifyInstance): string => app.settings.current.system.ro
 export function jsonBodies (app: FastifyInstance, most?: string): void {
   const max = (): string => most === undefined || bytesOf(limitOf(app)) < bytesOf(most) ? limitOf(app) : most
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', holdBody(() => bytesOf(max()), true))
+  app.addHook('preParsing', holdBody({ limit: () => bytesOf(max()), ownerOf: senderOf, isCounted: true }))
   app.addContentTypeParser(
     'application/json',
     async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
-      const owner = ownerAt(request.ip)
-      return await readJson(payload, max(), owner, valuesOf(request), (size) => { countChange(request, size) })
+      const count = (size: number): void => { countChange(request, size) }
+      return await readJson(payload, max(), senderOf(request), valuesOf(request), count, growthOf(request))
     }
   )
 }
@@ -35,8 +43,8 @@ function countChange ({ server, principal, routeOptions }: FastifyRequest, size:
  */
 export function textBodies (app: FastifyInstance, isCounted = false): void {
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', holdBody(() => bytesOf(limitOf(app)), isCounted))
-  app.addContentTypeParser('application/json', (_request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
-    collectText(payload, bytesOf(limitOf(app)), done)
+  app.addHook('preParsing', holdBody({ limit: () => bytesOf(limitOf(app)), ownerOf: senderOf, isCounted }))
+  app.addContentTypeParser('application/json', (request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
+    collectText(payload, bytesOf(limitOf(app)), done, growthOf(request))
   })
 }

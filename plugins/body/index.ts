@@ -34,9 +34,15 @@ function hasOtherCharset (contentType = ''): boolean {
  * Reads the whole body as text, unchanged.
  * @param limit in bytes
  * @param done called once. Its error: TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding or a charset other
- * than UTF-8, or that of the connection
+ * than UTF-8, that of the connection, or that of `grows`
+ * @param grows called once when the body turns out not to be a small one; what it throws refuses the body
  */
-export function collectText (payload: IncomingMessage, limit: number, done: (error: Error | null, text?: string) => void): void {
+export function collectText (
+  payload: IncomingMessage,
+  limit: number,
+  done: (error: Error | null, text?: string) => void,
+  grows?: () => void
+): void {
   const { 'content-encoding': encoding, 'content-type': contentType, 'content-length': length } = payload.headers
   if (encoding !== undefined || hasOtherCharset(contentType)) { done(new errors.UnsupportedMediaType()); return }
   if (length !== undefined && Number(length) > limit) { done(new errors.TooLarge(limit)); return }
@@ -47,16 +53,25 @@ export function collectText (payload: IncomingMessage, limit: number, done: (err
     if (!isOver) done(error, text)
     isOver = true
   }
-  payload.on('data', (chunk: Buffer) => {
-    size += chunk.length
-    if (size <= limit) {
-      chunks.push(chunk)
-      return
-    }
+  const refuse = (error: Error): void => {
     // The rest is read and thrown away, so that the client gets to see the answer.
     payload.removeAllListeners('data')
     payload.resume()
-    finish(new errors.TooLarge(limit))
+    finish(error)
+  }
+  payload.on('data', (chunk: Buffer) => {
+    const before = size
+    size += chunk.length
+    if (size > limit) { refuse(new errors.TooLarge(limit)); return }
+    if (grows && before <= limits.smallBody && size > limits.smallBody) {
+      try {
+        grows()
+      } catch (error) {
+        refuse(error instanceof Error ? error : new Error(String(error)))
+        return
+      }
+    }
+    chunks.push(chunk)
   })
   payload.on('end', () => {
     const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
@@ -66,10 +81,10 @@ export function collectText (payload: IncomingMessage, limit: number, done: (err
   payload.on('error', finish)
 }
 
-/** The whole body as text, unchanged. @param limit in bytes @throws what `collectText` tells */
-export async function readText (payload: IncomingMessage, limit: number): Promise<string> {
+/** The whole body as text, unchanged. @param limit in bytes @param grows as `collectText` takes it @throws what `collectText` tells */
+export async function readText (payload: IncomingMessage, limit: number, grows?: () => void): Promise<string> {
   return await new Promise((resolve, reject) => {
-    collectText(payload, limit, (error, text = '') => { if (error) reject(error); else resolve(text) })
+    collectText(payload, limit, (error, text = '') => { if (error) reject(error); else resolve(text) }, grows)
   })
 }
 
@@ -78,6 +93,7 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
  * @param limit a size as `bytesOf` takes it
  * @param values the memory for the values of a large one
  * @param admit gets the length of a large one before it is parsed, in characters, and throws what refuses it
+ * @param grows as `collectText` takes it
  * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`; InvalidInput where an object of a large one has more than
  * `limits.requestMembers`; ShareError; what `readText` throws
  */
@@ -86,9 +102,10 @@ export async function readJson (
   limit: string,
   owner: string,
   values: ValueMemory | undefined,
-  admit: (size: number) => void = () => {}
+  admit: (size: number) => void = () => {},
+  grows?: () => void
 ): Promise<unknown> {
-  const text = await readText(payload, bytesOf(limit))
+  const text = await readText(payload, bytesOf(limit), grows)
   if (text === '') return undefined
   if (text.length <= limits.steppedBody) return parse(text)
   admit(text.length)

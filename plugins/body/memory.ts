@@ -3,30 +3,47 @@ import type { FastifyRequest, preParsingHookHandler } from 'fastify'
 import { largeText } from '../../protocol/large-message.ts'
 import { limits } from '../limits/index.ts'
 import { memory } from '../limits/memory.ts'
-import { ownerAt } from '../limits/owner.ts'
 import { ShareError } from '../limits/shares.ts'
 
 /** The memory for the values of large bodies that are counted, by request. */
 const memories = new WeakMap<FastifyRequest, ValueMemory>()
+/** Takes the memory of bodies that came without a length, by request. */
+const unmeasured = new WeakMap<FastifyRequest, () => void>()
 
 /** The memory for the values of a body, where it is a large one that `holdBody` counts. */
 export const valuesOf = (request: FastifyRequest): ValueMemory | undefined => memories.get(request)
 
 /**
- * Takes memory for a body before it is read, and gives it back when the request is answered. Small bodies are not counted; one without a
- * length counts as the largest that is accepted.
- * @param limit the current max size of a body, in bytes
- * @param isCounted the values of a large one are counted before they are made (`ValueMemory`)
+ * What is to be called when a body turns out not to be a small one; undefined where its length was known. @throws (when called) ShareError
  */
-export const holdBody = (limit: () => number, isCounted = false): preParsingHookHandler => (request, reply, payload, done) => {
+export const growthOf = (request: FastifyRequest): (() => void) | undefined => unmeasured.get(request)
+
+export interface BodyBounds {
+  /** The current max size of a body, in bytes. */
+  readonly limit: () => number
+  /** In whose name its memory is taken. */
+  readonly ownerOf: (request: FastifyRequest) => string
+  /** The values of a large one are counted before they are made (`ValueMemory`). */
+  readonly isCounted: boolean
+}
+
+/**
+ * Takes memory for a body before it is read, and gives it back when the request is answered. Small bodies are not counted; one without a
+ * length counts as the largest that is accepted, once it is not small any more.
+ */
+export const holdBody = ({ limit, ownerOf, isCounted }: BodyBounds): preParsingHookHandler => (request, reply, payload, done) => {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
-  const size = length === undefined ? encoding === undefined ? 0 : limit() : Number(length)
+  const isMeasured = length !== undefined || encoding === undefined
+  const size = isMeasured ? Number(length ?? 0) : limit()
   if (size > limits.smallBody && size <= limit()) {
     const each = isCounted && size > largeText ? limits.bodyTextCost : limits.bodyCost
     // However much an operator admits, some bodies fit.
     const cost = Math.min(size * each, memory.max / 4)
-    reply.raw.once('close', memory.take(ownerAt(request.ip), cost))
-    if (isCounted && size > limits.steppedBody) memories.set(request, new ValueMemory(reply.raw, ownerAt(request.ip)))
+    const owner = ownerOf(request)
+    const take = (): void => { reply.raw.once('close', memory.take(owner, cost)) }
+    if (isMeasured) take()
+    else unmeasured.set(request, take)
+    if (isCounted && size > limits.steppedBody) memories.set(request, new ValueMemory(reply.raw, owner))
   }
   done(null, payload)
 }

@@ -144,6 +144,8 @@ export const limits = {
   slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
   /** Max MCP sessions, with a share for each owner; beyond: 429 or 503. The same number of connections of the SSE transport. */
   sessions: 10_000,
+  /** Max size of what a client declares in `initialize` and its session keeps, in characters of JSON; beyond: -32602. */
+  capabilities: 8 * 1024,
   /** Max time that a connection of the SSE transport has to begin its session, in ms; beyond: it is closed. */
   initializeTimeout: 60_000,
   /** Max time that a session may go without a request or an open stream, in ms; beyond: it ends. */

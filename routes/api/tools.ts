@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
+import { ownerOf } from '../../plugins/access/owner.ts'
 import { ValueMemory } from '../../plugins/body/memory.ts'
-import { ownerAt } from '../../plugins/limits/owner.ts'
 import { exactJson } from '../../plugins/tools/given.ts'
 import { Success } from '../../schemas/api.ts'
 import { CalledTool } from '../../schemas/openapi-routes.ts'
@@ -33,7 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
       // The body is text until here, so that numbers in the arguments keep all digits.
       preValidation: async (request, reply) => {
-        const owner = ownerAt(request.ip)
+        const owner = ownerOf(principalOf(request), request.ip)
         Object.assign(request, { body: await exactJson(String(request.body ?? ''), owner, new ValueMemory(reply.raw, owner)) })
       }
     },

@@ -1,19 +1,11 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { Principal, View } from '../../plugins/access/view.ts'
+import type { Principal } from '../../plugins/access/view.ts'
 import { jsonRpc } from '../../plugins/errors/index.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import { textBodies } from '../bodies.ts'
+import type {} from './request.ts'
 import { messages, sseAddresses, streams } from './sse.ts'
 import streamableHttp, { addresses } from './streamable-http.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The principal that the guard has identified. */
-    caller: Principal | null
-    /** The view that the path asks for; null on routes where the session determines it. */
-    view: View | null
-  }
-}
 
 /** The params of an MCP route: a user, and a group or server, or a group only. */
 interface Params { user?: string, name?: string, group?: string }

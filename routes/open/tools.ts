@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/errors/list.ts'
 import type { ToolWord } from '../../plugins/tools/tools.ts'
 import { OpenFailure, PartToolPath, ToolPath, ToolResult } from '../../schemas/openapi-routes.ts'
+import { principalOf } from '../api/principal.ts'
 import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
@@ -31,6 +32,7 @@ const description =
 
 /** Tools over plain HTTP. Since GET runs them, too, requests of pages of other sites and prefetches of browsers are refused. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     app.auth.origin(request)
@@ -39,10 +41,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const isForeign = site === 'cross-site' && origin === undefined
     const isPrefetch = /prefetch|prerender|preview/i.test([secPurpose, purpose, mozilla].join(' '))
     if (isForeign || isPrefetch) throw new errors.CrossSite()
+    // Before the body is read, which is in the caller's name.
+    request.principal = await app.auth.optional(request)
   })
 
   const run = async (request: FastifyRequest, reply: FastifyReply, word: ToolWord): Promise<string> => {
-    const caller = callerOf(request, reply, await app.auth.optional(request))
+    const caller = callerOf(request, reply, principalOf(request))
     const search = request.raw.url?.split('?').slice(1).join('?') ?? ''
     const given = { search, ...(request.method === 'POST' ? { body: String(request.body ?? '') } : {}) }
     const text = await app.tools.open(caller, word, given)

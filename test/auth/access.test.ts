@@ -1074,3 +1074,45 @@ test('a key that another replica has just stored is looked up before it is refus
   for (let n = 0; n < 100; n++) assert.equal(await ask(`thk_${n}`), 401)
   assert.ok(lookUps <= 2 * limits.freshLookUps.perSecond + 2, `${lookUps} look-ups`)
 })
+
+test('bodies of callers without credentials leave room for callers with some, at the same address', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const { app, port, url } = await start(t, {
+    settings: { mcpServers: { one: { type: 'streamable-http', url: upstream.url } } },
+    env: { MEMORY_BUDGET: 64 * 1024 * 1024, OUTBOUND_ALLOW: '127.0.0.0/8' }
+  })
+  /** Begins bodies that do not end. @returns whether some were refused */
+  const hold = async (count: number, length: number): Promise<boolean> => {
+    const head = `POST /api/auth/login HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n{`
+    const sockets = Array.from({ length: count }, () => {
+      const socket = connect(port, '127.0.0.1', () => { socket.write(head) })
+      return socket
+    })
+    t.after(() => { for (const socket of sockets) socket.destroy() })
+    const answers = await Promise.all(sockets.map(async (socket) => await new Promise<string>((resolve) => {
+      socket.on('error', () => {}).once('data', (chunk) => { resolve(String(chunk)) })
+      setTimeout(resolve, 1_500, '')
+    })))
+    return answers.some((answer) => answer.startsWith('HTTP/1.1 429'))
+  }
+  assert.ok(await hold(40, 1_000_000))
+  assert.ok(await hold(80, 5_000), 'what the address may hold is used up')
+
+  const token = { 'x-auth-token': app.auth.login(alice) }
+  const bearer = { authorization: `Bearer ${key.token}` }
+  const body = JSON.stringify({ message: 'x'.repeat(8_000) })
+  const pieces = (text: string): ReadableStream => new Blob([text]).stream()
+  const post = async (path: string, headers: Record<string, string>, body: string | ReadableStream): Promise<number> => (await fetch(`${url}${path}`, {
+    method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body, ...{ duplex: 'half' }
+  })).status
+  // A long body of a caller with credentials counts in the caller's share; one of unknown length counts once it is long.
+  for (const headers of [token, bearer]) {
+    assert.equal(await post('/api/tools/one/echo', headers, body), 200)
+    assert.equal(await post('/api/tools/one/echo', headers, pieces('{"message":"hi"}')), 200)
+  }
+  assert.equal(await post('/api/tools/one/echo', {}, pieces('{"message":"hi"}')), 200)
+  assert.equal(await post('/api/tools/one/echo', {}, body), 429)
+  assert.equal(await post('/api/tools/one/echo', {}, pieces(body)), 429)
+  const manager = { 'x-auth-token': app.auth.login(admin) }
+  assert.equal(await post('/api/tools/call/one', manager, JSON.stringify({ toolName: 'echo', arguments: { message: 'x'.repeat(8_000) } })), 200)
+})

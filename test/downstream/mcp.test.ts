@@ -774,6 +774,15 @@ test('sessions', async (t) => {
     assert.match((await Session.open(url, { version: '1999-01-01' })).version, /^20(24|25)-\d\d-\d\d$/)
   })
 
+  await t.test('what a client declares is kept for the session, so it has a bound', async () => {
+    const begin = async (size: number): Promise<object> => {
+      const { messages: [answer = {}] } = await send(url, { body: initialize('2025-11-25', { experimental: { x: { y: 'z'.repeat(size) } } }) })
+      return answer
+    }
+    assert.ok('result' in await begin(7_000))
+    assert.equal(at(await begin(9_000), 'error', 'code'), -32602)
+  })
+
   await t.test('a missing id is 400, an unknown one 404, for POST, GET and DELETE', async () => {
     for (const method of ['POST', 'GET', 'DELETE']) {
       const body = method === 'POST' ? list : undefined

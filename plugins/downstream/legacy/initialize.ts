@@ -1,3 +1,4 @@
+import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'
 import { isObject, smallMemberOf, withMembers } from '../../../protocol/json.ts'
@@ -6,6 +7,7 @@ import { isServerInfo } from '../../../protocol/lists.ts'
 import type { Request } from '../../../protocol/message.ts'
 import type { View } from '../../access/view.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
+import { limits } from '../../limits/index.ts'
 import type { Place, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -53,9 +55,16 @@ function begin (sessions: Sessions, view: View, { protocolVersion, capabilities,
     if (isObject(_meta) && _meta[instanceKey] === instance) {
       throw new RpcError(code.invalidRequest, ownAddress)
     }
-    return sessions.begin(view, negotiate(protocolVersion), isObject(capabilities) ? capabilities : {}, place)
+    return sessions.begin(view, negotiate(protocolVersion), declared(capabilities), place)
   } catch (error) {
     place.release()
     throw error
   }
+}
+
+/** What a client declares. @throws RpcError for more than a session keeps */
+function declared (capabilities: unknown): ClientCapabilities {
+  if (!isObject(capabilities)) return {}
+  if (JSON.stringify(capabilities).length <= limits.capabilities) return capabilities
+  throw new RpcError(code.invalidParams, `Invalid params: "capabilities" has more than ${limits.capabilities} characters; declare less`)
 }
