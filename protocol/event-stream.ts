@@ -20,11 +20,15 @@ export class EventStreamParser {
   #id: string | undefined
   #retry: number | undefined
   #afterReturn = false
+  #messages = 0
 
   constructor (onEvent: (event: StreamEvent) => void, limit: number) {
     this.#onEvent = onEvent
     this.#limit = limit
   }
+
+  /** How many events have carried a message so far. */
+  get messages (): number { return this.#messages }
 
   /** Size of the event that is being read, in characters. */
   get pending (): number { return this.#size + this.#dataSize }
@@ -74,7 +78,9 @@ export class EventStreamParser {
 
   #dispatch (): void {
     if (this.#data.length > 0 || this.#id !== undefined || this.#retry !== undefined) {
-      this.#onEvent({ event: this.#event === '' ? 'message' : this.#event, data: this.#data.join('\n'), id: this.#id, retry: this.#retry })
+      const event = this.#event === '' ? 'message' : this.#event
+      if (event === 'message' && this.#dataSize > 1) this.#messages++
+      this.#onEvent({ event, data: this.#data.join('\n'), id: this.#id, retry: this.#retry })
     }
     this.#data = []
     this.#dataSize = 0

@@ -170,7 +170,10 @@ export class Answer implements Dispatcher.DispatchHandler {
   readonly #parse = (bytes: Buffer): void => {
     if (this.#aborted || typeof this.#body === 'string') return
     try {
+      const { messages } = this.#body
       this.#body.push(bytes)
+      // Comments, empty lines, and events of other names.
+      if (this.#body.messages === messages && this.#body.pending === 0) this.#reading.pace?.count('noise')
       this.#hold(this.#body.pending)
     } catch (error) {
       this.#fail(error)

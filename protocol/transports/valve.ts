@@ -24,12 +24,35 @@ export const untilTakenBy = (pace: MessagePace = noPace, isSlow: () => boolean):
   wait: () => pace.wait() || (isSlow() ? untilTaken : 0)
 })
 
+/**
+ * How long larger chunks, of all servers, are taken in one turn of the event loop, in ms, and how many messages that nobody waits for:
+ * to pass them on takes longer than to take them, and comes later in the same turn.
+ */
+const longest = 2
+const mostMessages = 8
+const turn = { time: 0, messages: 0 }
+
+/** Counts from now on what the current turn of the event loop takes, until it ends. */
+function beginTurn (): void {
+  if (turn.time > 0 || turn.messages > 0) return
+  setImmediate(() => {
+    turn.time = 0
+    turn.messages = 0
+  })
+}
+
+const isTurnOver = (): boolean => turn.time >= longest || turn.messages >= mostMessages
+
 /** The same receiver, with what it has not asked for counted. */
 export function counting (receiver: Receiver, pace: MessagePace): Receiver {
   return {
     message: (message, origin) => {
       const isAwaited = receiver.message(message, origin)
-      if (!isAwaited) pace.count(message.kind)
+      if (!isAwaited) {
+        pace.count(message.kind)
+        beginTurn()
+        turn.messages++
+      }
       return isAwaited
     },
     failed: (id, error) => { receiver.failed(id, error) },
@@ -59,10 +82,6 @@ function pieceEnd (chunk: Buffer, at: number): number {
   const ends = lineEnds.map((lineEnd) => part.indexOf(lineEnd)).filter((end) => end !== -1)
   return Math.min(chunk.length, at + longPiece, ...ends.map((end) => at + pieceSize + end + 1))
 }
-/** How long larger chunks, of all servers, are taken in one turn of the event loop, in ms. */
-const longest = 2
-const turn = { time: 0 }
-
 /**
  * Passes on the bytes that a server sends, in order. It holds them back where they would hold the event loop for long, or are beyond the
  * server's pace; the server then waits, as its socket or pipe is not read.
@@ -109,16 +128,16 @@ export class Valve {
     const { take, pace = noPace } = this.#options
     if (chunk.length <= pieceSize) {
       take(chunk)
-      return pace.wait() || undefined
+      return pace.wait() || (turn.messages >= mostMessages ? 0 : undefined)
     }
     for (let at = 0, end = 0; at < chunk.length; at = end) {
       end = pieceEnd(chunk, at)
       const begun = performance.now()
       take(chunk.subarray(at, end))
-      if (turn.time === 0) setImmediate(() => { turn.time = 0 })
+      beginTurn()
       turn.time += performance.now() - begun
       const wait = pace.wait()
-      if (wait === 0 && turn.time < longest) continue
+      if (wait === 0 && !isTurnOver()) continue
       if (end < chunk.length) this.#waiting.unshift(chunk.subarray(end))
       return wait
     }

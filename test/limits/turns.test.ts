@@ -4,14 +4,16 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { mock } from 'node:test'
 import { test } from 'tap'
-import type { Dispatcher } from 'undici'
+import { Agent, type Dispatcher } from 'undici'
+import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { membersOf } from '../../protocol/json.ts'
 import { JsonScanner, TooDeep } from '../../protocol/json-scanner.ts'
 import { inSteps, readLargeMessage } from '../../protocol/large-message.ts'
-import { parseMessage } from '../../protocol/message.ts'
+import { parseMessage, type Message } from '../../protocol/message.ts'
+import { Answer } from '../../protocol/transports/http-answer.ts'
 import { HttpTransport } from '../../protocol/transports/http.ts'
 import { MessageReader } from '../../protocol/transports/message-reader.ts'
-import { Valve } from '../../protocol/transports/valve.ts'
+import { counting, noPace, Valve } from '../../protocol/transports/valve.ts'
 import { CpuBudget } from '../../plugins/json-schema/time-budget.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { MemoryBudget } from '../../plugins/limits/memory.ts'
@@ -206,6 +208,66 @@ test('what a server sends is passed on in order, and held back where it takes lo
   const isHeld = (): boolean => isPaused
   while (isHeld()) await new Promise((resolve) => { setImmediate(resolve) })
   assert.equal(taken.join(''), chunks.join(''))
+})
+
+test('of messages that nobody waits for, some are taken in one turn of the event loop, as passing them on takes longer', async () => {
+  const seen: string[] = []
+  const receiver = counting({
+    message: (message) => {
+      const { method } = message as { method: string }
+      seen.push(method)
+      return method === 'awaited'
+    },
+    failed: () => {},
+    paused: () => {},
+    closed: () => {}
+  }, noPace)
+  const message = (method: string): Message => ({ kind: 'notification', method }) as unknown as Message
+  const valve = new Valve({
+    take: (bytes) => { for (const method of bytes.toString().trim().split('\n')) receiver.message(message(method), undefined) },
+    pause: () => {},
+    resume: () => {}
+  })
+  const nextTurn = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
+  await nextTurn()
+  valve.push(Buffer.from('awaited\n'.repeat(1_000)))
+  assert.equal(seen.length, 1_000)
+  for (let n = 0; n < 100; n++) valve.push(Buffer.from(`${n}\n`))
+  assert.ok(seen.length < 1_020, `${seen.length - 1_000} at once`)
+  for (let turn = 0; turn < 40; turn++) await nextTurn()
+  assert.deepEqual(seen.slice(1_000), Array.from({ length: 100 }, (_, n) => String(n)))
+})
+
+test('what carries no message on a stream of events counts as noise', async (t) => {
+  const hub = createServer((request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end({
+      '/comments': ': nothing\n\n'.repeat(2_000),
+      '/names': 'event: other\ndata: x\n\n'.repeat(2_000),
+      '/messages': 'data: {}\n\n'.repeat(2_000),
+      '/long': `data: ${'x'.repeat(50_000)}\n\n`
+    }[request.url ?? ''])
+  }).listen(0, '127.0.0.1')
+  t.after(() => { hub.close() })
+  await once(hub, 'listening')
+  const { port } = hub.address() as AddressInfo
+  const agent = new Agent()
+  t.after(async () => { await agent.close() })
+  const noise = async (path: string): Promise<number> => {
+    let counted = 0
+    await new Promise<void>((resolve, reject) => {
+      const answer = new Answer({
+        onHead: () => new EventStreamParser(() => {}, 1_000_000),
+        onEnd: () => { resolve() },
+        onError: reject
+      }, { pace: { count: (what) => { if (what === 'noise') counted++ }, wait: () => 0 } })
+      agent.dispatch({ origin: `http://127.0.0.1:${port}`, path, method: 'GET' }, answer)
+    })
+    return counted
+  }
+  assert.ok(await noise('/comments') > 10)
+  assert.ok(await noise('/names') > 20)
+  assert.deepEqual([await noise('/messages'), await noise('/long')], [0, 0])
 })
 
 for (const isNews of [false, true]) {
