@@ -508,15 +508,17 @@ export const limits = {
   },
 
   /**
-   * `$smart`. `indexes`: max sets of tools that are indexed, and `tools`: max tools in all of them; beyond: the index that was used longest
-   * ago is dropped, and built again on demand. `query`: max length of a question, in characters; beyond: it is cut. `servers`: max length
+   * `$smart`. `indexes`: max sets of tools that are indexed, and `tools`: max tools in all of them but the last, 7 KB each; beyond: the
+   * index that was used longest ago is dropped, and built again on demand. `inUse`: time after a search in which an index follows its view,
+   * in ms; later: with the next search. `query`: max length of a question, in characters; beyond: it is cut. `servers`: max length
    * of the list of servers in a tool's description, in characters; beyond: the others are counted. `found`: size that a found tool may
    * have in an answer, on average, and `only`: that of a search for one tool, in characters of JSON; beyond: schemas and descriptions are
    * shortened. `schema`: max size of a tool whose schema is read to be answered, in characters; beyond: it is left out.
    */
   smartRouting: {
     indexes: 64,
-    tools: 200_000,
+    tools: 30_000,
+    inUse: 5 * 60_000,
     query: 2_000,
     servers: 250,
     found: 300,

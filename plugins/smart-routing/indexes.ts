@@ -13,10 +13,17 @@ export class Indexes {
   }
 
   /**
-   * Whether the index of a view is worth bringing up to date before somebody searches: there is one, or room for one. Where many views
-   * take turns, each would be built for nothing.
+   * Whether the index of a view is worth bringing up to date before somebody searches: there is one that is in use, or room for one. Where
+   * many views take turns, each would be built for nothing.
    */
-  keeps (key: string): boolean { return this.#indexes.has(key) || this.#indexes.size < limits.smartRouting.indexes }
+  keeps (key: string): boolean {
+    const index = this.#indexes.get(key)
+    if (index) return index.isInUse
+    const { indexes, tools } = limits.smartRouting
+    let size = 0
+    for (const other of this.#indexes.values()) size += other.size
+    return this.#indexes.size < indexes && size < tools / 2
+  }
 
   /** All of them. */
   get all (): Iterable<ViewIndex> { return this.#indexes.values() }

@@ -1,4 +1,5 @@
 import type { Surface } from '../gateway/surface.ts'
+import { limits } from '../limits/index.ts'
 import { toolsOf, type ShownTool } from './search-tools.ts'
 import { ToolIndex, type Ranked } from './words/index.ts'
 
@@ -9,12 +10,16 @@ export class ViewIndex {
   #surface: Surface | undefined
   #tools: ReadonlyMap<string, ShownTool> = new Map()
   #updating: Promise<void> = Promise.resolve()
+  /** By `performance.now()`. */
+  #searchedAt = performance.now()
 
   constructor (logError: (error: unknown) => void) {
     this.#logError = logError
   }
 
   get size (): number { return this.#tools.size }
+  /** Whether somebody has searched it lately. */
+  get isInUse (): boolean { return performance.now() - this.#searchedAt < limits.smartRouting.inUse }
   /** The tools that are searched. */
   get tools (): ReadonlyMap<string, ShownTool> { return this.#tools }
 
@@ -37,7 +42,11 @@ export class ViewIndex {
     return this.#updating
   }
 
-  search (query: string, limit: number): Ranked[] { return this.#index.search(query, limit) }
+  search (query: string, limit: number): Ranked[] {
+    this.#searchedAt = performance.now()
+    return this.#index.search(query, limit)
+  }
+
   interpret (query: string): string { return this.#index.interpret(query) }
 }
 
