@@ -24,7 +24,7 @@ export function ownTools (servers: readonly string[], progressive: boolean): Arr
       type: 'object',
       properties: {
         query: { type: 'string', description: 'What is to be done, in some words' },
-        limit: { type: 'integer', default: range.usual }
+        limit: { type: 'integer', minimum: range.least, maximum: range.most, default: range.usual }
       },
       required: ['query']
     },

@@ -46,14 +46,15 @@ async function start (t: Test, more: Json = {}, { env = {}, count = 0, refused }
   return { app, api, upstream, session: await openSession(app, '/mcp/$smart', KEY), log }
 }
 
-interface Answer { names: string[], mode: unknown, reason: unknown }
+interface Answer { names: string[], scores: number[], mode: unknown, reason: unknown }
 
 async function search (session: InjectedSession, query: string): Promise<Answer> {
   const { result, error } = await session.request('tools/call', { name: 'search_tools', arguments: { query } })
   assert.equal(error, undefined, JSON.stringify(error))
   const metadata = at(result, 'structuredContent', 'metadata')
-  const found = names(at(result, 'structuredContent', 'tools'))
-  return { names: found, mode: at(metadata, 'mode'), reason: at(metadata, 'reason') }
+  const tools = at(result, 'structuredContent', 'tools')
+  const scores = (tools as Json[]).map(({ score }) => Number(score))
+  return { names: names(tools), scores, mode: at(metadata, 'mode'), reason: at(metadata, 'reason') }
 }
 const fused = async (session: InjectedSession): Promise<void> => {
   await until(async () => (await search(session, 'weather')).mode === 'fused', 10_000)
@@ -65,6 +66,11 @@ void test('tools are embedded once, in batches, and found by what they mean', as
   const before = await search(session, 'umbrella')
   assert.equal(before.names[0], 'up-forecast', 'no word of it is in the tool')
   assert.equal(before.mode, 'fused')
+  for (const query of ['umbrella', 'weather letter', 'flurb']) {
+    const { scores } = await search(session, query)
+    assert.equal(scores[0], 1, `${query}: the best one has 1, also where no word is found`)
+    assert.deepEqual(scores, scores.toSorted((a, b) => b - a))
+  }
   const ofTools = api.asked.filter(({ input }) => input[0]?.includes('(up)'))
   assert.deepEqual(ofTools.map(({ input }) => input.length), [32, 32, 9])
   assert.ok(api.asked.every(({ headers, model, dimensions }) =>

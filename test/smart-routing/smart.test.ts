@@ -78,6 +78,7 @@ void test('a client lists two tools, finds others and calls them', async (t) => 
   const { tools } = await client.listTools()
   assert.deepEqual(names(tools), ['search_tools', 'call_tool'])
   assert.match(String(tools[0]?.description), /Servers: sky, mail\.$/)
+  assert.deepEqual(tools[0]?.inputSchema.properties?.limit, { type: 'integer', minimum: 1, maximum: 100, default: 10 })
   const { tools: results, metadata } = answerOf(await client.callTool({ name: 'search_tools', arguments: { query: 'weather' } }))
   assert.equal(results[0]?.name, 'sky-forecast')
   assert.equal(results[0].serverName, 'sky')

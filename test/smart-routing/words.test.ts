@@ -183,6 +183,67 @@ test('a question is read with little noise', async (t) => {
   }
 })
 
+/** 300 tools of one server: ten verbs for each of thirty nouns. */
+const verbs = ['create', 'delete', 'update', 'list', 'get', 'archive', 'export', 'import', 'share', 'search']
+const nouns = [
+  'invoice', 'customer', 'ticket', 'calendar_event', 'repository', 'pull_request', 'email', 'spreadsheet', 'image', 'database_table', 'webhook',
+  'deployment', 'container', 'playlist', 'contact', 'branch', 'channel_message', 'document', 'task', 'project', 'user_account', 'payment', 'refund',
+  'subscription', 'product', 'order', 'shipment', 'certificate', 'dns_record', 'alert'
+]
+const ofVerb = (verb: string, noun: string): SearchTool => {
+  const description = `${verb.charAt(0).toUpperCase()}${verb.slice(1)}s ${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun.replace('_', ' ')} in the suite.`
+  return tool('suite', `${verb}_${noun}`, description, { inputSchema: schema({ id: `Identifier of the ${noun}`, title: 'title' }) })
+}
+const suite = nouns.flatMap((noun) => verbs.map((verb) => ofVerb(verb, noun)))
+
+test('a word that tools have and that differs by one letter is meant rather than one that no tool has', async (t) => {
+  const index = await indexed(suite)
+  for (const [query, expected] of [
+    ['contaner', /_container$/], ['continer', /_container$/], ['containr', /_container$/], ['contct', /_contact$/], ['brnch', /_branch$/],
+    ['databse', /_database_table$/], ['datbase', /_database_table$/], ['datebase', /_database_table$/], ['customr', /_customer$/],
+    ['custome', /_customer$/], ['invoce', /_invoice$/], ['playlast', /_playlist$/], ['produc', /_product$/], ['aert', /_alert$/],
+    ['list contaners', /^list_container$/], ['create invoce', /^create_invoice$/], ['delete brnch', /^delete_branch$/],
+    ['update contct', /^update_contact$/], ['find customr', /_customer$/], ['create databse table', /^create_database_table$/]
+  ] as const) await t.test(query, async () => { assert.match(first(index, query) ?? 'nothing', expected) })
+  await t.test('also where tools have it in the plural only', async () => {
+    const plurals = await indexed([tool('crm', 'list_customers', 'Lists all customers'), tool('shop', 'list_products', 'Lists all products')])
+    assert.equal(first(plurals, 'customr'), 'list_customers')
+  })
+  await t.test('and it is what a model is told', async () => { assert.equal(index.interpret('list contaners'), 'list container') })
+  for (const [what, query, expected] of [
+    ['a word of a language that the question is in', 'el archivo que se llama informe', 'read_file'],
+    ['a form of an English word', 'reads', 'read_file'],
+    ['a number', '8080', undefined]
+  ] as const) {
+    await t.test(`not ${what}`, async () => {
+      const others = await indexed([tool('files', 'read_file', 'Read a file'), tool('disk', 'archive', 'Archives 800 things'), tool('a', 'ready', 'ready')])
+      assert.equal(first(others, query), expected)
+    })
+  }
+})
+
+test('a word counts more than a synonym of several words', async (t) => {
+  const sending = tool('files', 'send_file', 'Sends a file to a device')
+  for (const [what, tools] of [
+    ['few tools', suite.filter(({ ownName }) => /_(?:email|channel_message)$/.test(ownName))],
+    ['many', suite],
+    ['others that send', [...suite, sending, tool('log', 'note', 'Notes a line that is sent later')]]
+  ] as const) {
+    const index = await indexed(tools)
+    for (const query of ['send an email', 'send email', 'send an email to Bob', 'send an emial', 'E-Mail senden', 'email Bob the report']) {
+      await t.test(`${what}: ${query}`, async () => {
+        const found = index.search(query, 100).map(({ tool }) => tool.ownName).filter((name) => name !== sending.ownName)
+        assert.match(found[0] ?? 'nothing', /_email$/)
+        for (const verb of verbs) {
+          const [right, other] = [found.indexOf(`${verb}_email`), found.indexOf(`${verb}_channel_message`)]
+          assert.ok(right !== -1 && (other === -1 || right < other), found.join(' '))
+        }
+        if (query.startsWith('send an email')) assert.ok(found.slice(0, 10).every((name) => name.endsWith('_email')), found.join(' '))
+      })
+    }
+  }
+})
+
 test('a server that is named counts more, and tools of one name give way to others', async () => {
   const index = await indexed([
     ...some, ...['slack', 'teams', 'zulip'].flatMap((server) => [tool(server, 'post_message', 'Post a message to a channel'), tool(server, 'list_channels', 'List channels')])

@@ -47,6 +47,8 @@ export class Lexicon {
   readonly #unspaced = new Map<string, Foreign[]>()
   readonly #common = new Set<string>()
   readonly #plain = new Set<string>()
+  /** All English words, as they are written. */
+  readonly #written = new Set<string>()
   /** English words as they are written, by their stems. */
   readonly words = new Map<string, string>()
   readonly #byLength = new Map<number, WordList>()
@@ -113,6 +115,7 @@ export class Lexicon {
     const known = this.#terms.get(words)
     if (known !== undefined) return known
     const list = wordsOf(words, 8, false)
+    for (const word of list) this.#written.add(word)
     const stems = list.map(stemOf)
     const term = stems.join('')
     this.#terms.set(words, term)
@@ -139,6 +142,15 @@ export class Lexicon {
 
   /** Whether it holds an English term. */
   knows (term: string): boolean { return this.#same.has(term) || this.#synonyms.has(term) || this.#hints.has(term) }
+
+  /** Whether an English word, or a regular form of one, is written so. A stem does not tell: that of `invoce` is that of `invocation`. */
+  isWritten (word: string): boolean {
+    if (this.#common.has(word)) return true
+    const bare = word.replace(/(?:ing|ed)$/, '')
+    const forms = [word, `${word}s`, word.replace(/e?s$/, ''), word.replace(/[sd]$/, ''), word.replace(/ie[sd]$/, 'y'), bare]
+    if (bare !== word) forms.push(`${bare}e`)
+    return forms.some((form) => this.#written.has(form))
+  }
 
   /** Whether it is an everyday word, which is right as it is. */
   isCommon (word: string): boolean { return this.#common.has(word) }
@@ -222,6 +234,9 @@ export class Lexicon {
     }
     return []
   }
+
+  /** Whether another language has just this word, not only one that begins like it. */
+  isForeign (word: string): boolean { return [...spellings(word)].some((spelling) => this.#foreign.has(spelling)) }
 
   #begun (word: string): Foreign[] | undefined {
     for (let length = word.length; length >= Math.max(3, word.length - longestEnding); length--) {

@@ -1,5 +1,7 @@
 import { limits } from '../../limits/index.ts'
 import { lightVerbs, stopWords } from './common-words.ts'
+import { withoutRepetition, type Concept } from './concepts.ts'
+import { Doubts } from './doubts.ts'
 import { piecesOf } from './literals.ts'
 import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
 import { carrying, particlesOf } from './phrases.ts'
@@ -10,8 +12,6 @@ import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
-/** One thing that a question asks for. A tool counts by the best of the variants it has. */
-export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 /** `text`: the question with typos and foreign words put right. `isAsking`: it wants to know something. */
 export interface Question { readonly concepts: Concept[], readonly text: string, readonly isAsking: boolean }
 
@@ -42,7 +42,7 @@ export class Interpreter {
     const reading = new Reading(this.#lexicon, this.#vocabulary, text)
     for (const run of unspacedRuns(text).slice(0, bounds.words)) reading.addUnspaced(run)
     reading.addAll()
-    return { concepts: reading.concepts, text: reading.text.join(' '), isAsking: reading.isAsking }
+    return { concepts: withoutRepetition(reading.concepts), text: reading.text.join(' '), isAsking: reading.isAsking }
   }
 }
 
@@ -62,11 +62,13 @@ class Reading {
   readonly #languages: ReadonlySet<string>
   /** Words that are part of another one, which stands apart from them. */
   readonly #said = new Set<number>()
+  readonly #doubts: Doubts
   #misspelled = 0
 
   constructor (lexicon: Lexicon, vocabulary: Vocabulary, question: string) {
     this.#lexicon = lexicon
     this.#vocabulary = vocabulary
+    this.#doubts = new Doubts(lexicon, vocabulary)
     for (const { text, weight, hint = '' } of piecesOf(question)) {
       for (const word of wordsOf(text, bounds.words - this.#words.length, false)) {
         this.#words.push(word)
@@ -82,11 +84,23 @@ class Reading {
 
   #guessLanguages (): Set<string> {
     const evidence = new Map<string, number>()
+    const count = (languages: Iterable<string>): void => {
+      for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
+    }
+    /** Languages that may have a word, which may be misspelled. */
+    const doubtful: Array<[word: string, languages: Set<string>]> = []
     for (const word of this.#words) {
       if (isUnspaced(word) || stopWords.has(word)) continue
       const languages = new Set(this.#lexicon.stopLanguages(word))
-      if (!this.#isKnown(stemOf(word))) for (const { language } of this.#lexicon.foreign(word)) languages.add(language)
-      for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
+      const meanings = this.#isKnown(stemOf(word)) ? [] : this.#lexicon.foreign(word)
+      const isSure = languages.size > 0 || meanings.length === 0 || this.#doubts.isTranslated(word, meanings)
+      for (const { language } of meanings) languages.add(language)
+      if (isSure) count(languages)
+      else doubtful.push([word, languages])
+    }
+    for (const [word, languages] of doubtful) {
+      const isBacked = [...languages].some((language) => evidence.has(language))
+      if (isBacked || this.#doubts.near(word).length === 0) count(languages)
     }
     const english = this.#words.filter((word) => this.#isEveryday(word)).length
     const most = Math.max(english + 1, ...evidence.values())
@@ -96,6 +110,13 @@ class Reading {
   #isEveryday (word: string): boolean { return stopWords.has(word) || lightVerbs.has(word) || this.#lexicon.isCommon(word) }
 
   #isKnown (term: string): boolean { return this.#vocabulary.has(term) || this.#lexicon.knows(term) }
+
+  /** Whether a word is made of words that tools have, in English or translated. */
+  #isCompound (word: string): boolean {
+    const isOfTools = (part: string): boolean =>
+      !this.#isEveryday(part) && this.#meanings(part).some(({ term }) => this.#vocabulary.has(term))
+    return this.#split(word, 3)?.every(isOfTools) === true
+  }
 
   /** The meanings of a foreign word, in the question's language if that has it. */
   #foreign (words: string): readonly Foreign[] {
@@ -202,6 +223,11 @@ class Reading {
     const isStop = this.#lexicon.stopLanguages(word).some((language) => this.#languages.has(language))
     const isKnown = this.#isKnown(term)
     if (isStop) return
+    const near = this.#doubts.isDoubtful(word, this.#languages) ? this.#doubts.near(word) : []
+    if (near.length > 0 && !this.#isCompound(word)) {
+      this.#addMisspelled(word, near, factor)
+      return
+    }
     const foreign = this.#foreign(word)
     const isForeign = foreign.length > 0 && (!isKnown || foreign.some(({ language }) => this.#languages.has(language)))
     if (isForeign) {
@@ -224,11 +250,16 @@ class Reading {
       this.text.push(...parts.map((part) => this.#foreign(part)[0]?.english ?? part))
       return
     }
-    const similar = this.#misspelled++ < bounds.misspelled ? similarWords(word, this.#vocabulary, this.#lexicon) : []
+    this.#addMisspelled(word, this.#misspelled++ < bounds.misspelled ? similarWords(word, this.#vocabulary, this.#lexicon) : [], factor)
+  }
+
+  /** A word that was meant to be another one, or that is the beginning of one. */
+  #addMisspelled (word: string, similar: readonly Variant[], factor: number): void {
     const begun = word.length < 3 ? [] : this.#vocabulary.beginning(word, 6).map(({ term }) => ({ term, weight: tuning.beginning }))
-    this.#addConcept([...begun, ...similar], factor)
+    const others = begun.filter(({ term }) => !similar.some((each) => each.term === term))
+    this.#addConcept([...others, ...similar], factor)
     const [best] = similar
-    this.text.push(best && begun.length === 0 ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word : word)
+    this.text.push(best && others.length === 0 ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word : word)
   }
 
   /** What a word means that is known: itself, or its translations. */

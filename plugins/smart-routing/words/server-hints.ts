@@ -1,4 +1,4 @@
-import type { Concept } from './question.ts'
+import type { Concept } from './concepts.ts'
 import { stemOf } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'

@@ -32,7 +32,7 @@ export function stem (word: string): string {
   if (own !== undefined) return own
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word
   let stemmed = word.startsWith('y') ? `Y${word.slice(1)}` : word
-  stemmed = plural(stemmed)
+  stemmed = singularOf(stemmed)
   stemmed = verbEnding(stemmed)
   const y = /^(.+?)y$/.exec(stemmed)?.[1]
   if (y !== undefined && hasVowel.test(y)) stemmed = `${y}i`
@@ -45,7 +45,8 @@ export function stem (word: string): string {
   return stemmed.toLowerCase()
 }
 
-function plural (word: string): string {
+/** A word without the ending of a plural; `i` stays of `ies`. */
+export function singularOf (word: string): string {
   if (/(ss|i)es$/.test(word)) return word.slice(0, -2)
   return /[^s]s$/.test(word) ? word.slice(0, -1) : word
 }

@@ -24,6 +24,8 @@ export const tuning = {
   same: 0.9,
   synonym: 0.5,
   fellow: 0.15,
+  /** what a synonym counts for each word after the first that it may stand for, */
+  again: 0.6,
   translation: 0.85,
   /** a hint, where there is but one: of several, each counts less; */
   hint: { one: 0.65, exponent: 0.4 },
