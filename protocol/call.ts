@@ -79,6 +79,7 @@ export class Call {
   #parked: ParkedQuestion[] | undefined
   #timer: NodeJS.Timeout | undefined
   #questions = 0
+  #askedSince: number | undefined
   /** Rejects the answer while no request is open: what it is to be sent again with is not known yet. */
   #giveUp: ((error: UpstreamError) => void) | undefined
   #over = false
@@ -190,15 +191,19 @@ export class Call {
    */
   async ask (question: Question): Promise<Response> {
     this.#questions++
+    this.#askedSince ??= Date.now()
     this.#arm()
     try {
       const exchange = this.#exchange ?? await this.#attached(question.signal)
       return await exchange.ask(question)
     } finally {
-      this.#questions--
+      if (--this.#questions === 0) this.#askedSince = undefined
       if (!this.#over) this.#arm()
     }
   }
+
+  /** Since when it has waited for its client's answer to a question, in ms since the epoch; undefined: it does not wait for one. */
+  get askedSince (): number | undefined { return this.#askedSince }
 
   /** Ends the call without an answer, and sends the upstream the reason. */
   cancel (error: UpstreamError): void {

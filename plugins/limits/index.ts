@@ -289,10 +289,15 @@ export const limits = {
   taskTime: 60 * 60_000,
   /**
    * Max upstream connections per server, with a share for each owner; beyond: the oldest idle one is closed (of the owner, where the share
-   * is used up), or -32001 when none is idle.
+   * is used up), or -32001 when none is idle and none is `leftUnanswered`.
    */
   linksPerServer: 64,
-  /** Max processes of one stdio server that one owner causes; beyond: the owner's oldest idle one is closed, or -32001. */
+  /**
+   * Time after which a question counts as left unanswered, in ms: where an owner has had its share of connections, the one whose calls have
+   * all waited for answers for longest is closed then.
+   */
+  leftUnanswered: 10_000,
+  /** Max processes of one stdio server that one owner causes; beyond: the same. */
   childrenPerOwner: 8,
   /** Max processes of all stdio servers that one owner causes; beyond: the same. */
   allChildrenPerOwner: 16,

@@ -1757,6 +1757,38 @@ test('an owner who has all of his connections in use is told that it is his shar
   assert.throws(() => take('ben'), { reason: 'limit', message: /all in use/ })
 })
 
+test('where an owner has all of his connections in use, the one whose question was left unanswered for longest gives way', async (t) => {
+  mockTimers(t, 'Date')
+  const pool = new Pool({ isProcess: false, children: new Children(), idleTimeout: 60_000, server: 'one', base: baseKey })
+  const ended: string[] = []
+  /** With calls that wait for answers to questions, each since a time; undefined: it does not wait. */
+  const take = (owner: string, ...asked: Array<number | undefined>): void => {
+    const key = `session ${pool.all.length} ${ended.length}`
+    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new PlainClient(key, owner, owner, true, owner))
+    const openCalls = asked.map((askedSince) => ({
+      askedSince,
+      cancel: ({ message }: Error) => { ended.push(`${owner} ${askedSince}: ${message}`) }
+    }))
+    slot.link = { busy: true, lastUsed: 0, openCalls, close: async () => {} } as unknown as Link
+  }
+  const share = limits.linksPerServer * 3 / 4
+  const { leftUnanswered } = limits
+  take('ann', 5_000)
+  take('ann', 1_000, 3_000)
+  take('ann', 500, undefined)
+  while (pool.all.length < share) take('ann', undefined)
+  mock.timers.setTime(leftUnanswered + 2_000)
+  assert.throws(() => { take('ann', undefined) }, { reason: 'share' }, 'its last question was put a moment ago')
+  mock.timers.setTime(leftUnanswered + 3_000)
+  take('ann', undefined)
+  assert.equal(ended.length, 2, ended.join())
+  assert.match(ended[0] ?? '', /^ann 1000: its question was not answered, and the caller has begun other calls since/)
+  mock.timers.setTime(leftUnanswered + 6_000)
+  take('ann', undefined)
+  assert.match(ended[2] ?? '', /^ann 5000: /)
+  assert.throws(() => { take('ann', undefined) }, { reason: 'share' }, 'a connection with a call that works stays')
+})
+
 test('how often lists are read again has a bound for each user, and for each server of an admin', async (t) => {
   mockTimers(t, 'Date')
   const { burst, perSecond } = limits.catalogueReads

@@ -167,13 +167,18 @@ export class Pool {
     }
   }
 
-  /** Ends the link that has been idle for longest. @throws RpcError -32001 with the sentence when all are in use */
+  /**
+   * Ends the link that has been idle for longest; of an owner's own, else the one whose calls have waited for their client for longest.
+   * @throws RpcError -32001 with the sentence when all are in use
+   */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
     let oldest: Slot | undefined
     for (const slot of candidates) {
       if (slot !== this.base && slot.idle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) oldest = slot
     }
+    if (!oldest && reason === 'share') oldest = leftUnanswered(candidates)
     if (!oldest) throw new RpcError(code.unavailable, sentence, reason)
+    for (const call of oldest.link?.openCalls ?? []) call.cancel(new UpstreamError('closed', gaveWay))
     void this.#end(oldest)
   }
 
@@ -188,4 +193,19 @@ export class Pool {
     clearInterval(this.#sweeping)
     this.#sweeping = undefined
   }
+}
+
+const gaveWay = 'its question was not answered, and the caller has begun other calls since, for which there were no more connections'
+
+/** Of the slots that do nothing but wait for answers of clients, the one that has for longest. */
+function leftUnanswered (slots: readonly Slot[]): Slot | undefined {
+  let oldest: Slot | undefined
+  let since = Date.now() - limits.leftUnanswered
+  for (const slot of slots) {
+    const asked = slot.askedSince
+    if (asked === undefined || asked > since) continue
+    oldest = slot
+    since = asked
+  }
+  return oldest
 }

@@ -69,6 +69,18 @@ export class Slot {
     return this.opening === undefined && this.subscriptions.size === 0 && !this.tasks.any && this.link?.busy !== true
   }
 
+  /**
+   * Since when nothing happens there but that clients are waited for, in ms since the epoch: all of its calls wait for answers to their
+   * questions. Undefined: something else does.
+   */
+  get askedSince (): number | undefined {
+    const calls = this.link?.openCalls ?? []
+    if (this.opening !== undefined || this.subscriptions.size > 0 || this.tasks.any || calls.length === 0) return undefined
+    const times = calls.map(({ askedSince }) => askedSince ?? Infinity)
+    const last = Math.max(...times)
+    return last === Infinity ? undefined : last
+  }
+
   /** Closes its connections. The next use opens one again, unless the slot has ended. */
   async hangUp (): Promise<void> {
     const { link, candidate } = this
