@@ -522,7 +522,7 @@ export const limits = {
    */
   smartRouting: {
     indexes: 64,
-    tools: 30_000,
+    tools: 50_000,
     inUse: 5 * 60_000,
     query: 2_000,
     servers: 250,
