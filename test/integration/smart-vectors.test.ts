@@ -30,7 +30,8 @@ async function searched (hub: Hub): Promise<void> {
   await until(async () => {
     answer = (await session.call('search_tools', { query: 'umbrella' })).structuredContent
     return at(answer, 'metadata', 'mode') === 'fused'
-  }, 30_000, () => JSON.stringify(answer))
+    // A database of its own in PGlite is made first: ten seconds, and three times that beside other tests.
+  }, 60_000, () => JSON.stringify(answer))
   assert.equal(names(at(answer, 'tools'))[0], 'up-forecast')
 }
 const ofTools = (api: EmbeddingsApi): number => api.texts.filter((text) => text.includes('(up)')).length
