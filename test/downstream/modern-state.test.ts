@@ -92,6 +92,19 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     await states.use(states.seal({ kind: 'again' }, binding, Date.now() + minute), '{"a":2}')
   })
 
+  await t.test('a state of an earlier round is refused once a later one was answered, also with the same answers', async () => {
+    const round = (after?: string): string => states.seal(
+      { kind: 'server', server: 's', state: 'its own', ...after === undefined ? {} : { after: states.idOf(after) } }, binding, Date.now() + minute
+    )
+    const first = round()
+    const second = round(first)
+    states.open(first, binding)
+    states.open(first, binding)
+    states.open(second, binding)
+    assert.throws(() => states.open(first, binding), { code: -32602, message: /answered already/ })
+    states.open(second, binding)
+  })
+
   await t.test('a state is refused while the database that knows whether it was used is away', async () => {
     const away = new States({
       outlivesProcess: true,

@@ -47,7 +47,9 @@ export function answerer (gateway: Gateway, states: States): Answerer {
     const own = complete(text, exchange.serverInfo)
     if (typeof state !== 'string') return result(own)
     const server = await identityOf(gateway, exchange)
-    const sealed = states.seal({ kind: 'server', server, state }, exchange, until())
+    const { requestState: before } = exchange.params
+    const after = typeof before === 'string' ? { after: states.idOf(before) } : {}
+    const sealed = states.seal({ kind: 'server', server, state, ...after }, exchange, until())
     return result(withMembers(own, { requestState: JSON.stringify(sealed) }))
   }
 

@@ -5,6 +5,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../access/view.ts'
+import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 
 // `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back with its answers.
@@ -18,10 +19,13 @@ export interface Sealer {
   unseal: (sealed: string, place: string) => string
 }
 
-/** What a state stands for. `call`: a call that is parked here · `server`: a server's own state · `again`: the request, once more. */
+/**
+ * What a state stands for. `call`: a call that is parked here · `server`: a server's own state; `after`: the id of the state that came with
+ * the request that it answers · `again`: the request, once more.
+ */
 export type State =
   { readonly kind: 'call', readonly id: string, readonly round: number } |
-  { readonly kind: 'server', readonly server: string, readonly state: string } |
+  { readonly kind: 'server', readonly server: string, readonly state: string, readonly after?: string } |
   { readonly kind: 'again' }
 
 /** The request that a state belongs to. */
@@ -41,6 +45,8 @@ export const notHere = (): RpcError => new RpcError(
 /** The round of a state is over. */
 export const usedAlready = (): RpcError => new RpcError(code.invalidParams, 'This requestState was answered already')
 
+/** Ids that are kept; beyond: the oldest is forgotten. */
+const maxOver = 10_000
 const nonceLength = 12
 const tagLength = 16
 
@@ -51,6 +57,8 @@ export class States {
   readonly #key = randomBytes(32)
   readonly #sealer: Sealer | undefined
   readonly #used: UsedStates
+  /** The ids of states after whose round another one was answered here: nobody waits for a lost answer of theirs. */
+  readonly #over = new BoundedMap<string, true>(maxOver)
 
   /**
    * @param used where a restart forgets what was used, states of servers open in this process only, too: else they were good again
@@ -72,11 +80,16 @@ export class States {
     return `p.${this.#instance}.${Buffer.concat(parts).toString('base64url')}`
   }
 
-  /** @throws RpcError -32602: it was changed, has expired, is of somebody else, of another request, or of another process */
+  /**
+   * @throws RpcError -32602: it was changed, has expired, is of somebody else, of another request or process, or of a round before one that
+   * was answered
+   */
   open (sealed: string, binding: Binding): State {
     const { principal, request, until, state } = this.#read(sealed)
     if (principal !== binding.view.principal.key || request !== digestOf(binding)) throw notValid()
     if (until < Date.now()) throw expired()
+    if (this.#over.has(this.idOf(sealed))) throw usedAlready()
+    if (state.kind === 'server' && state.after !== undefined) this.#over.set(state.after, true)
     return state
   }
 
