@@ -7,14 +7,15 @@ import { ShareError } from '../limits/shares.ts'
 
 /** The memory for the values of large bodies that are counted, by request. */
 const memories = new WeakMap<FastifyRequest, ValueMemory>()
-/** Takes the memory of bodies that came without a length, by request. */
+/** Functions that take memory for bodies without Content-Length, by request. */
 const unmeasured = new WeakMap<FastifyRequest, () => void>()
 
 /** The memory for the values of a body, where it is a large one that `holdBody` counts. */
 export const valuesOf = (request: FastifyRequest): ValueMemory | undefined => memories.get(request)
 
 /**
- * What is to be called when a body turns out not to be a small one; undefined where its length was known. @throws (when called) ShareError
+ * For a request without Content-Length: takes the memory of its body. Called once more than `limits.smallBody` bytes have arrived; throws
+ * ShareError then where there is none left. Undefined for all other requests.
  */
 export const growthOf = (request: FastifyRequest): (() => void) | undefined => unmeasured.get(request)
 

@@ -1,5 +1,4 @@
-import { linesOf } from './strategies/lines.ts'
-import { plainLine } from './strategies/log.ts'
+import { linesOf, plainLine } from './strategies/lines.ts'
 import { Hits } from './strategies/search.ts'
 import type { StrategyName } from './strategies/strategy.ts'
 
@@ -8,14 +7,20 @@ const looked = 300
 
 const hasTime = /^\W{0,3}(?:\w{3} +\d{1,2} \d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}|\d{2}:\d{2}:\d{2}|\d{10,13}\b)/
 const hasLevel = /^\W{0,3}(?:trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|panic)\b|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|\blevel=\w+/i
-/** A web server's record of a request (the common log format). */
+/** A line of an access log (common log format). */
 const isRequest = /^\S+ \S+ \S+ \[\d{2}\/\w{3}\/\d{4}:\d{2}:\d{2}:\d{2} /
-/** What tests, package managers and builds print of each step. */
-const isStep = /^\s*(?:PASS|FAIL|ok|not ok|RUNS?|---|===|[✓✔✕✖×])\s|\b(?:PASSED|FAILED|SKIPPED)\b|^npm (?:ERR!|WARN|http|info|error|warn|notice)\b|^#\d+ |^\[\w+\] [A-Z]+:/
+/** Lines of output of test runners, of npm, of `docker build` (`#12 …`), and of levels in brackets (`[i] ERROR:`). */
+const isStep = new RegExp([
+  '^\\s*(?:PASS|FAIL|ok|not ok|RUNS?|---|===|[✓✔✕✖×])\\s',
+  '\\b(?:PASSED|FAILED|SKIPPED)\\b',
+  '^npm (?:ERR!|WARN|http|info|error|warn|notice)\\b',
+  '^#\\d+ ',
+  '^\\[\\w+\\] [A-Z]+:'
+].join('|'))
 
-/** A failure as programs tell it. */
+/** A message of failure, as programs print it: `error: …`, `npm ERR! …`. */
 const hasFailure = /(?:^|[\s:)\]])(?:error|fatal|failed|failure|exception|panic|npm ERR!)\b[^.!?]{0,12}[:!]/i
-/** Where Python begins to tell of one. */
+/** The first line of a Python traceback. */
 const traceback = /^Traceback \(most recent call last\):/m
 
 /** Whether many lines without paragraphs end with a failure: what a build or a test prints. */

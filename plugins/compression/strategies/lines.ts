@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { cut } from '../../../protocol/text.ts'
 import { counted } from './strategy.ts'
 
@@ -36,6 +37,9 @@ export function short (line: string, longest = longestLine): string {
   const head = cut(line, longest)
   return `${head}… (${counted(line.length - head.length, 'more character')})`
 }
+
+/** A line without the colours of a terminal (ANSI escape codes). */
+export const plainLine = (line: string): string => line.includes('\x1b') ? stripVTControlCharacters(line) : line
 
 /**
  * Some of the entries of a text, in order, with a mark where lines are missing.

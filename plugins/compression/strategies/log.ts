@@ -1,4 +1,4 @@
-import { eachLine, inTurns, lineAt, short, withGaps } from './lines.ts'
+import { eachLine, inTurns, lineAt, plainLine, short, withGaps } from './lines.ts'
 import { Offsets } from './offsets.ts'
 import { bounds, counted, type Strategy } from './strategy.ts'
 
@@ -9,23 +9,16 @@ const failure = new RegExp(
   'denied|timed? ?out|unreachable|unhandled|abort(?:ed)?|(?:[\\w$]+\\.)*\\w*(?:Error|Exception))(?![\\w/\\\\-]|\\.\\w)',
   'i'
 )
-/** What ends a program, or should wake somebody. */
+/** Levels above `error`. */
 const severe = /(?<![\w/\\.@-])(?:FATAL|PANIC|CRITICAL|EMERG(?:ENCY)?|fatal:|panic:)(?![\w/\\-])/
 const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
-/** How a request ended, in a server's record of them (the common log format). */
+/** The HTTP status of a request in an access log (common log format): 5xx, and 4xx. */
 const requestFailed = /" 5\d\d(?: |$)/
 const requestRefused = /" 4\d\d(?: |$)/
-/** What continues the entry before: frames of a stack, causes, indented lines, the exception that an error tells of. */
+/** Lines of the log entry that began above: stack frames, causes, indented lines, the name and message of an exception. */
 const continuation = /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
-/** What a failure comes from, among its frames. */
+/** The cause of an exception, as Java, Node.js and Python write it among the stack frames. */
 const cause = /^\s*(?:Caused by|\[cause\]|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
-/** Colours of a terminal. */
-// eslint-disable-next-line no-control-regex
-const colours = /\x1b\[[0-9;]*m/g
-
-/** A line without the colours of a terminal. */
-export const plainLine = (line: string): string => line.includes('\x1b') ? line.replace(colours, '') : line
-
 /** How much of a line is looked at, in characters. */
 const looked = 1_000
 

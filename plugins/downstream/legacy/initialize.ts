@@ -62,7 +62,7 @@ function begin (sessions: Sessions, view: View, { protocolVersion, capabilities,
   }
 }
 
-/** What a client declares. @throws RpcError for more than a session keeps */
+/** The `capabilities` of an `initialize` request. @throws RpcError -32602 where they are larger than `limits.capabilities` */
 function declared (capabilities: unknown): ClientCapabilities {
   if (!isObject(capabilities)) return {}
   if (JSON.stringify(capabilities).length <= limits.capabilities) return capabilities

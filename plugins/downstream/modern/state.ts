@@ -81,6 +81,7 @@ export class States {
   }
 
   /**
+   * Reads a state that came back. That of the round before it is of no use from then on, in this process.
    * @throws RpcError -32602: it was changed, has expired, is of somebody else, of another request or process, or of a round before one that
    * was answered
    */
