@@ -1,6 +1,6 @@
 // Replicas with the authorization server on one database, and a person who logs in there.
 import assert from 'node:assert/strict'
-import { createServer, request as httpRequest } from 'node:http'
+import { Agent, createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { shared, spawnReplica } from '../fakes/replica.ts'
@@ -15,15 +15,18 @@ export const redirectUri = 'http://127.0.0.1:8123/callback'
 /** An address in front of replicas that sends each request to the next one. @param ports of the replicas, read for each request */
 async function startBalancer (t: Cleanup, ports: () => readonly number[]): Promise<string> {
   let turn = 0
+  // A request over a connection that its other end is about to close would fail, and a balancer that sends it again is not needed here.
+  const agent = new Agent({ keepAlive: false })
   const server = createServer((inbound, reply) => {
     const all = ports()
     const port = all[turn++ % all.length]
     const { method, url: path, headers } = inbound
-    inbound.pipe(httpRequest({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+    inbound.pipe(httpRequest({ host: '127.0.0.1', port, method, path, headers, agent }, (answer) => {
       reply.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
       answer.pipe(reply)
     }).on('error', () => { reply.destroy() }))
   })
+  server.keepAliveTimeout = 60_000
   await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
   t.after(() => { server.close(); server.closeAllConnections() })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -166,8 +166,8 @@ test('owners without privilege have a bound of their own, and leave the reserved
 
 test('what the servers of one user list has a bound together', async (t) => {
   /** Tools of 0.9 MiB. */
-  const large = (count: number, word = 't'): Json[] =>
-    Array.from({ length: count }, (_, n) => tool(`${word}${n}`, { inputSchema: { type: 'object', title: 'x'.repeat(900 * 1024) } }))
+  const large = (count: number, title = ''): Json[] =>
+    Array.from({ length: count }, (_, n) => tool(`t${n}`, { title, inputSchema: { type: 'object', title: 'x'.repeat(900 * 1024) } }))
   const most = Math.floor(limits.cataloguesPerUser / (900 * 1024))
   const upstreams = {
     a: await startUpstream(t, { tools: large(12) }),
@@ -225,7 +225,8 @@ test('what the servers of one user list has a bound together', async (t) => {
     upstreams.b.options.on = ({ method }) => {
       if (method !== 'tools/list') return undefined
       lists++
-      return { tools: large(12, `at${lists}-`) }
+      // The names stay: a client may be between two pages.
+      return { tools: large(12, `listed ${lists} times`) }
     }
     const begun = performance.now()
     const hub = await start({ b: servers.b })
