@@ -1,5 +1,5 @@
 /** Max time that work of low urgency holds the event loop, in ms: a call that needs four turns of it waits for four such times. */
-const longest = 2
+const longest = 0.5
 /** Characters of a long text that are encoded at once. */
 const chunkSize = 64 * 1024
 
