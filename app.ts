@@ -40,7 +40,7 @@ import counters from './plugins/limits/counters.ts'
 import { limits } from './plugins/limits/index.ts'
 import refusals from './plugins/auth/refusals.ts'
 import throttle from './plugins/auth/throttle.ts'
-import unread from './plugins/limits/unread.ts'
+import largeReplies from './plugins/limits/large-replies.ts'
 import metrics from './plugins/metrics/index.ts'
 import oauth from './plugins/oauth/index.ts'
 import openapi from './plugins/openapi/index.ts'
@@ -135,7 +135,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   app.decorate('phase', { name: 'starting' })
   await app.register(config, { version, env })
   await app.register(errors)
-  await app.register(unread)
+  await app.register(largeReplies)
   await app.register(scopes)
   await app.register(settings, { store: storage.store })
   await app.register(logs, { ring })

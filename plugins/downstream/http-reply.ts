@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { limits } from '../limits/index.ts'
+import { writeLarge } from '../limits/large-body.ts'
 import { Unread, worthCounting } from '../limits/unread.ts'
 import type { Accepted } from './accept.ts'
 import { EventStream } from './event-stream.ts'
-import { writeLarge } from './large-body.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 
 /** Time after which a reply without an answer becomes a stream, in ms: a proxy would close a silent connection. */

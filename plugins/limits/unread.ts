@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import fp from 'fastify-plugin'
 import { Table } from '../../protocol/table.ts'
 import { limits } from './index.ts'
 import { memory } from './memory.ts'
@@ -97,15 +96,3 @@ memory.relieveBy(() => dropSlowest(limits.readStall))
 
 /** Answers up to this size, in bytes, go into the socket's buffers at once, or are too small to be counted. */
 export const worthCounting = 64 * 1024
-
-/** Configures the memory budget, and counts the large answers of all routes whose answers Fastify sends. */
-export default fp(async (app) => {
-  memory.configure(app.config.env.MEMORY_BUDGET)
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if ((typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length > worthCounting) {
-      const unread = new Unread(reply.raw)
-      setImmediate(() => { unread.add() })
-    }
-    done(null, payload)
-  })
-}, { name: 'unread', dependencies: ['config'] })

@@ -1,6 +1,7 @@
 import { withMembers } from '../../protocol/json.ts'
 import type { Pause } from '../../protocol/large-message.ts'
 import type { Item } from '../../protocol/lists.ts'
+import { joinInSteps } from '../../protocol/yield.ts'
 import { overrideMembers, overrideOf, type ItemKind, type Overridden } from '../access/overrides.ts'
 
 /**
@@ -56,7 +57,7 @@ export async function recordsJson (answer: unknown, large: LargeAnswers): Promis
       // The chunks, and all of them in one.
       large.hold(2 * chunk.length)
       chunks.push(Buffer.from(chunk))
-      if (isLast) return Buffer.concat(chunks)
+      if (isLast) return await joinInSteps(chunks, pause)
       await pause()
     }
   })

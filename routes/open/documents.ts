@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownerOf } from '../../plugins/access/owner.ts'
-import { chunkedReply, lengthOf } from '../../plugins/limits/chunked-reply.ts'
+import { chunkedReply, lengthOf } from '../../plugins/limits/large-body.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { memory } from '../../plugins/limits/memory.ts'
 import type { Release } from '../../plugins/limits/shares.ts'
@@ -55,7 +55,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         if (length <= limits.smallText) body = Buffer.concat(parts)
         else {
           reply.headers({ 'content-length': length, 'cache-control': cacheControl })
-          body = chunkedReply(reply.raw, parts, owner)
+          body = chunkedReply(reply.raw, parts, length, { owner, cost: 1 })
         }
       }
     } finally {

@@ -20,7 +20,7 @@ import { makeView, type Principal, type Scope, type View } from '../../plugins/a
 import { limits } from '../../plugins/limits/index.ts'
 import config, { type SharedEnv } from '../../plugins/config/index.ts'
 import { memory } from '../../plugins/limits/memory.ts'
-import unread from '../../plugins/limits/unread.ts'
+import largeReplies from '../../plugins/limits/large-replies.ts'
 import type { ClientCapabilities } from '../../protocol/capabilities.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import type { LegacyVersion } from '../../protocol/legacy/versions.ts'
@@ -713,7 +713,7 @@ test('what clients do not read is bounded, whoever answers', async (t) => {
   t.after(() => { memory.configure(limits.memory) })
   const app = Fastify()
   await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: 12 * 1024 * 1024 * limits.unreadCost } as SharedEnv })
-  await app.register(unread)
+  await app.register(largeReplies)
   const large = 'x'.repeat(10 * 1024 * 1024)
   app.get('/rest', async () => large)
   app.get('/mcp', (_request, reply) => { writeJson(reply.raw, [large]); reply.hijack() })

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { parseLarge } from '../../plugins/body/index.ts'
 import { ValueMemory } from '../../plugins/body/memory.ts'
 import { costOfValues } from '../../plugins/body/values.ts'
-import { chunkedReply } from '../../plugins/limits/chunked-reply.ts'
+import { chunkedReply } from '../../plugins/limits/large-body.ts'
 import { memory } from '../../plugins/limits/memory.ts'
 
 const reply = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
@@ -49,7 +49,7 @@ test('a body whose values do not fit is refused before they are made', async () 
 test('a reply in chunks counts in its owner\'s share from the beginning, until its connection is gone', async () => {
   const { held } = memory
   const raw = reply()
-  const body = chunkedReply(raw, [Buffer.alloc(1_000_000), Buffer.alloc(500_000)], 'reader')
+  const body = chunkedReply(raw, [Buffer.alloc(1_000_000), Buffer.alloc(500_000)], 1_500_000, { owner: 'reader', cost: 1 })
   assert.equal(memory.held - held, 1_500_000)
   body.destroy()
   close(raw)

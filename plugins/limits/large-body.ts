@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
-import { Unread } from '../limits/unread.ts'
+import { Readable } from 'node:stream'
+import { Unread, type UnreadOptions } from './unread.ts'
 
 /** Bytes that are handed to the socket at once. */
 const pieceSize = 64 * 1024
@@ -41,13 +42,50 @@ export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], len
     raw.cork()
     for (const { bytes } of written) raw.write(bytes)
     raw.write(last.bytes, (error) => {
-      for (const { buffer } of [...written, last]) if (buffer && used.length < mostUsed) used.push(buffer)
+      for (const { buffer } of [...written, last]) giveBack(buffer)
       if (!error) writeNext()
     })
     raw.uncork()
   }
   writeNext()
   unread.add()
+}
+
+/**
+ * A large body as a stream, for Fastify to send: piece by piece, each when the client has read what was before it. It counts as unread from
+ * the beginning.
+ * @param length of all parts, in bytes of UTF-8
+ */
+export function chunkedReply (raw: ServerResponse, parts: readonly BodyPart[], length: number, options?: UnreadOptions): Readable {
+  const pieces = piecesOf(parts)
+  let rest = length
+  /** The buffers of pieces that were handed over, and may be on their way still. */
+  const handed: Array<Buffer | undefined> = []
+  const unread = new Unread(raw, undefined, () => rest, options)
+  unread.add()
+  return new Readable({
+    highWaterMark: 1,
+    read () {
+      // Nothing waits, neither here nor at the socket: the system has all that was handed over.
+      if (this.readableLength === 0 && raw.writableLength === 0) handed.splice(0).forEach(giveBack)
+      const { done, value } = pieces.next()
+      if (done === true) {
+        this.push(null)
+        return
+      }
+      rest -= value.bytes.length
+      handed.push(value.buffer)
+      this.push(value.bytes)
+    }
+  })
+}
+
+/** The length of several chunks together, in bytes. */
+export const lengthOf = (chunks: readonly Buffer[]): number => chunks.reduce((sum, { length }) => sum + length, 0)
+
+/** A buffer that nothing reads any more. */
+function giveBack (buffer: Buffer | undefined): void {
+  if (buffer && used.length < mostUsed) used.push(buffer)
 }
 
 interface Piece {
