@@ -29,7 +29,7 @@ export class LoopBudget {
 }
 
 /** Bytes that are copied in one step. New memory is provided page by page while it is written, which takes longer than the copy. */
-const copiedAtOnce = 256 * 1024
+const copiedAtOnce = 64 * 1024
 
 /** Several buffers as one, copied without holding the event loop. @param pause called after each step */
 export async function joinInSteps (chunks: readonly Buffer[], pause: () => Promise<void>): Promise<Buffer> {

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sharing } from '../sharing.ts'
 
 /** The groups that are alive. They are killed when the program exits, for whatever reason. */
 const groups = new Set<number>()
@@ -53,8 +54,8 @@ async function allProcesses (): Promise<number[]> {
   return names.filter((name) => /^\d+$/.test(name)).map(Number)
 }
 
-/** The processes that a process started, and those that these started, whatever group they are in now. */
-export async function descendantsOf (root: number): Promise<ProcessId[]> {
+/** All processes by the process that started them. Many may end at the same time, and this takes a file for each that there is. */
+const byParent = sharing(async () => {
   const children = new Map<number, ProcessId[]>()
   // One after the other: there may be more processes than files that this process may open.
   for (const pid of await allProcesses()) {
@@ -64,6 +65,12 @@ export async function descendantsOf (root: number): Promise<ProcessId[]> {
     if (siblings) siblings.push({ pid, started: stat.started })
     else children.set(stat.parent, [{ pid, started: stat.started }])
   }
+  return children
+})
+
+/** The processes that a process started, and those that these started, whatever group they are in now. */
+export async function descendantsOf (root: number): Promise<ProcessId[]> {
+  const children = await byParent()
   const found = [...children.get(root) ?? []]
   for (const { pid } of found) found.push(...children.get(pid) ?? [])
   return found
@@ -85,14 +92,24 @@ export async function killAll (processes: readonly ProcessId[]): Promise<void> {
   for (const each of processes) while (await runs(each) && Date.now() < end) await sleep(10)
 }
 
+/** The marks of processes that are to be killed. */
+let doomed = new Set<string>()
+
+const killDoomed = sharing(async () => {
+  const marks = doomed
+  doomed = new Set()
+  for (const pid of await allProcesses()) {
+    const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
+    if (![...environ.matchAll(/TOOL_HUB_CHILD=([^\0]*)\0/g)].some(([, mark = '']) => marks.has(mark))) continue
+    try { process.kill(pid, 'SIGKILL') } catch {}
+  }
+})
+
 /**
  * Kills descendants that have left the group (daemons call setsid) but kept the environment of the child. Linux only. One that has also
  * emptied its environment is found by `descendantsOf` alone, for as long as its parent runs.
  */
 export async function killMarked (mark: string): Promise<void> {
-  for (const pid of await allProcesses()) {
-    const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
-    if (!environ.includes(`TOOL_HUB_CHILD=${mark}\0`)) continue
-    try { process.kill(pid, 'SIGKILL') } catch {}
-  }
+  doomed.add(mark)
+  await killDoomed()
 }
