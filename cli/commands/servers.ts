@@ -170,9 +170,14 @@ async function listServers ({ api, out }: Context): Promise<void> {
   const servers = await api.get<ServerRecord[]>('/api/servers')
   out.result(servers, () => {
     if (servers.length === 0) return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub add <name> -- <command> …'
-    const rows = servers.map((server) =>
-      [server.name, statusOf(api, server), targetOf(server.config), api.url === undefined ? '–' : String(server.tools.length)])
-    return out.table(['NAME', 'STATUS', 'TARGET', 'TOOLS'], rows, (cell, column) => column === 1 ? out.status(cell) : cell)
+    const rows = servers.map((server) => [
+      server.name,
+      statusOf(api, server),
+      targetOf(server.config),
+      server.protocolVersion ?? '–',
+      api.url === undefined ? '–' : String(server.tools.length)
+    ])
+    return out.table(['NAME', 'STATUS', 'TARGET', 'MCP', 'TOOLS'], rows, (cell, column) => column === 1 ? out.status(cell) : cell)
   })
   for (const { name, warnings = [] } of servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
 }

@@ -60,7 +60,7 @@ for (const [mode, urlOf] of modes) {
     await t.test('add, list, status, call, test, remove', async () => {
       assert.match(await ok('add', 'ev', '--wait', '--test', '--', command, ...serverArgs), /ev is connected, with \d+ tools/)
       assert.equal((await json('status')).servers[0].status, 'connected')
-      assert.match(await ok('list'), /^NAME +STATUS.*\nev +connected/)
+      assert.match(await ok('list'), /^NAME +STATUS +TARGET +MCP +TOOLS\nev +connected .* 2025-\d\d-\d\d +\d+\n/)
       assert.doesNotMatch(await ok('list'), /\u001B/, 'no colours in a pipe')
       assert.match(await ok('list', 'ev'), /tool +echo +on/)
       assert.equal(await ok('call', 'ev', 'echo', 'message=Hello'), 'Echo: Hello\n')
