@@ -1,7 +1,6 @@
 import { withMembers } from '../../protocol/json.ts'
 import type { Pause } from '../../protocol/large-message.ts'
 import type { Item } from '../../protocol/lists.ts'
-import { joinInSteps } from '../../protocol/yield.ts'
 import { overrideMembers, overrideOf, type ItemKind, type Overridden } from '../access/overrides.ts'
 
 /**
@@ -43,10 +42,10 @@ export interface LargeAnswers {
 const chunkSize = 64 * 1024
 
 /**
- * The JSON of an answer that holds records of servers. An answer that is text already stays.
+ * The JSON of an answer that holds records of servers: of a large one in chunks of UTF-8. An answer that is text already stays.
  * @throws ShareError for a large one, where its owner has had his share
  */
-export async function recordsJson (answer: unknown, large: LargeAnswers): Promise<Buffer | string> {
+export async function recordsJson (answer: unknown, large: LargeAnswers): Promise<Buffer[] | string> {
   if (typeof answer === 'string') return answer
   const pieces = piecesOf(answer, 0)
   const [first, isAll] = chunkOf(pieces)
@@ -54,10 +53,10 @@ export async function recordsJson (answer: unknown, large: LargeAnswers): Promis
   return await large.run(async (pause) => {
     const chunks: Buffer[] = []
     for (let [chunk, isLast] = [first, false]; ; [chunk, isLast] = chunkOf(pieces)) {
-      // The chunks, and all of them in one.
-      large.hold(2 * chunk.length)
-      chunks.push(Buffer.from(chunk))
-      if (isLast) return await joinInSteps(chunks, pause)
+      const bytes = Buffer.from(chunk)
+      large.hold(bytes.length)
+      chunks.push(bytes)
+      if (isLast) return chunks
       await pause()
     }
   })

@@ -1,5 +1,6 @@
 import type { preSerializationAsyncHookHandler } from 'fastify'
 import { ownerOf } from '../../plugins/access/owner.ts'
+import { chunkedReply, lengthOf } from '../../plugins/limits/large-body.ts'
 import { memory } from '../../plugins/limits/memory.ts'
 import type { Release } from '../../plugins/limits/shares.ts'
 import { turns } from '../../plugins/limits/turns.ts'
@@ -16,9 +17,12 @@ export const serializeRecords: preSerializationAsyncHookHandler = async (request
       hold: (bytes) => { releases.push(memory.take(owner, bytes)) }
     })
     reply.type('application/json; charset=utf-8')
-    // The answer is serialised already. Fastify's types allow text only, but it sends a Buffer as it is.
+    // The answer is serialised already. Fastify's types allow text only, but it sends a stream as it is.
     reply.serializer((serialized: unknown) => serialized as string)
-    return json
+    if (typeof json === 'string') return json
+    const length = lengthOf(json)
+    reply.header('content-length', length)
+    return chunkedReply(reply.raw, json, length, { owner, cost: 1 })
   } finally {
     // From now on it counts as one that its client has not read.
     for (const release of releases) release()
