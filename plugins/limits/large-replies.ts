@@ -4,9 +4,10 @@ import { chunkedReply } from './large-body.ts'
 import { memory } from './memory.ts'
 import { worthCounting } from './unread.ts'
 
-/** Turns a large body into a stream of its pieces. */
-const inPieces: onSendHookHandler = (_request, reply, payload, done) => {
-  if (!(typeof payload === 'string' || Buffer.isBuffer(payload)) || payload.length <= worthCounting) {
+/** Turns a large body into a stream of its pieces; that of an answer to HEAD is not sent at all. */
+const inPieces: onSendHookHandler = ({ method }, reply, payload, done) => {
+  const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
+  if (!isWhole || payload.length <= worthCounting || method === 'HEAD') {
     done(null, payload)
     return
   }

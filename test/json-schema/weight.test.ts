@@ -114,6 +114,8 @@ const heavy: Array<[name: string, schema: object, part: unknown]> = [
 ]
 
 test('large arguments are validated within 50 ms of CPU by every schema whose cost is known', async (t) => {
+  /** In ms, on a slow machine that has other work. */
+  const most = 2 * 75
   for (const [name, schema, part] of heavy) {
     const [only] = Object.keys((schema as { properties?: object }).properties ?? {})
     const whole = only === undefined
@@ -136,10 +138,12 @@ test('large arguments are validated within 50 ms of CPU by every schema whose co
     const largest = Math.max(...[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1].map((share) => {
       const args = argsOf(Math.ceil(mostParts * share))
       // The shortest of several: the machine has other work, too.
-      return Math.min(...[1, 2, 3].map(() => cpuOf(() => { use(args) })))
+      const shortest = (times: number): number => Math.min(...Array.from({ length: times }, () => cpuOf(() => { use(args) })))
+      const time = shortest(3)
+      return time < most ? time : Math.min(time, shortest(6))
     }))
     t.comment(`${name}: ${largest.toFixed(1)} ms`)
-    assert.ok(largest < 2 * 75, `${name}: ${largest} ms`)
+    assert.ok(largest < most, `${name}: ${largest} ms`)
   }
 })
 
