@@ -14,8 +14,8 @@ const unmeasured = new WeakMap<FastifyRequest, () => void>()
 export const valuesOf = (request: FastifyRequest): ValueMemory | undefined => memories.get(request)
 
 /**
- * For a request without Content-Length: takes the memory of its body. Called once more than `limits.smallBody` bytes have arrived; throws
- * ShareError then where there is none left. Undefined for all other requests.
+ * Takes memory for the body of a request that has no Content-Length. To be called once more than `limits.smallBody` bytes have arrived.
+ * @returns undefined for a request that has a Content-Length; the function throws ShareError when no memory is left
  */
 export const growthOf = (request: FastifyRequest): (() => void) | undefined => unmeasured.get(request)
 

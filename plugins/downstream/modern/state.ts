@@ -20,8 +20,9 @@ export interface Sealer {
 }
 
 /**
- * What a state stands for. `call`: a call that is parked here · `server`: a server's own state; `after`: the id of the state that came with
- * the request that it answers · `again`: the request, once more.
+ * What a `requestState` holds. `call`: the id of a call that waits for answers, and how many times it has asked · `server`: the
+ * `requestState` of a modern upstream server, and in `after` the id of ours in the round before · `again`: nothing; the same request is
+ * sent to the server once more.
  */
 export type State =
   { readonly kind: 'call', readonly id: string, readonly round: number } |
