@@ -36,6 +36,7 @@ import { LogRing } from './plugins/logs/ring.ts'
 import { maskPatterns } from './plugins/secrets/patterns.ts'
 import logStreams from './plugins/logs/streams.ts'
 import { tapped } from './plugins/logs/tap.ts'
+import arrivals from './plugins/limits/arrivals.ts'
 import counters from './plugins/limits/counters.ts'
 import { limits } from './plugins/limits/index.ts'
 import refusals from './plugins/auth/refusals.ts'
@@ -135,6 +136,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   app.decorate('phase', { name: 'starting' })
   await app.register(config, { version, env })
   await app.register(errors)
+  await app.register(arrivals)
   await app.register(largeReplies)
   await app.register(scopes)
   await app.register(settings, { store: storage.store })

@@ -2,6 +2,7 @@
 import { RpcError } from './errors.ts'
 import type { Member } from './json.ts'
 import { JsonScanner, TooDeep } from './json-scanner.ts'
+import { turnForLongWork } from './yield.ts'
 import { malformed, messageOf, notMessages, parseMessage, type Malformed, type Message } from './message.ts'
 
 /** Texts up to this length, in characters, are read at once. */
@@ -15,7 +16,7 @@ export interface LargeWork { run: <Result>(owner: string, work: (pause: Pause) =
 
 /** Without bounds: a step in each turn of the event loop. */
 export const inSteps: LargeWork = {
-  run: async (_owner, work) => await work(async () => { await new Promise((resolve) => { setImmediate(resolve) }) })
+  run: async (_owner, work) => await work(turnForLongWork)
 }
 
 const membersOfMessage = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])

@@ -3,13 +3,36 @@ const longest = 0.5
 /** Characters of a long text that are encoded at once. */
 const chunkSize = 64 * 1024
 
+/** How long a small request needs the event loop after it has arrived, in ms: until its server has it, or for its whole answer. */
+const needed = 3
+/** How long a step waits for small requests at most, in ms: where they never end, long work has a part of the event loop all the same. */
+const longestWait = 6
+
 const waiting: Array<() => void> = []
+/** When the last small request arrived, and since when the next step waits for such. By the clock of `performance.now()`. */
+let arrived = -Infinity
+let waitsSince: number | undefined
+
+/** Notes that a request has arrived. Steps of long work leave the event loop to it. */
+export function noteArrival (): void { arrived = performance.now() }
 
 /** Lets one task go on: those of low urgency share the turns of the event loop, so that many hold it no longer than one. */
 function letOneGoOn (): void {
+  const now = performance.now()
+  if (now - arrived < needed && now - (waitsSince ??= now) < longestWait) {
+    // Then what has arrived meanwhile comes first again.
+    setTimeout(() => { setImmediate(letOneGoOn) }, 1)
+    return
+  }
+  waitsSince = undefined
   const goOn = waiting.shift()
   if (waiting.length > 0) setImmediate(letOneGoOn)
   goOn?.()
+}
+
+/** Resolves when the event loop has time for a step of long work: one in each turn, after what has arrived, and beside small requests. */
+export async function turnForLongWork (): Promise<void> {
+  await new Promise<void>((resolve) => { if (waiting.push(resolve) === 1) setImmediate(letOneGoOn) })
 }
 
 /** Measures how long a task has held the event loop, and yields to it. Used between two steps of a task of low urgency. */
@@ -20,7 +43,7 @@ export class LoopBudget {
   get spent (): boolean { return performance.now() - this.#begun >= longest }
 
   async yieldToEventLoop (): Promise<void> {
-    await new Promise<void>((resolve) => { if (waiting.push(resolve) === 1) setImmediate(letOneGoOn) })
+    await turnForLongWork()
     this.#begun = performance.now()
   }
 

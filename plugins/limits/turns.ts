@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LargeWork, Pause } from '../../protocol/large-message.ts'
+import { turnForLongWork } from '../../protocol/yield.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { limits } from './index.ts'
 import { Semaphore } from './semaphore.ts'
@@ -63,8 +64,7 @@ export class Turns implements LargeWork {
   async #begin (owner: string): Promise<() => void> {
     await this.#afford(owner)
     const release = await this.#step.take(owner)
-    // What has arrived meanwhile comes first.
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await turnForLongWork()
     const begun = this.#now()
     return () => {
       const account = this.#accounts.get(owner) ?? { left: this.#bounds.burst, updated: begun }
