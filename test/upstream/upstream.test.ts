@@ -1074,9 +1074,9 @@ test('catalogues: by class, and for single clients where that differs', async (t
   await t.test('since when items are listed is kept with them', async (t) => {
     type Since = { isInitial: boolean, reading: number } | undefined
     const since = (of: Catalogues, ...keys: string[]): Since[] => keys.map((key) => of.claims.first('tools', key))
-    const restored = (kept: string | undefined, target?: string, more?: Partial<CataloguesDeps>): Made => {
+    const restored = async (kept: string | undefined, target?: string, more?: Partial<CataloguesDeps>): Promise<Made> => {
       const made = make(target, more)
-      made.catalogues.restore(kept)
+      await made.catalogues.restoreFrom(async () => kept)
       return made
     }
     const before = make()
@@ -1089,25 +1089,25 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const known = since(before.catalogues, 'a', 'gone', 'ask', 'late', 'never')
     assert.deepEqual(known.map((each) => each?.isInitial), [true, true, false, false, undefined])
     const kept = before.kept.at(-1) ?? ''
-    const { catalogues } = restored(kept)
+    const { catalogues } = await restored(kept)
     assert.deepEqual(since(catalogues, 'a', 'gone', 'ask', 'late', 'never'), known)
     assert.deepEqual([...catalogues.claims.keys('tools')].toSorted(), ['a', 'ask', 'gone', 'late'])
     // What is listed from now on is later than all that, whatever the clock says.
     const ahead = Date.now() + 1e9
-    const future = restored(kept.replace(/\["late",\d+\]/, `["late",${ahead}]`))
+    const future = await restored(kept.replace(/\["late",\d+\]/, `["late",${ahead}]`))
     base.now(['a', 'late', 'latest'])
     await future.catalogues.read(base.slot, true)
     assert.deepEqual(since(future.catalogues, 'late', 'latest').map((each) => Number(each?.reading) - ahead), [0, 1])
 
     await t.test('a text without it, as earlier versions wrote it: all was listed at first, before anything else', async () => {
       const earlier = `{"target":"one","catalogues":[${[...catalogueText(catalogue())].join('')}]}`
-      const old = restored(earlier)
+      const old = await restored(earlier)
       assert.deepEqual(tools(old.catalogues.of(undefined, plainClass)), ['a', 'b'])
       assert.deepEqual(since(old.catalogues, 'a', 'late'), [{ reading: 0, isInitial: true }, undefined])
       base.now(['a', 'b', 'late'])
       await old.catalogues.read(base.slot, true)
-      assert.deepEqual(since(restored(old.kept.at(-1)).catalogues, 'a', 'late').map((each) => each?.isInitial), [true, false])
-      assert.equal(restored('{"target":"one","catalogues":[]}').catalogues.claims.isKnown, false)
+      assert.deepEqual(since((await restored(old.kept.at(-1))).catalogues, 'a', 'late').map((each) => each?.isInitial), [true, false])
+      assert.equal((await restored('{"target":"one","catalogues":[]}')).catalogues.claims.isKnown, false)
     })
 
     await t.test('what is damaged counts as if it were not there', async () => {
@@ -1120,19 +1120,19 @@ test('catalogues: by class, and for single clients where that differs', async (t
         ['{"initial":7,"items":{"tools":[1,null,["a"],["a",-1],["a","9"],[2,2],["b",9]]}}', [7, 9]]
       ] as const) {
         const text = `{"owner":"ann","target":"one","claims":${claims},"catalogues":[${[...catalogueText(catalogue())].join('')}]}`
-        assert.deepEqual(since(restored(text).catalogues, 'a', 'b').map((each) => each?.reading), expected, claims)
+        assert.deepEqual(since((await restored(text)).catalogues, 'a', 'b').map((each) => each?.reading), expected, claims)
       }
     })
 
     await t.test('of another target: what is listed there as well stays, the rest is late or free', async () => {
       for (const at of ['restart', 'change'] as const) {
-        const other = at === 'restart' ? restored(kept, 'another') : make('another')
+        const other = at === 'restart' ? await restored(kept, 'another') : make('another')
         // The claims are handed over, and belong to `other` from now on.
-        if (at === 'change') other.catalogues.takeOver(restored(kept).catalogues)
+        if (at === 'change') other.catalogues.takeOver((await restored(kept)).catalogues)
         assert.deepEqual([other.catalogues.known, other.catalogues.claims.isKnown], [false, true])
         assert.deepEqual(since(other.catalogues, 'a', 'gone', 'late'), since(before.catalogues, 'a', 'gone', 'late'), 'until it is read')
         other.catalogues.keep()
-        const again = restored(other.kept.at(-1), 'another')
+        const again = await restored(other.kept.at(-1), 'another')
         base.now(['a', 'late', 'new'])
         for (const { catalogues } of [other, again]) {
           await catalogues.read(base.slot, true)
@@ -1145,7 +1145,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await t.test('what is read from the server sooner than from disk is published after it', async () => {
       const { catalogues } = make()
       let isOnDisk = (_: string): void => {}
-      const restored = catalogues.restoreFrom(new Promise((resolve) => { isOnDisk = resolve }))
+      const restored = catalogues.restoreFrom(async () => await new Promise((resolve) => { isOnDisk = resolve }))
       base.now(['a', 'late', 'new'])
       const reading = catalogues.read(base.slot, true)
       await new Promise((resolve) => { setTimeout(resolve, 20) })
@@ -1155,14 +1155,14 @@ test('catalogues: by class, and for single clients where that differs', async (t
       assert.deepEqual(since(catalogues, 'a', 'gone', 'late'), [known[0], known[1], known[3]])
       assert.equal(since(catalogues, 'new')[0]?.isInitial, false)
       const unreadable = make()
-      await assert.rejects(unreadable.catalogues.restoreFrom(Promise.reject(new Error('no disk'))), /no disk/)
+      await assert.rejects(unreadable.catalogues.restoreFrom(async () => { throw new Error('no disk') }), /no disk/)
       await unreadable.catalogues.read(base.slot, true)
       assert.equal(unreadable.catalogues.known, true)
     })
 
     await t.test('of another owner it is not used', async () => {
       const bobs = { owner: 'bob' }
-      assert.equal(restored(kept, 'another', bobs).catalogues.claims.isKnown, false)
+      assert.equal((await restored(kept, 'another', bobs)).catalogues.claims.isKnown, false)
       const taken = make('another', bobs)
       taken.catalogues.takeOver(before.catalogues)
       assert.equal(taken.catalogues.claims.isKnown, false)
@@ -1175,7 +1175,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
       await many.catalogues.read(fake({}, ['a']).slot, true)
       own.now(Array.from({ length: limits.formerItems + 10 }, (_, n) => n === 5 ? 'x'.repeat(limits.formerItemKey + 1) : `own-${n}`))
       await many.catalogues.read(own.slot, false)
-      const { claims } = restored(many.kept.at(-1)).catalogues
+      const { claims } = (await restored(many.kept.at(-1))).catalogues
       const left = [...claims.keys('tools')]
       assert.deepEqual([left.length, left.includes('own-9'), left.includes('own-10')], [limits.formerItems + 1, false, true])
       assert.ok(left.includes('a'))
@@ -1188,11 +1188,11 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await before.catalogues.read(fake({ capabilityClass: sampling }, ['ask']).slot, false)
     const kept = before.kept.at(-1) ?? ''
     const same = make()
-    same.catalogues.restore(kept)
+    await same.catalogues.restoreFrom(async () => kept)
     assert.equal(same.catalogues.known, true)
     assert.deepEqual([tools(same.catalogues.of(undefined, plainClass)), tools(same.catalogues.of(undefined, sampling))], [['a'], ['ask']])
     const other = make('another')
-    other.catalogues.restore(kept)
+    await other.catalogues.restoreFrom(async () => kept)
     assert.deepEqual([other.catalogues.known, other.catalogues.of(undefined, plainClass)], [false, undefined])
     for (const bad of [
       undefined,
@@ -1208,9 +1208,28 @@ test('catalogues: by class, and for single clients where that differs', async (t
       '{"target":"one","catalogues":5}'
     ]) {
       const odd = make()
-      odd.catalogues.restore(bad)
+      await odd.catalogues.restoreFrom(async () => bad)
       assert.equal(odd.catalogues.of(undefined, plainClass), undefined, bad)
     }
+  })
+
+  await t.test('a large one is written in pieces and read in steps, and not read again where something newer is known', async () => {
+    const text = 'x'.repeat(10_000)
+    const items = Array.from({ length: 200 }, (_, n) => ({ key: `t${n}`, text: JSON.stringify({ name: `t${n}`, text }) }))
+    const large = catalogue({ lists: { ...lists(), tools: items } })
+    const pieces = [...catalogueText(large)]
+    assert.ok(Math.max(...pieces.map(({ length }) => length)) < 100_000, 'one piece is much larger than the others')
+    const { catalogues } = make()
+    let turns = 0
+    const timer = setInterval(() => { turns++ }, 0)
+    await catalogues.restoreFrom(async () => `{"owner":"ann","target":"one","claims":{"items":{}},"catalogues":[${pieces.join('')}]}`)
+    clearInterval(timer)
+    assert.deepEqual(tools(catalogues.of(undefined, plainClass)), items.map(({ key }) => key))
+    assert.ok(turns > 0, 'nothing else ran meanwhile')
+    await catalogues.restoreFrom(async () => { throw new Error('it was read again') })
+    const damaged = make()
+    await damaged.catalogues.restoreFrom(async () => `{"owner":"ann","target":"one","claims":{"items":{}},"catalogues":[${pieces.join('')}}`)
+    assert.equal(damaged.catalogues.known, false)
   })
 
   await t.test('a slot without a link reads nothing', async () => {

@@ -1,9 +1,15 @@
 import { isObject } from '../../../protocol/json.ts'
+import { JsonBuilder } from '../../../protocol/json-builder.ts'
+import { JsonScanner } from '../../../protocol/json-scanner.ts'
+import { largeText } from '../../../protocol/large-message.ts'
 import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Claims, KeptClaims } from '../../gateway/claims.ts'
 
-/** Items that are serialised in one piece: a catalogue may have many megabytes, and the event loop is not held for all of it. */
-const pieceSize = 50
+/** Characters after which a piece ends: a catalogue may have many megabytes, and the event loop is not held for all of it. */
+const pieceSize = 64 * 1024
+/** Max nesting of a text that is read in steps. What a server sent is in strings. */
+const maxDepth = 256
 
 /** What was kept of a server. */
 export interface Kept {
@@ -37,12 +43,12 @@ export function * cacheText (target: string, owner: string, claims: Claims, cata
 }
 
 /**
- * What a text of the cache says of a server. Undefined: it is of another owner's, and not parsed, since it may have many megabytes.
- * @throws SyntaxError
+ * What a text of the cache says of a server; a large one is read in steps. Undefined: it is of another owner's, and not read.
+ * @throws SyntaxError; Error where it cannot be read
  */
-export function toKept (text: string, target: string, owner: string): Kept | undefined {
+export async function readKept (text: string, target: string, owner: string): Promise<Kept | undefined> {
   if (!text.startsWith(headOf(owner)) && !text.startsWith(formerHeadOf(target))) return undefined
-  const value: unknown = JSON.parse(text)
+  const value = text.length > largeText ? await parsedInSteps(text) : JSON.parse(text) as unknown
   if (!isObject(value)) return undefined
   const catalogues = Array.isArray(value.catalogues) ? value.catalogues : []
   return {
@@ -50,6 +56,15 @@ export function toKept (text: string, target: string, owner: string): Kept | und
     catalogues: catalogues.flatMap((catalogue) => toCatalogue(catalogue) ?? []),
     claims: toClaims(value.claims)
   }
+}
+
+async function parsedInSteps (text: string): Promise<unknown> {
+  const budget = new LoopBudget()
+  const scanner = new JsonScanner(text, maxDepth, new Set())
+  while (!scanner.step(pieceSize)) await budget.pause()
+  const builder = new JsonBuilder(text)
+  while (!builder.step()) await budget.pause()
+  return builder.value
 }
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
@@ -86,9 +101,14 @@ export function * catalogueText ({ id: _, lists, ...rest }: Catalogue): Generato
 
 /** The elements of an array as JSON text, in pieces, without the brackets. */
 function * elementsText (elements: readonly unknown[]): Generator<string> {
-  for (let from = 0; from < elements.length; from += pieceSize) {
-    yield `${from === 0 ? '' : ','}${JSON.stringify(elements.slice(from, from + pieceSize)).slice(1, -1)}`
+  let piece = ''
+  for (const [at, element] of elements.entries()) {
+    piece += `${at === 0 ? '' : ','}${JSON.stringify(element)}`
+    if (piece.length < pieceSize) continue
+    yield piece
+    piece = ''
   }
+  yield piece
 }
 
 const isItem = (value: unknown): boolean =>

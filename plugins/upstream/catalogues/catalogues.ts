@@ -5,7 +5,7 @@ import { Claims } from '../../gateway/claims.ts'
 import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 import type { Slot } from '../links/slot.ts'
-import { cacheText, toKept } from './cache-text.ts'
+import { cacheText, readKept, type Kept } from './cache-text.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { fitting, sizeOf } from './shares.ts'
 
@@ -107,36 +107,36 @@ export class Catalogues {
   }
 
   /**
-   * Restores what was kept in the last run once that has been read from disk. What is read from the server meanwhile, since a client asks
-   * for it, is published after that: it would count as listed at first.
+   * Restores what was kept in the last run once that has been read from disk, unless something newer is known. What is read from the server
+   * meanwhile, since a client asks for it, is published after that: it would count as listed at first.
    */
-  async restoreFrom (text: Promise<string | undefined>): Promise<void> {
-    const restored = text.then((found) => { this.restore(found) })
+  async restoreFrom (read: () => Promise<string | undefined>): Promise<void> {
+    if (this.#known) return
+    const restored = read().then(async (text) => { if (text !== undefined) await this.#restore(text) })
     const restoring = this.#restoring = restored.catch(() => {}).finally(() => {
       if (this.#restoring === restoring) this.#restoring = undefined
     })
     await restored
   }
 
-  /** Restores what was kept in the last run, unless something newer is known. */
-  restore (text: string | undefined): void {
-    if (text === undefined || this.#known) return
+  async #restore (text: string): Promise<void> {
+    let kept: Kept | undefined
     try {
-      const kept = toKept(text, this.#deps.target, this.#deps.owner)
-      if (!kept) return
-      const { isSame, catalogues, claims } = kept
-      // What was read from something else tells only which names the server has.
-      if (isSame) {
-        this.#known = true
-        for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
-        this.recount()
-      }
-      if (this.#claims.isKnown) this.#note()
-      else this.#claims.restore(claims, catalogues)
-      if (!isSame || catalogues.length === 0) this.#claims.reconfigure()
+      kept = await readKept(text, this.#deps.target, this.#deps.owner)
     } catch {
       this.#deps.warn('the cached catalogue cannot be read and is ignored')
     }
+    if (!kept || this.#known || this.#closed) return
+    const { isSame, catalogues, claims } = kept
+    // What was read from something else tells only which names the server has.
+    if (isSame) {
+      this.#known = true
+      for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
+      this.recount()
+    }
+    if (this.#claims.isKnown) this.#note()
+    else this.#claims.restore(claims, catalogues)
+    if (!isSame || catalogues.length === 0) this.#claims.reconfigure()
   }
 
   keep (): void {
