@@ -3,6 +3,7 @@ import { limits } from '../../../limits/index.ts'
 import { startWorker } from '../../../threads/start-worker.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
+import { textsOf } from './joined-texts.ts'
 import type { more, ReadPart, ReadResult, ReadTask } from './worker.ts'
 
 export interface ReaderLimits {
@@ -74,8 +75,8 @@ export class DescriptionReader {
           if ('problem' in message) { resolve(message); return }
           if ('compiled' in message) compiled = message.compiled
           else {
-            for (const tool of message.tools) compiled?.tools.push(tool)
-            for (const plan of message.plans) compiled?.plans.push(plan)
+            compiled?.tools.push(...textsOf(message.tools))
+            compiled?.plans.push(...textsOf(message.plans))
           }
           if (!compiled) return
           if (compiled.tools.length < compiled.names.length) worker.postMessage('more' satisfies typeof more)

@@ -6,6 +6,7 @@ import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { compile } from './compile.ts'
 import { checkLimits, parseDocument } from './document.ts'
+import { joined, type JoinedTexts } from './joined-texts.ts'
 
 /** A document to read: its bytes or its text, or its value from the configuration. */
 export interface ReadTask {
@@ -15,7 +16,7 @@ export interface ReadTask {
 }
 
 /** Parts of the result: the next of `tools` and `plans`, which may have megabytes. */
-export interface ReadPart { tools: string[], plans: string[] }
+export interface ReadPart { tools: JoinedTexts, plans: JoinedTexts }
 /** The first answer to a task; of a description without its tools and plans, which come in parts, each when it is asked for. */
 export type ReadResult = { compiled: CompiledDescription } | { problem: string }
 /** Asks for the next part. */
@@ -50,14 +51,14 @@ function resultOf (task: ReadTask): ReadResult {
 
 /** Characters of a part: what receives it makes it in one piece. */
 const partSize = 256 * 1024
-let left: ReadPart = { tools: [], plans: [] }
+let left: { tools: string[], plans: string[] } = { tools: [], plans: [] }
 
 function nextPart (): ReadPart {
   const { tools, plans } = left
   let size = 0
   let count = 0
   while (count < tools.length && (count === 0 || size < partSize)) size += (tools[count]?.length ?? 0) + (plans[count++]?.length ?? 0)
-  return { tools: tools.splice(0, count), plans: plans.splice(0, count) }
+  return { tools: joined(tools.splice(0, count)), plans: joined(plans.splice(0, count)) }
 }
 
 function firstAnswer (task: ReadTask): ReadResult {
@@ -65,7 +66,7 @@ function firstAnswer (task: ReadTask): ReadResult {
   if ('problem' in result) return result
   const { tools, plans, ...compiled } = result.compiled
   left = { tools, plans }
-  return { compiled: { ...compiled, ...nextPart() } }
+  return { compiled: { ...compiled, tools: [], plans: [] } }
 }
 
 parentPort?.on('message', (task: ReadTask | typeof more) => {
