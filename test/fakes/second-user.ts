@@ -1,5 +1,6 @@
 // A user who works while somebody else attacks the gateway, as a process of its own, so that neither slows the other's measuring: a small
 // call every 20 ms and a list every 500 ms, through one session. Its server is in this process as well. Told what to do by IPC.
+import { Agent, request, type IncomingMessage } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { Cleanup } from '../helpers/hub.ts'
 import { Session, type Json } from '../helpers/client.ts'
@@ -14,7 +15,27 @@ export type Report = { readonly server: Json } | { readonly opened: true } | { r
 const callEvery = 20
 const listEvery = 500
 
-async function measure (session: Session, time: number): Promise<Seen> {
+const agent = new Agent({ keepAlive: true })
+
+/**
+ * One request of a session, at the least cost for this process: what it measures is the gateway. A list may be of megabytes, which would
+ * keep it from its calls: of an answer that is larger than a call's, only the length is looked at.
+ */
+async function post ({ url, headers }: Session, key: string, message: object): Promise<void> {
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request(url, {
+      method: 'POST',
+      agent,
+      headers: { ...headers, authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    }, resolve)
+    sent.on('error', reject).end(JSON.stringify(message))
+  })
+  let begun = ''
+  for await (const chunk of answer) if (begun.length < 4_096) begun += String(chunk).slice(0, 4_096)
+  if (answer.statusCode !== 200 || !begun.includes('"result":{')) throw new Error(`HTTP ${answer.statusCode} ${begun.slice(0, 300)}`)
+}
+
+async function measure (session: Session, key: string, time: number): Promise<Seen> {
   const seen: Seen = { calls: [], lists: [], errors: [] }
   const running: Array<Promise<void>> = []
   const run = async (due: number, times: number[], work: () => Promise<unknown>): Promise<void> => {
@@ -31,13 +52,14 @@ async function measure (session: Session, time: number): Promise<Seen> {
     const due = begin + n * callEvery
     const wait = due - performance.now()
     if (wait > 0) await new Promise((resolve) => { setTimeout(resolve, wait) })
-    running.push(run(Math.max(due, performance.now() - callEvery), seen.calls, async () => { await session.call('mine-echo', { message: 'hi' }) }))
-    if (n * callEvery % listEvery === 0) running.push(run(due, seen.lists, async () => { await session.post(list) }))
+    running.push(run(Math.max(due, performance.now() - callEvery), seen.calls, async () => { await post(session, key, call) }))
+    if (n * callEvery % listEvery === 0) running.push(run(due, seen.lists, async () => { await post(session, key, list) }))
   }
   await Promise.all(running)
   return seen
 }
 
+const call = { jsonrpc: '2.0', id: 'call', method: 'tools/call', params: { name: 'mine-echo', arguments: { message: 'hi' } } }
 const list = { jsonrpc: '2.0', id: 'list', method: 'tools/list' }
 
 const cleanup: Cleanup = { after: () => {} }
@@ -45,13 +67,15 @@ const report = (message: Report): void => { process.send?.(message) }
 
 const upstream = await startUpstream(cleanup, { tools: [tool('echo')] })
 let session: Session | undefined
+let key = ''
 process.on('message', (order: Order) => {
   void (async () => {
     if ('open' in order) {
-      session = await Session.open(order.open, { key: order.key })
-      await measure(session, 500)
+      key = order.key
+      session = await Session.open(order.open, { key })
+      await measure(session, key, 500)
       report({ opened: true })
-    } else if (session) report({ seen: await measure(session, order.measure) })
+    } else if (session) report({ seen: await measure(session, key, order.measure) })
   })()
 })
 process.on('disconnect', () => { process.exit() })
