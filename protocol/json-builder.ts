@@ -1,4 +1,5 @@
 import { skipString } from './json.ts'
+import { JsonScanner } from './json-scanner.ts'
 
 /** Characters that one step reads, or parses: about a millisecond. */
 const stepSize = 64 * 1024
@@ -128,6 +129,20 @@ export class JsonBuilder {
     }
     return piece.length
   }
+}
+
+/**
+ * The value of a large JSON text, checked and made in steps.
+ * @param maxDepth max levels of nesting
+ * @param pause called between two steps
+ * @throws SyntaxError, TooDeep; what `pause` rejects with
+ */
+export async function parseInSteps (text: string, maxDepth: number, pause: () => Promise<void>): Promise<unknown> {
+  const scanner = new JsonScanner(text, maxDepth, new Set())
+  while (!scanner.step()) await pause()
+  const builder = new JsonBuilder(text)
+  while (!builder.step()) await pause()
+  return builder.value
 }
 
 /** Sets a member. One that is called `__proto__` is a member like any other, as `JSON.parse` has it. */

@@ -2,8 +2,8 @@
 import { RpcError } from './errors.ts'
 import type { Member } from './json.ts'
 import { JsonScanner, TooDeep } from './json-scanner.ts'
-import { turnForLongWork } from './yield.ts'
 import { malformed, messageOf, notMessages, parseMessage, type Malformed, type Message } from './message.ts'
+import { turnForLongWork } from './yield.ts'
 
 /** Texts up to this length, in characters, are read at once. */
 export const largeText = 256 * 1024

@@ -3,13 +3,13 @@ const longest = 0.5
 /** Characters of a long text that are encoded at once. */
 const chunkSize = 64 * 1024
 
-/** How long a small request needs the event loop after it has arrived, in ms: until its server has it, or for its whole answer. */
+/** How long a request needs the event loop after it has arrived, in ms: until its server has it, or for its whole answer. */
 const needed = 3
-/** How long a step waits for small requests at most, in ms: where they never end, long work has a part of the event loop all the same. */
+/** How long a step waits for requests at most, in ms: where they never end, long work has a part of the event loop all the same. */
 const longestWait = 6
 
 const waiting: Array<() => void> = []
-/** When the last small request arrived, and since when the next step waits for such. By the clock of `performance.now()`. */
+/** When the last request arrived, and since when the next step waits for requests. By the clock of `performance.now()`. */
 let arrived = -Infinity
 let waitsSince: number | undefined
 
@@ -30,7 +30,7 @@ function letOneGoOn (): void {
   goOn?.()
 }
 
-/** Resolves when the event loop has time for a step of long work: one in each turn, after what has arrived, and beside small requests. */
+/** Resolves when the event loop has time for a step of long work: one in each turn, after what has arrived. */
 export async function turnForLongWork (): Promise<void> {
   await new Promise<void>((resolve) => { if (waiting.push(resolve) === 1) setImmediate(letOneGoOn) })
 }

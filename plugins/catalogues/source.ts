@@ -1,7 +1,7 @@
 import { UpstreamError } from '../../protocol/errors.ts'
 import { isDeeperThan } from '../../protocol/json.ts'
-import { JsonBuilder } from '../../protocol/json-builder.ts'
-import { JsonScanner, TooDeep } from '../../protocol/json-scanner.ts'
+import { parseInSteps } from '../../protocol/json-builder.ts'
+import { TooDeep } from '../../protocol/json-scanner.ts'
 import type { Pause } from '../../protocol/large-message.ts'
 import { errors } from '../errors/list.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
@@ -151,7 +151,7 @@ export class Source {
     const isUsable = method === 'GET' && etag !== '' && etag.length <= longestEtag
     const value = answer.body.length <= limits.steppedBody
       ? await read(parse(answer.body), async () => {})
-      : await turns.run(owner, async (pause) => await read(await parseInSteps(answer.body, pause), pause))
+      : await turns.run(owner, async (pause) => await read(await parseLarge(answer.body, pause), pause))
     return this.#keep(key, { value, etag: isUsable ? etag : undefined, size: answer.body.length, ...times })
   }
 
@@ -182,19 +182,14 @@ function checkStatus ({ status }: Fetched, isOfCaller: boolean): void {
 }
 
 /** The JSON of a large answer. @throws UpstreamError */
-async function parseInSteps (body: Buffer, pause: Pause): Promise<unknown> {
-  const text = body.toString()
-  const scanner = new JsonScanner(text, limits.catalogues.depth, new Set())
+async function parseLarge (body: Buffer, pause: Pause): Promise<unknown> {
   try {
-    while (!scanner.step()) await pause()
+    return await parseInSteps(body.toString(), limits.catalogues.depth, pause)
   } catch (error) {
     const isDeep = error instanceof TooDeep
     if (!isDeep && !(error instanceof SyntaxError)) throw error
     throw new UpstreamError('broken', isDeep ? 'its answer is nested too deeply' : 'its answer is not JSON', { isPublic: true })
   }
-  const builder = new JsonBuilder(text)
-  while (!builder.step()) await pause()
-  return builder.value
 }
 
 /** The JSON of an answer. @throws UpstreamError */

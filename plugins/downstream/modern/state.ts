@@ -20,9 +20,9 @@ export interface Sealer {
 }
 
 /**
- * What a `requestState` holds. `call`: the id of a call that waits for answers, and how many times it has asked · `server`: the
- * `requestState` of a modern upstream server, and in `after` the id of ours in the round before · `again`: nothing; the same request is
- * sent to the server once more.
+ * The content of a `requestState`, before it is sealed. `call`: a call that waits in this gateway for `inputResponses`, and how many rounds
+ * it has had. `server`: a `requestState` that a modern server sent; `after` is the id of the `requestState` that we sent in the round
+ * before. `again`: no data; the request is sent to the server a second time.
  */
 export type State =
   { readonly kind: 'call', readonly id: string, readonly round: number } |

@@ -1,6 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { JsonBuilder } from '../../../protocol/json-builder.ts'
-import { JsonScanner } from '../../../protocol/json-scanner.ts'
+import { parseInSteps } from '../../../protocol/json-builder.ts'
 import { largeText } from '../../../protocol/large-message.ts'
 import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
@@ -43,12 +42,13 @@ export function * cacheText (target: string, owner: string, claims: Claims, cata
 }
 
 /**
- * What a text of the cache says of a server; a large one is read in steps. Undefined: it is of another owner's, and not read.
- * @throws SyntaxError; Error where it cannot be read
+ * Parses a server's cached catalogues, in steps where the text is large.
+ * @returns undefined when they were cached for a server of another owner
+ * @throws SyntaxError when the text is not JSON; TooDeep
  */
 export async function readKept (text: string, target: string, owner: string): Promise<Kept | undefined> {
   if (!text.startsWith(headOf(owner)) && !text.startsWith(formerHeadOf(target))) return undefined
-  const value = text.length > largeText ? await parsedInSteps(text) : JSON.parse(text) as unknown
+  const value = text.length > largeText ? await parseInSteps(text, maxDepth, new LoopBudget().pause) : JSON.parse(text) as unknown
   if (!isObject(value)) return undefined
   const catalogues = Array.isArray(value.catalogues) ? value.catalogues : []
   return {
@@ -56,15 +56,6 @@ export async function readKept (text: string, target: string, owner: string): Pr
     catalogues: catalogues.flatMap((catalogue) => toCatalogue(catalogue) ?? []),
     claims: toClaims(value.claims)
   }
-}
-
-async function parsedInSteps (text: string): Promise<unknown> {
-  const budget = new LoopBudget()
-  const scanner = new JsonScanner(text, maxDepth, new Set())
-  while (!scanner.step(pieceSize)) await budget.pause()
-  const builder = new JsonBuilder(text)
-  while (!builder.step()) await budget.pause()
-  return builder.value
 }
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0

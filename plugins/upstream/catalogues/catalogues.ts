@@ -128,7 +128,7 @@ export class Catalogues {
     }
     if (!kept || this.#known || this.#closed) return
     const { isSame, catalogues, claims } = kept
-    // What was read from something else tells only which names the server has.
+    // Catalogues of another address or command are not shown: of them only the claims to names are used.
     if (isSame) {
       this.#known = true
       for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
