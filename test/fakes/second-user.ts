@@ -52,15 +52,17 @@ async function measure (session: Session, key: string, time: number): Promise<Se
     const due = begin + n * callEvery
     const wait = due - performance.now()
     if (wait > 0) await new Promise((resolve) => { setTimeout(resolve, wait) })
-    running.push(run(Math.max(due, performance.now() - callEvery), seen.calls, async () => { await post(session, key, call) }))
-    if (n * callEvery % listEvery === 0) running.push(run(due, seen.lists, async () => { await post(session, key, list) }))
+    running.push(run(Math.max(due, performance.now() - callEvery), seen.calls, async () => { await post(session, key, call(n)) }))
+    if (n * callEvery % listEvery === 0) running.push(run(due, seen.lists, async () => { await post(session, key, list(n)) }))
   }
   await Promise.all(running)
   return seen
 }
 
-const call = { jsonrpc: '2.0', id: 'call', method: 'tools/call', params: { name: 'mine-echo', arguments: { message: 'hi' } } }
-const list = { jsonrpc: '2.0', id: 'list', method: 'tools/list' }
+// Ids of their own: under attack, a call may be sent before the one before it was answered.
+const call = (n: number): object =>
+  ({ jsonrpc: '2.0', id: `call ${n}`, method: 'tools/call', params: { name: 'mine-echo', arguments: { message: 'hi' } } })
+const list = (n: number): object => ({ jsonrpc: '2.0', id: `list ${n}`, method: 'tools/list' })
 
 const cleanup: Cleanup = { after: () => {} }
 const report = (message: Report): void => { process.send?.(message) }
