@@ -840,9 +840,19 @@ test('processes that clients cause beside the gateway\'s own yield to it', async
   const hub = await startHub(t, { settings: settings({ own: own.config, beside: beside.config }) })
   await connected(hub, 2)
   const priorities: number[] = []
+  const groups: string[] = []
+  /** Linux shares CPU time between sessions of processes, where control groups do not: `/autogroup-123 nice 10`. */
+  const groupOf = (pid: number | 'self'): string[] => {
+    const file = `/proc/${pid}/autogroup`
+    return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' nice ') : []
+  }
   for (const name of ['own', 'beside']) {
     const session = await Session.open(`${hub.url}/mcp/${name}`)
-    priorities.push(getPriority(Number(text(await session.call('pid')))) - getPriority())
+    const pid = Number(text(await session.call('pid')))
+    priorities.push(getPriority(pid) - getPriority())
+    const [group, nice] = groupOf(pid)
+    if (nice !== undefined && group !== groupOf('self')[0]) groups.push(nice)
   }
   assert.deepEqual(priorities, [0, 10])
+  if (groups.length > 0) assert.deepEqual(groups, ['0', String(10 + getPriority())])
 })
