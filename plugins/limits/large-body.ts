@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
+import { LoopBudget } from '../../protocol/yield.ts'
+import { turns } from './turns.ts'
 import { Unread, type UnreadOptions } from './unread.ts'
 
 /** Bytes that are handed to the socket at once. */
@@ -15,14 +17,16 @@ export type BodyPart = string | Buffer
 
 /**
  * Writes a large body piece by piece, each when the one before has gone to the system. The text itself is all that it holds in memory: what
- * the client has not read is not encoded yet. It counts as unread all the same.
+ * the client has not read is not encoded yet. It counts as unread all the same. A client that reads at once does not hold the event loop.
  * @param length of all parts, in bytes of UTF-8
  */
 export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], length: number): void {
   const pieces = piecesOf(parts)
   let rest = length
   const unread = new Unread(raw, undefined, () => rest)
-  const writeNext = (): void => {
+  const budget = new LoopBudget()
+  const writeNext = async (): Promise<void> => {
+    await budget.pause()
     if (raw.destroyed) return
     const written: Piece[] = []
     let size = 0
@@ -43,17 +47,17 @@ export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], len
     for (const { bytes } of written) raw.write(bytes)
     raw.write(last.bytes, (error) => {
       for (const { buffer } of [...written, last]) giveBack(buffer)
-      if (!error) writeNext()
+      if (!error) void writeNext()
     })
     raw.uncork()
   }
-  writeNext()
+  void writeNext()
   unread.add()
 }
 
 /**
- * A large body as a stream, for Fastify to send: piece by piece, each when the client has read what was before it. It counts as unread from
- * the beginning.
+ * A large body as a stream, for Fastify to send: piece by piece, each when the client has read what was before it, and in a turn of the
+ * owner's, if it has one. It counts as unread from the beginning.
  * @param length of all parts, in bytes of UTF-8
  */
 export function chunkedReply (raw: ServerResponse, parts: readonly BodyPart[], length: number, options?: UnreadOptions): Readable {
@@ -63,21 +67,28 @@ export function chunkedReply (raw: ServerResponse, parts: readonly BodyPart[], l
   const handed: Array<Buffer | undefined> = []
   const unread = new Unread(raw, undefined, () => rest, options)
   unread.add()
-  return new Readable({
+  const budget = new LoopBudget()
+  const body = new Readable({
     highWaterMark: 1,
     read () {
-      // Nothing waits, neither here nor at the socket: the system has all that was handed over.
-      if (this.readableLength === 0 && raw.writableLength === 0) handed.splice(0).forEach(giveBack)
-      const { done, value } = pieces.next()
-      if (done === true) {
-        this.push(null)
-        return
-      }
-      rest -= value.bytes.length
-      handed.push(value.buffer)
-      this.push(value.bytes)
+      if (options?.owner === undefined) void budget.pause().then(writeNext)
+      else void turns.step(options.owner, writeNext)
     }
   })
+  const writeNext = (): void => {
+    if (body.destroyed) return
+    // Nothing waits, neither here nor at the socket: the system has all that was handed over.
+    if (body.readableLength === 0 && raw.writableLength === 0) handed.splice(0).forEach(giveBack)
+    const { done, value } = pieces.next()
+    if (done === true) {
+      body.push(null)
+      return
+    }
+    rest -= value.bytes.length
+    handed.push(value.buffer)
+    body.push(value.bytes)
+  }
+  return body
 }
 
 /** The length of several chunks together, in bytes. */

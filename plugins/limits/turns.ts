@@ -60,9 +60,19 @@ export class Turns implements LargeWork {
     }
   }
 
-  /** Waits for the owner's next step. @returns the function that ends it */
-  async #begin (owner: string): Promise<() => void> {
-    await this.#afford(owner)
+  /** Takes one step, however long the owner has to wait for it: of work that waits for others in between, as writing an answer does. */
+  async step (owner: string, work: () => void): Promise<void> {
+    const end = await this.#begin(owner, Infinity)
+    try {
+      work()
+    } finally {
+      end()
+    }
+  }
+
+  /** Waits for the owner's next step. @returns the function that ends it @throws ShareError when that takes longer than `longestWait` ms */
+  async #begin (owner: string, longestWait = this.#bounds.longestWait): Promise<() => void> {
+    await this.#afford(owner, longestWait)
     const release = await this.#step.take(owner)
     await turnForLongWork()
     const begun = this.#now()
@@ -76,8 +86,8 @@ export class Turns implements LargeWork {
   }
 
   /** Waits until the owner may use CPU time. @throws ShareError */
-  async #afford (owner: string): Promise<void> {
-    const { perSecond, longestWait } = this.#bounds
+  async #afford (owner: string, longestWait: number): Promise<void> {
+    const { perSecond } = this.#bounds
     const until = this.#now() + longestWait
     for (;;) {
       const account = this.#accounts.get(owner)

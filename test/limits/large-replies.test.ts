@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { test } from 'tap'
 import config, { type SharedEnv } from '../../plugins/config/index.ts'
 import { limits } from '../../plugins/limits/index.ts'
+import { chunkedReply, writeLarge } from '../../plugins/limits/large-body.ts'
 import largeReplies from '../../plugins/limits/large-replies.ts'
 import { memory } from '../../plugins/limits/memory.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
@@ -81,3 +84,50 @@ test('what a client does not read is not encoded; it counts as unread until the 
   socket.destroy()
   await until(() => memory.held === held)
 })
+
+/** A response whose client reads all at once. `end` resolves when it has all. */
+class Eager extends EventEmitter {
+  readonly ended = new Promise<void>((resolve) => { this.once('finish', resolve) })
+  readonly destroyed = false
+  readonly writableLength = 0
+  bytes = 0
+  cork (): void {}
+  uncork (): void {}
+  end (): void { this.emit('finish'); this.emit('close') }
+  write (bytes: Buffer, done?: () => void): boolean {
+    this.bytes += bytes.length
+    if (done) process.nextTick(done)
+    return true
+  }
+}
+
+const text = `"${'x€'.repeat(8 * MiB)}"`
+const length = Buffer.byteLength(text)
+for (const [what, write] of [
+  ['written', async (raw) => {
+    writeLarge(raw as unknown as ServerResponse, [text], length)
+    await raw.ended
+  }],
+  ['streamed', async (raw) => {
+    for await (const bytes of chunkedReply(raw as unknown as ServerResponse, [text], length)) raw.write(bytes as Buffer)
+    raw.end()
+  }],
+  ['streamed in turns of its owner', async (raw) => {
+    for await (const bytes of chunkedReply(raw as unknown as ServerResponse, [text], length, { owner: 'ann' })) raw.write(bytes as Buffer)
+    raw.end()
+  }]
+] satisfies Array<[string, (raw: Eager) => Promise<void>]>) {
+  test(`a client that reads at once does not hold the event loop: an answer is ${what}`, async () => {
+    const raw = new Eager()
+    let turnsOfLoop = 0
+    const count = (): void => {
+      turnsOfLoop++
+      counting = setImmediate(count)
+    }
+    let counting = setImmediate(count)
+    await write(raw)
+    clearImmediate(counting)
+    assert.equal(raw.bytes, length)
+    assert.ok(turnsOfLoop > 10, `${length} bytes were written in ${turnsOfLoop} turns of the event loop`)
+  })
+}
