@@ -146,20 +146,24 @@ export function * eachElement (text: string): Generator<string> {
  * that occurs more than once is kept once, since parsers differ in which of the two they read.
  */
 export function withMembers (text: string, changes: Readonly<Record<string, string | undefined>>): string {
-  const left = Object.keys(changes)
   let members = ''
-  const add = (member: string): void => { members += members === '' ? member : `,${member}` }
+  for (const member of changedMembers(text, changes)) members += members === '' ? member : `,${member}`
+  return `{${members}}`
+}
+
+/** The members of `withMembers`, one by one: those that keep their bytes are no copies. */
+export function * changedMembers (text: string, changes: Readonly<Record<string, string | undefined>>): Generator<string> {
+  const left = Object.keys(changes)
   for (const { key, keyStart, start, end } of membersOf(text)) {
-    if (!Object.hasOwn(changes, key)) { add(text.slice(keyStart, end)); continue }
+    if (!Object.hasOwn(changes, key)) { yield text.slice(keyStart, end); continue }
     const at = left.indexOf(key)
     if (at === -1) continue
     left.splice(at, 1)
-    if (changes[key] !== undefined) add(`${text.slice(keyStart, start)}${changes[key]}`)
+    if (changes[key] !== undefined) yield `${text.slice(keyStart, start)}${changes[key]}`
   }
   for (const key of left) {
-    if (changes[key] !== undefined) add(`${JSON.stringify(key)}:${changes[key]}`)
+    if (changes[key] !== undefined) yield `${JSON.stringify(key)}:${changes[key]}`
   }
-  return `{${members}}`
 }
 
 /** The object's text with one more member, which it does not have yet, at its end. @param value as JSON text */

@@ -1,6 +1,7 @@
-import { withMembers } from '../../protocol/json.ts'
+import { changedMembers } from '../../protocol/json.ts'
 import type { Pause } from '../../protocol/large-message.ts'
 import type { Item } from '../../protocol/lists.ts'
+import type { BodyPart } from '../limits/large-body.ts'
 import { overrideMembers, overrideOf, type ItemKind, type Overridden } from '../access/overrides.ts'
 
 /**
@@ -20,14 +21,19 @@ export class ItemTexts {
 
   get length (): number { return this.#items.length }
 
-  /** A JSON array, in pieces. */
+  /** A JSON array, in pieces: what is large in it is part of a text that is in memory already. */
   * pieces (): Generator<string> {
-    yield '['
-    for (const [at, { key, text }] of this.#items.entries()) {
-      if (at > 0) yield ','
-      yield withMembers(text, overrideMembers(overrideOf(this.#server, this.#kind, key)))
+    let before = '['
+    for (const { key, text } of this.#items) {
+      before += '{'
+      for (const member of changedMembers(text, overrideMembers(overrideOf(this.#server, this.#kind, key)))) {
+        yield before
+        yield member
+        before = ','
+      }
+      before = '},'
     }
-    yield ']'
+    yield this.#items.length === 0 ? '[]' : '}]'
   }
 }
 
@@ -41,36 +47,54 @@ export interface LargeAnswers {
 /** Characters that are encoded at once: one character beyond Latin-1 slows down a whole string. */
 const chunkSize = 64 * 1024
 
+/** A large answer. `length`: in bytes of UTF-8. */
+export interface LargeAnswer { readonly parts: readonly BodyPart[], readonly length: number }
+
 /**
- * The JSON of an answer that holds records of servers: of a large one in chunks of UTF-8. An answer that is text already stays.
+ * The JSON of an answer that holds records of servers. Of a large one, what servers listed stays the text that it is, to be encoded when
+ * the client reads it; all else is encoded in chunks. An answer that is text already stays.
  * @throws ShareError for a large one, where its owner has had his share
  */
-export async function recordsJson (answer: unknown, large: LargeAnswers): Promise<Buffer[] | string> {
+export async function recordsJson (answer: unknown, large: LargeAnswers): Promise<LargeAnswer | string> {
   if (typeof answer === 'string') return answer
-  const pieces = piecesOf(answer, 0)
-  const [first, isAll] = chunkOf(pieces)
-  if (isAll) return first
+  const chunks = chunksOf(piecesOf(answer, 0))
+  const first = chunks.next().value ?? { text: '', isShared: false }
+  let next = chunks.next()
+  if (next.done === true) return first.text
   return await large.run(async (pause) => {
-    const chunks: Buffer[] = []
-    for (let [chunk, isLast] = [first, false]; ; [chunk, isLast] = chunkOf(pieces)) {
-      const bytes = Buffer.from(chunk)
-      large.hold(bytes.length)
-      chunks.push(bytes)
-      if (isLast) return chunks
+    const parts: BodyPart[] = []
+    let length = 0
+    const add = ({ text, isShared }: Chunk): void => {
+      const size = Buffer.byteLength(text)
+      large.hold(size)
+      length += size
+      parts.push(isShared ? text : Buffer.from(text))
+    }
+    add(first)
+    for (; next.done !== true; next = chunks.next()) {
+      add(next.value)
       await pause()
     }
+    return { parts, length }
   })
 }
 
-/** The next pieces of a text, and whether they are the last ones. */
-function chunkOf (pieces: Iterator<string>): [chunk: string, isLast: boolean] {
-  let chunk = ''
-  while (chunk.length < chunkSize) {
-    const { value, done } = pieces.next()
-    if (done === true) return [chunk, true]
-    chunk += value
+/** `isShared`: it is one piece, which is mostly a part of a text that is in memory already. */
+interface Chunk { readonly text: string, readonly isShared: boolean }
+
+/** Puts the small ones of a text's pieces together. */
+function * chunksOf (pieces: Iterable<string>): Generator<Chunk, undefined> {
+  let text = ''
+  for (const piece of pieces) {
+    const isShared = piece.length >= chunkSize
+    if (!isShared) text += piece
+    if (text !== '' && (isShared || text.length >= chunkSize)) {
+      yield { text, isShared: false }
+      text = ''
+    }
+    if (isShared) yield { text: piece, isShared }
   }
-  return [chunk, false]
+  if (text !== '') yield { text, isShared: false }
 }
 
 /** The depth at which records stand in an answer: in the list of all settings. */

@@ -1,6 +1,6 @@
 import type { preSerializationAsyncHookHandler } from 'fastify'
 import { ownerOf } from '../../plugins/access/owner.ts'
-import { chunkedReply, lengthOf } from '../../plugins/limits/large-body.ts'
+import { chunkedReply } from '../../plugins/limits/large-body.ts'
 import { memory } from '../../plugins/limits/memory.ts'
 import type { Release } from '../../plugins/limits/shares.ts'
 import { turns } from '../../plugins/limits/turns.ts'
@@ -20,9 +20,8 @@ export const serializeRecords: preSerializationAsyncHookHandler = async (request
     // The answer is serialised already. Fastify's types allow text only, but it sends a stream as it is.
     reply.serializer((serialized: unknown) => serialized as string)
     if (typeof json === 'string') return json
-    const length = lengthOf(json)
-    reply.header('content-length', length)
-    return chunkedReply(reply.raw, json, length, { owner, cost: 1 })
+    reply.header('content-length', json.length)
+    return chunkedReply(reply.raw, json.parts, json.length, { owner, cost: 1 })
   } finally {
     // From now on it counts as one that its client has not read.
     for (const release of releases) release()

@@ -20,6 +20,8 @@ const quietTime = 3_000
 const attackTime = 4_000
 /** Times by which the p99 of a second user may grow. The document's bound is 1.5; the rest is for the noise of a machine. */
 const mostRatio = 3
+/** RSS of the gateway, in MiB. */
+const mostRss = 600
 /** A difference below this, in ms, is the noise of a machine, whatever the ratio. */
 const noise = 3
 
@@ -173,6 +175,7 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
     rows.push(`| ${row} |`)
     t.comment(rows.at(-1))
     assert.deepEqual(errors, [], 'his calls failed')
+    assert.ok(rss < mostRss, `the gateway took ${Math.round(rss)} MiB`)
     const more = median(attacked.map((one, n) => p99(one) - before(n)))
     assert.ok(ratio <= mostRatio || more < noise, `p99 is ${ratio.toFixed(1)} times what it is without the attack`)
   })
