@@ -2,7 +2,7 @@ import { cachingOf, strictestCaching, type Caching } from '../../../protocol/cac
 import { eachElement, isObject, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { cut } from '../../../protocol/text.ts'
-import { LoopBudget } from '../../../protocol/yield.ts'
+import { LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
 import { limits } from '../../limits/index.ts'
 
 /**
@@ -27,6 +27,8 @@ export async function readList (
   let caching: Caching | undefined
   for (let page = 0; ; page++) {
     const result = await request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
+    // Pages of many servers may arrive at once.
+    if (result.length > largeItem) await turnForLongWork()
     const budget = new LoopBudget()
     const { list, next, rest } = partsOf(result, kind)
     if (budget.spent) await budget.yieldToEventLoop()
@@ -83,6 +85,19 @@ function partsOf (result: string, kind: ListKind): { list: string, next: string 
 /** Characters that are not seen where a name is shown, or change what is seen of others: controls, bidirectional ones too, and tags. */
 const unseen = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 
+/** Size of items of which single members are parsed, in characters: below, all of an item is parsed in less time. */
+const largeItem = 16 * 1024
+
+/** The members of a large item that `toItem` looks at; of its `inputSchema` only whether it is an object. */
+function lookedAt (text: string, key: string): Record<string, unknown> {
+  const members: Record<string, unknown> = {}
+  for (const { key: name, start, end } of membersOf(text)) {
+    if (name === key || name === 'description') members[name] = JSON.parse(text.slice(start, end))
+    else if (name === 'inputSchema') members[name] = text[start] === '{' ? {} : undefined
+  }
+  return members
+}
+
 function toItem (text: string, key: string, kind: ListKind, warn: (sentence: string) => void): Item | undefined {
   if (text.length > limits.itemSize) {
     const name = smallMemberOf(text, key)
@@ -90,7 +105,7 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
     warn(`${kind}: ${which} is larger than ${limits.itemSize} characters and is left out`)
     return undefined
   }
-  const value: unknown = JSON.parse(text)
+  const value: unknown = text.length > largeItem ? lookedAt(text, key) : JSON.parse(text)
   if (!isObject(value) || typeof value[key] !== 'string' || value[key] === '') {
     warn(`${kind}: an item without ${JSON.stringify(key)} is left out`)
     return undefined
