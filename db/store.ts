@@ -114,12 +114,13 @@ export class StorageError extends Error {
 }
 
 /**
- * A cache of the last known catalogues, and of when items were first listed: one JSON text per server. Losing it costs time, never data;
+ * A cache of the last known catalogues, and of when items were first listed: one text per server. Losing it costs time, never data;
  * which of two servers of one rank has a name is then decided by their order alone.
  */
 export interface CatalogueCache {
-  read: (server: string) => Promise<string | undefined>
-  /** @param text in pieces, so that a large one is never in memory as a whole */
+  /** The text in pieces, so that a large one is never in memory as a whole; none where nothing is cached. */
+  read: (server: string) => AsyncIterable<string>
+  /** @param text in pieces, for the same reason */
   write: (server: string, text: Iterable<string>) => Promise<void>
   /** Removes the catalogue of a server that is no more. */
   remove: (server: string) => Promise<void>

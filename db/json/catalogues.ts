@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { open, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
+import { open, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { errorCode } from '../error-code.ts'
@@ -19,8 +19,9 @@ export class CatalogueFiles implements CatalogueCache {
     this.#folder = folder
   }
 
-  async read (server: string): Promise<string | undefined> {
-    return await readFile(this.#path(server), 'utf8').catch(() => undefined)
+  async * read (server: string): AsyncGenerator<string> {
+    const file = await open(this.#path(server), 'r').catch(() => undefined)
+    if (file) yield * file.createReadStream({ encoding: 'utf8' }) as AsyncIterable<string>
   }
 
   async write (server: string, text: Iterable<string>): Promise<void> {

@@ -204,7 +204,7 @@ export class Upstream implements Provider {
   redact (text: string): string { return this.#supervisor.redact(text) }
 
   /** Restores what it listed in the last run, unless something newer is known. @param read reads the text that was kept from disk */
-  async restore (read: () => Promise<string | undefined>): Promise<void> { await this.#catalogues.restoreFrom(read) }
+  async restore (read: () => AsyncIterable<string>): Promise<void> { await this.#catalogues.restoreFrom(read) }
 
   /** Takes over the lists of the server's former upstream and what clients asked of it. Its connections end, and clients notice nothing. */
   adopt (former: Upstream): void {

@@ -91,7 +91,7 @@ export class Upstreams implements ProviderSource {
     for (const upstream of former.values()) this.#end(upstream)
     for (const name of this.#configured) if (!servers.has(name)) this.#forget(name)
     this.#configured = [...servers.keys()]
-    await Promise.all(fresh.map(async (upstream) => { await upstream.restore(async () => await this.#deps.cache.read(upstream.name)) }))
+    await Promise.all(fresh.map(async (upstream) => { await upstream.restore(() => this.#deps.cache.read(upstream.name)) }))
     this.#host.changed()
     await Promise.all(fresh.map(async (upstream) => { await this.#connect(upstream) }))
   }
@@ -103,7 +103,7 @@ export class Upstreams implements ProviderSource {
     this.#withOwnCatalogues.delete(former)
     const upstream = this.#put({ name, config: former.config }, former)
     this.#end(former)
-    await upstream.restore(async () => await this.#deps.cache.read(name))
+    await upstream.restore(() => this.#deps.cache.read(name))
     await this.#connect(upstream)
   }
 

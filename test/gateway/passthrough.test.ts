@@ -277,7 +277,7 @@ test('childEnvironment: what a child is given', async (t) => {
       transport: { outbound, environment: { PATH: process.env.PATH ?? '' }, install: () => install },
       userOf: () => undefined,
       dialling: new Semaphore({ places: 1 }),
-      cache: { read: async () => undefined, write: async () => {}, remove: async () => {}, settled: async () => {} },
+      cache: { read: async function * () {}, write: async () => {}, remove: async () => {}, settled: async () => {} },
       logins: { open: () => undefined, openForTest: () => undefined, close: () => {} },
       initTimeout: 10_000,
       requestTimeout: 10_000,

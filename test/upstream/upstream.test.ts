@@ -28,10 +28,11 @@ import { killGroup } from '../../protocol/transports/process-group.ts'
 import { LastWords } from '../../protocol/transports/last-words.ts'
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
+import { Claims } from '../../plugins/gateway/claims.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { attribute, type InboundMessage, type Target } from '../../plugins/upstream/inbound/attribution.ts'
 import { backoff } from '../../plugins/upstream/links/backoff.ts'
-import { catalogueText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
+import { cacheText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
 import { Catalogues, type CataloguesDeps } from '../../plugins/upstream/catalogues/catalogues.ts'
 import { CatalogueShares, fitting } from '../../plugins/upstream/catalogues/shares.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
@@ -647,10 +648,16 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       '{"name":"x","inputSchema":[]}',
       `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(limits.itemSize)}"}`
     ]) {
-      const result = await read('tools', () => `{"tools":[${tool('a')},${bad},${tool('z')}]}`)
-      assert.deepEqual(names(result), ['a', 'z'], bad.slice(0, 60))
-      assert.equal(result.warnings.length, 1)
+      // Of a large item, only the members that matter are parsed.
+      const large = bad.replace(/^\{/, `{"pad":"${'x'.repeat(20_000)}"${bad === '{}' ? '' : ','}`)
+      for (const each of [bad, large]) {
+        const result = await read('tools', () => `{"tools":[${tool('a')},${each},${tool('z')}]}`)
+        assert.deepEqual(names(result), ['a', 'z'], bad.slice(0, 60))
+        assert.equal(result.warnings.length, 1)
+      }
     }
+    const padded = tool('a', `,"pad":"${'x'.repeat(20_000)}","inputSchema":{},"name":"last"`)
+    assert.deepEqual((await read('tools', () => `{"tools":[${padded}]}`)).items, [{ key: 'last', text: padded }], 'of a repeated member the last counts')
     assert.deepEqual(names(await read('prompts', () => '{"prompts":[{"name":"p"}]}')), ['p'], 'a prompt needs no schema')
   })
 
@@ -742,12 +749,12 @@ test('catalogue: the same, and kept', async (t) => {
       instructions: 'say "hi"',
       lists: { ...lists(), resources: [{ key: 'a', text: '{"uri":"a","n":12345678901234567890}' }] }
     })
-    const after = toCatalogue(JSON.parse([...catalogueText(before)].join('')))
+    const after = toCatalogue(JSON.parse(JSON.stringify(before)))
     assert.ok(after)
     assert.equal(sameCatalogue(before, after), true)
     assert.notEqual(after.id, before.id)
     assert.deepEqual({ ...after, id: 0 }, { ...before, id: 0 })
-    const whole = JSON.parse([...catalogueText(before)].join('')) as Record<string, unknown>
+    const { id: _, ...whole } = JSON.parse(JSON.stringify(before)) as Record<string, unknown>
     for (const bad of [
       null,
       [],
@@ -773,6 +780,10 @@ test('catalogue: the same, and kept', async (t) => {
 
 test('catalogues: by class, and for single clients where that differs', async (t) => {
   const sampling = '{"sampling":{}}'
+  /** What was cached, in pieces. */
+  async function * cached (...pieces: Array<string | undefined>): AsyncGenerator<string> {
+    for (const piece of pieces) if (piece !== undefined) yield piece
+  }
   interface Made { catalogues: Catalogues, listed: () => number, kept: string[], warnings: string[] }
   const make = (target = 'one', shares?: Partial<CataloguesDeps>): Made => {
     let listed = 0
@@ -1076,7 +1087,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const since = (of: Catalogues, ...keys: string[]): Since[] => keys.map((key) => of.claims.first('tools', key))
     const restored = async (kept: string | undefined, target?: string, more?: Partial<CataloguesDeps>): Promise<Made> => {
       const made = make(target, more)
-      await made.catalogues.restoreFrom(async () => kept)
+      await made.catalogues.restoreFrom(() => cached(kept))
       return made
     }
     const before = make()
@@ -1100,7 +1111,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     assert.deepEqual(since(future.catalogues, 'late', 'latest').map((each) => Number(each?.reading) - ahead), [0, 1])
 
     await t.test('a text without it, as earlier versions wrote it: all was listed at first, before anything else', async () => {
-      const earlier = `{"target":"one","catalogues":[${[...catalogueText(catalogue())].join('')}]}`
+      const earlier = `{"target":"one","catalogues":[${JSON.stringify(catalogue())}]}`
       const old = await restored(earlier)
       assert.deepEqual(tools(old.catalogues.of(undefined, plainClass)), ['a', 'b'])
       assert.deepEqual(since(old.catalogues, 'a', 'late'), [{ reading: 0, isInitial: true }, undefined])
@@ -1119,7 +1130,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
         ['{"initial":7,"items":{"tools":5}}', [7, 7]],
         ['{"initial":7,"items":{"tools":[1,null,["a"],["a",-1],["a","9"],[2,2],["b",9]]}}', [7, 9]]
       ] as const) {
-        const text = `{"owner":"ann","target":"one","claims":${claims},"catalogues":[${[...catalogueText(catalogue())].join('')}]}`
+        const text = `{"owner":"ann","target":"one","claims":${claims},"catalogues":[${JSON.stringify(catalogue())}]}`
         assert.deepEqual(since((await restored(text)).catalogues, 'a', 'b').map((each) => each?.reading), expected, claims)
       }
     })
@@ -1145,7 +1156,8 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await t.test('what is read from the server sooner than from disk is published after it', async () => {
       const { catalogues } = make()
       let isOnDisk = (_: string): void => {}
-      const restored = catalogues.restoreFrom(async () => await new Promise((resolve) => { isOnDisk = resolve }))
+      const onDisk = new Promise<string>((resolve) => { isOnDisk = resolve })
+      const restored = catalogues.restoreFrom(async function * () { yield await onDisk })
       base.now(['a', 'late', 'new'])
       const reading = catalogues.read(base.slot, true)
       await new Promise((resolve) => { setTimeout(resolve, 20) })
@@ -1155,7 +1167,8 @@ test('catalogues: by class, and for single clients where that differs', async (t
       assert.deepEqual(since(catalogues, 'a', 'gone', 'late'), [known[0], known[1], known[3]])
       assert.equal(since(catalogues, 'new')[0]?.isInitial, false)
       const unreadable = make()
-      await assert.rejects(unreadable.catalogues.restoreFrom(async () => { throw new Error('no disk') }), /no disk/)
+      await unreadable.catalogues.restoreFrom(async function * () { throw new Error('no disk') })
+      assert.match(unreadable.warnings.join(), /cannot be read/)
       await unreadable.catalogues.read(base.slot, true)
       assert.equal(unreadable.catalogues.known, true)
     })
@@ -1188,11 +1201,11 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await before.catalogues.read(fake({ capabilityClass: sampling }, ['ask']).slot, false)
     const kept = before.kept.at(-1) ?? ''
     const same = make()
-    await same.catalogues.restoreFrom(async () => kept)
+    await same.catalogues.restoreFrom(() => cached(kept))
     assert.equal(same.catalogues.known, true)
     assert.deepEqual([tools(same.catalogues.of(undefined, plainClass)), tools(same.catalogues.of(undefined, sampling))], [['a'], ['ask']])
     const other = make('another')
-    await other.catalogues.restoreFrom(async () => kept)
+    await other.catalogues.restoreFrom(() => cached(kept))
     assert.deepEqual([other.catalogues.known, other.catalogues.of(undefined, plainClass)], [false, undefined])
     for (const bad of [
       undefined,
@@ -1208,28 +1221,36 @@ test('catalogues: by class, and for single clients where that differs', async (t
       '{"target":"one","catalogues":5}'
     ]) {
       const odd = make()
-      await odd.catalogues.restoreFrom(async () => bad)
+      await odd.catalogues.restoreFrom(() => cached(bad))
       assert.equal(odd.catalogues.of(undefined, plainClass), undefined, bad)
     }
   })
 
   await t.test('a large one is written in pieces and read in steps, and not read again where something newer is known', async () => {
-    const text = 'x'.repeat(10_000)
-    const items = Array.from({ length: 200 }, (_, n) => ({ key: `t${n}`, text: JSON.stringify({ name: `t${n}`, text }) }))
+    const items = Array.from({ length: 200 }, (_, n) => ({ key: `t${n}`, text: JSON.stringify({ name: `t${n}`, text: 'x\u2028'.repeat(5_000) }) }))
     const large = catalogue({ lists: { ...lists(), tools: items } })
-    const pieces = [...catalogueText(large)]
+    const pieces = [...cacheText('one', 'ann', new Claims(), [large, catalogue({ capabilityClass: sampling })])]
     assert.ok(Math.max(...pieces.map(({ length }) => length)) < 100_000, 'one piece is much larger than the others')
     const { catalogues } = make()
     let turns = 0
     const timer = setInterval(() => { turns++ }, 0)
-    await catalogues.restoreFrom(async () => `{"owner":"ann","target":"one","claims":{"items":{}},"catalogues":[${pieces.join('')}]}`)
+    const text = pieces.join('')
+    // Pieces of a file end anywhere.
+    await catalogues.restoreFrom(() => cached(...text.match(/[^]{1,65535}/g) ?? []))
     clearInterval(timer)
     assert.deepEqual(tools(catalogues.of(undefined, plainClass)), items.map(({ key }) => key))
+    assert.deepEqual(tools(catalogues.of(undefined, sampling)), ['a', 'b'])
     assert.ok(turns > 0, 'nothing else ran meanwhile')
-    await catalogues.restoreFrom(async () => { throw new Error('it was read again') })
-    const damaged = make()
-    await damaged.catalogues.restoreFrom(async () => `{"owner":"ann","target":"one","claims":{"items":{}},"catalogues":[${pieces.join('')}}`)
-    assert.equal(damaged.catalogues.known, false)
+    await catalogues.restoreFrom(() => { throw new Error('it was read again') })
+    const lines = text.split('\n')
+    for (const damaged of [lines.slice(0, -2).join('\n'), text.slice(0, -3), lines.with(3, '{"tools":').join('\n'), lines.with(3, '5').join('\n')]) {
+      const { catalogues } = make()
+      await catalogues.restoreFrom(() => cached(damaged))
+      assert.equal(catalogues.known, false)
+    }
+    const earlier = make()
+    await earlier.catalogues.restoreFrom(() => cached(JSON.stringify({ owner: 'ann', target: 'one', claims: { items: {} }, catalogues: [large] })))
+    assert.deepEqual(tools(earlier.catalogues.of(undefined, plainClass)), items.map(({ key }) => key), 'in one line, as versions before wrote it')
   })
 
   await t.test('a slot without a link reads nothing', async () => {

@@ -2,13 +2,16 @@ import { isObject } from '../../../protocol/json.ts'
 import { parseInSteps } from '../../../protocol/json-builder.ts'
 import { largeText } from '../../../protocol/large-message.ts'
 import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
+import { LineReader } from '../../../protocol/transports/line-reader.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Claims, KeptClaims } from '../../gateway/claims.ts'
 
-/** Characters after which a piece ends: a catalogue may have many megabytes, and the event loop is not held for all of it. */
-const pieceSize = 64 * 1024
-/** Max nesting of a text that is read in steps. What a server sent is in strings. */
+/** Characters after which a line ends: a catalogue may have many megabytes, and the event loop is not held for all of it. */
+const lineSize = 64 * 1024
+/** Max nesting of a line that is read in steps. What a server sent is in strings. */
 const maxDepth = 256
+/** The last line. Without it a text is cut off. */
+const end = { isWhole: true }
 
 /** What was kept of a server. */
 export interface Kept {
@@ -23,38 +26,100 @@ const headOf = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
 /** The same, as versions wrote it that kept no claims. */
 const formerHeadOf = (target: string): string => `{"target":${JSON.stringify(target)},`
 
-/** A server's catalogues, and its claims as far as they do not follow from these, as JSON text for the cache on disk, in pieces. */
+/**
+ * A server's catalogues, and its claims as far as they do not follow from these, as lines of JSON for the cache on disk: the claims, each
+ * catalogue followed by its items, and the end.
+ */
 export function * cacheText (target: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]): Generator<string> {
   const { initial, items } = claims.keptBeside(catalogues)
   yield `${headOf(owner)}"target":${JSON.stringify(target)},"claims":{`
   yield initial === undefined ? '"items":{' : `"initial":${initial},"items":{`
   for (const kind of kinds) {
     yield `${kind === kinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
-    yield * elementsText([...items[kind]])
+    let before = ''
+    for (const elements of elementsText([...items[kind]])) {
+      yield `${before}${elements}`
+      before = ','
+    }
     yield ']'
   }
-  yield '}},"catalogues":['
-  for (const [at, catalogue] of catalogues.entries()) {
-    if (at > 0) yield ','
-    yield * catalogueText(catalogue)
+  yield '}}}\n'
+  for (const { id: _, lists, ...catalogue } of catalogues) {
+    yield `${JSON.stringify({ catalogue })}\n`
+    for (const kind of kinds) {
+      for (const elements of elementsText(lists[kind])) yield `{${JSON.stringify(kind)}:[${elements}]}\n`
+    }
   }
-  yield ']}'
+  yield `${JSON.stringify(end)}\n`
+}
+
+/** The elements of an array as JSON text, in pieces, without brackets and without the commas between two pieces. */
+function * elementsText (elements: readonly unknown[]): Generator<string> {
+  let piece = ''
+  for (const element of elements) {
+    piece += `${piece === '' ? '' : ','}${JSON.stringify(element)}`
+    if (piece.length < lineSize) continue
+    yield piece
+    piece = ''
+  }
+  if (piece !== '') yield piece
 }
 
 /**
- * Parses a server's cached catalogues, in steps where the text is large.
+ * Parses a server's cached catalogues, without holding the event loop.
+ * @param text in pieces; none at all: nothing was cached
  * @returns undefined when they were cached for a server of another owner
- * @throws SyntaxError when the text is not JSON; TooDeep
+ * @throws SyntaxError when a line is not JSON, or the text is cut off; TooDeep; what reading it throws
  */
-export async function readKept (text: string, target: string, owner: string): Promise<Kept | undefined> {
-  if (!text.startsWith(headOf(owner)) && !text.startsWith(formerHeadOf(target))) return undefined
-  const value = text.length > largeText ? await parseInSteps(text, maxDepth, new LoopBudget().pause) : JSON.parse(text) as unknown
-  if (!isObject(value)) return undefined
-  const catalogues = Array.isArray(value.catalogues) ? value.catalogues : []
+export async function readKept (text: AsyncIterable<string>, target: string, owner: string): Promise<Kept | undefined> {
+  const budget = new LoopBudget()
+  let head: Record<string, unknown> | undefined
+  const found: unknown[] = []
+  let isWhole = false
+  for await (const line of linesOf(text)) {
+    if (!head && !line.startsWith(headOf(owner)) && !line.startsWith(formerHeadOf(target))) return undefined
+    const value = line.length > largeText ? await parseInSteps(line, maxDepth, budget.pause) : JSON.parse(line) as unknown
+    await budget.pause()
+    if (!isObject(value)) return undefined
+    if (!head) {
+      head = value
+      // Earlier versions kept all in one line.
+      if (!Array.isArray(value.catalogues)) continue
+      found.push(...value.catalogues)
+      isWhole = true
+    } else if (value.isWhole === true) {
+      isWhole = true
+    } else if (isObject(value.catalogue)) {
+      found.push({ ...value.catalogue, lists: Object.fromEntries(kinds.map((kind) => [kind, []])) })
+    } else addItems(found.at(-1), value)
+  }
+  if (!head) return undefined
+  if (!isWhole) throw new SyntaxError('it is cut off')
   return {
-    isSame: value.target === target,
-    catalogues: catalogues.flatMap((catalogue) => toCatalogue(catalogue) ?? []),
-    claims: toClaims(value.claims)
+    isSame: head.target === target,
+    catalogues: found.flatMap((catalogue) => toCatalogue(catalogue) ?? []),
+    claims: toClaims(head.claims)
+  }
+}
+
+/** The lines of a text, those that are empty left out. */
+async function * linesOf (text: AsyncIterable<string>): AsyncGenerator<string> {
+  const lines: string[] = []
+  const reader = new LineReader(Infinity, (line) => { if (line !== '') lines.push(line) })
+  for await (const piece of text) {
+    reader.push(piece)
+    yield * lines.splice(0)
+  }
+  reader.push('\n')
+  yield * lines
+}
+
+/** Adds the items of a line to the catalogue before it. */
+function addItems (catalogue: unknown, line: Readonly<Record<string, unknown>>): void {
+  if (!isObject(catalogue) || !isObject(catalogue.lists)) return
+  for (const kind of kinds) {
+    const [items, list] = [line[kind], catalogue.lists[kind]]
+    if (Array.isArray(items) && Array.isArray(list)) list.push(...items as unknown[])
   }
 }
 
@@ -77,29 +142,6 @@ function toClaims (value: unknown): KeptClaims | undefined {
       resourceTemplates: entriesOf(resourceTemplates)
     }
   }
-}
-
-/** A catalogue as JSON text, in pieces. */
-export function * catalogueText ({ id: _, lists, ...rest }: Catalogue): Generator<string> {
-  yield `${JSON.stringify(rest).slice(0, -1)},"lists":{`
-  for (const kind of kinds) {
-    yield `${kind === kinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
-    yield * elementsText(lists[kind])
-    yield ']'
-  }
-  yield '}}'
-}
-
-/** The elements of an array as JSON text, in pieces, without the brackets. */
-function * elementsText (elements: readonly unknown[]): Generator<string> {
-  let piece = ''
-  for (const [at, element] of elements.entries()) {
-    piece += `${at === 0 ? '' : ','}${JSON.stringify(element)}`
-    if (piece.length < pieceSize) continue
-    yield piece
-    piece = ''
-  }
-  yield piece
 }
 
 const isItem = (value: unknown): boolean =>

@@ -110,16 +110,15 @@ export class Catalogues {
    * Restores what was kept in the last run once that has been read from disk, unless something newer is known. What is read from the server
    * meanwhile, since a client asks for it, is published after that: it would count as listed at first.
    */
-  async restoreFrom (read: () => Promise<string | undefined>): Promise<void> {
+  async restoreFrom (read: () => AsyncIterable<string>): Promise<void> {
     if (this.#known) return
-    const restored = read().then(async (text) => { if (text !== undefined) await this.#restore(text) })
-    const restoring = this.#restoring = restored.catch(() => {}).finally(() => {
+    const restoring = this.#restoring = this.#restore(read()).finally(() => {
       if (this.#restoring === restoring) this.#restoring = undefined
     })
-    await restored
+    await restoring
   }
 
-  async #restore (text: string): Promise<void> {
+  async #restore (text: AsyncIterable<string>): Promise<void> {
     let kept: Kept | undefined
     try {
       kept = await readKept(text, this.#deps.target, this.#deps.owner)
