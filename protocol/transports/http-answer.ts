@@ -1,12 +1,13 @@
-import { isAscii, isUtf8 } from 'node:buffer'
+import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { decoderOf } from './decode.ts'
-import { inSteps, largeText, type LargeWork, type Pause } from '../large-message.ts'
-import { joinInSteps } from '../yield.ts'
+import { inSteps, largeText, type LargeWork } from '../large-message.ts'
+import { turnForLongWork } from '../yield.ts'
+import { largeTextOf } from './large-bytes.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 import { Valve, type MessagePace } from './valve.ts'
 
@@ -58,6 +59,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   #account: ReturnType<MemoryMeter['open']> | undefined
   /** What a stream brings. */
   #valve: Valve | undefined
+  #rests = false
   /** Number of reasons why it is not read now. */
   #pauses = 0
 
@@ -165,6 +167,17 @@ export class Answer implements Dispatcher.DispatchHandler {
     if (this.#size > transportLimits.message) throw new RangeError(`more than ${transportLimits.message} bytes`)
     this.#chunks.push(chunk)
     this.#hold(this.#size)
+    if (this.#size > largeText) void this.#rest()
+  }
+
+  /** Reads on when the event loop has time: megabytes of some servers may have arrived at once. */
+  async #rest (): Promise<void> {
+    if (this.#rests) return
+    this.#rests = true
+    this.pause()
+    await turnForLongWork()
+    this.#rests = false
+    this.resume()
   }
 
   readonly #parse = (bytes: Buffer): void => {
@@ -199,12 +212,9 @@ export class Answer implements Dispatcher.DispatchHandler {
   /** Puts a large body together in steps. */
   async #endLarge (): Promise<void> {
     const { work = inSteps } = this.#reading
-    const read = async (pause: Pause): Promise<string> => {
-      const bytes = await joinInSteps(this.#chunks.splice(0), pause)
-      await pause()
-      return this.#text(bytes)
-    }
-    const end = await work.run(this.#owner, read).then((text) => () => text, (error: unknown) => () => { throw error })
+    const chunks = this.#chunks.splice(0)
+    const reading = work.run(this.#owner, async (pause) => await largeTextOf(chunks, pause))
+    const end = await reading.then((text) => () => text, (error: unknown) => () => { throw error })
     if (this.#aborted) this.#account?.close()
     else this.#ended(end)
   }
@@ -228,7 +238,6 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   #text (bytes: Buffer): string {
-    if (bytes.length > largeText && isAscii(bytes)) return bytes.toString('latin1')
     if (!isUtf8(bytes)) throw new SyntaxError('it is not UTF-8')
     return bytes.toString()
   }

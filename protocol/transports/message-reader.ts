@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { largeText, readLargeMessage, type LargeWork, type Pause } from '../large-message.ts'
+import { largeText, readLargeMessage, type LargeWork } from '../large-message.ts'
 import type { Message } from '../message.ts'
-import { joinInSteps } from '../yield.ts'
+import { largeTextOf } from './large-bytes.ts'
 import { messagesIn, noMeter, numberedIn, transportLimits, type MemoryMeter } from './transport.ts'
 
 export interface MessageReaderOptions {
@@ -24,16 +24,6 @@ export interface MessageReaderOptions {
 interface LargeBytes { readonly chunks: readonly Buffer[], readonly length: number }
 
 const notUtf8 = 'it is not UTF-8'
-
-/** @throws SyntaxError */
-async function textOf ({ chunks }: LargeBytes, pause: Pause): Promise<string> {
-  const bytes = await joinInSteps(chunks, pause)
-  await pause()
-  if (!isUtf8(bytes)) throw new SyntaxError(notUtf8)
-  const text = bytes.toString()
-  await pause()
-  return text
-}
 
 /** Reads the messages of one stream in their order: small ones at once, large ones in steps, while those behind them wait. */
 export class MessageReader {
@@ -111,7 +101,7 @@ export class MessageReader {
     try {
       const { depth, batch } = transportLimits
       messages = numberedIn(await work.run(owner, async (pause) => {
-        const text = typeof large === 'string' ? large : await textOf(large, pause)
+        const text = typeof large === 'string' ? large : await largeTextOf(large.chunks, pause)
         return await readLargeMessage(text, depth, batch, pause)
       }))
     } catch (error) {

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { test } from 'tap'
+import { Agent, type Dispatcher } from 'undici'
+import { Answer } from '../../protocol/transports/http-answer.ts'
+import { largeTextOf } from '../../protocol/transports/large-bytes.ts'
+
+const MiB = 1024 * 1024
+const pause = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
+const chunked = (bytes: Buffer, size: number): Buffer[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => Buffer.from(bytes.subarray(at * size, (at + 1) * size)))
+
+test('the text of large bytes, in any chunks, which stay as they are', async () => {
+  for (const text of ['x'.repeat(300_000), `${'x'.repeat(3 * MiB)}end`, 'é€😀'.repeat(200_000)]) {
+    const bytes = Buffer.from(text)
+    for (const size of [bytes.length, 65_536, 65_537]) {
+      const chunks = chunked(bytes, size)
+      for (let n = 0; n < 3; n++) assert.ok(await largeTextOf(chunks, pause) === text)
+      assert.ok(Buffer.concat(chunks).equals(bytes))
+    }
+  }
+})
+
+test('texts that are made at the same time do not get the memory of each other', async () => {
+  const texts = Array.from({ length: 8 }, (_, n) => String(n).repeat(2 * MiB))
+  const read = await Promise.all(texts.map(async (text) => await largeTextOf(chunked(Buffer.from(text), 65_536), pause)))
+  assert.ok(read.every((text, n) => text === texts[n]))
+})
+
+test('what is not UTF-8 is no text; what pause rejects with is told', async () => {
+  const bytes = Buffer.concat([Buffer.alloc(MiB, 'x'), Buffer.from([0xff])])
+  await assert.rejects(largeTextOf(chunked(bytes, 65_536), pause), SyntaxError)
+  let steps = 0
+  const refuse = async (): Promise<void> => { if (++steps === 3) throw new Error('no more') }
+  await assert.rejects(largeTextOf(chunked(Buffer.alloc(MiB, 'x'), 65_536), refuse), /no more/)
+})
+
+const faults = (): number => process.resourceUsage().minorPageFault
+test('no step has much memory provided by the system, nor has the text itself', { skip: process.platform !== 'linux' }, async () => {
+  const chunks = chunked(Buffer.alloc(12 * MiB, 'x'), 65_536)
+  const steps: number[] = []
+  let begun = faults()
+  const text = await largeTextOf(chunks, async () => {
+    steps.push(faults() - begun)
+    await pause()
+    begun = faults()
+  })
+  steps.push(faults() - begun)
+  assert.equal(text.length, 12 * MiB)
+  assert.ok(Math.max(...steps) < 1_000, `${Math.max(...steps)} pages in one step; the whole text has ${12 * MiB / 4096}`)
+})
+
+test('a large answer is read with pauses, also one that is compressed', async (t) => {
+  const body = JSON.stringify({ text: 'x'.repeat(4 * MiB) })
+  const server = createServer((request, response) => {
+    const isCompressed = request.url === '/gzip'
+    response.writeHead(200, { 'content-type': 'application/json', ...(isCompressed ? { 'content-encoding': 'gzip' } : {}) })
+    response.end(isCompressed ? gzipSync(body) : body)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const agent = new Agent()
+  t.after(async () => {
+    await agent.close()
+    server.close()
+  })
+  for (const path of ['/', '/gzip']) {
+    let pauses = 0
+    const text = await new Promise<string | undefined>((resolve, reject) => {
+      const answer = new Answer({ onHead: () => 'collect', onEnd: resolve, onError: reject })
+      const counted = answer.pause.bind(answer)
+      answer.pause = () => {
+        pauses++
+        counted()
+      }
+      const { port } = server.address() as AddressInfo
+      agent.dispatch({ origin: `http://127.0.0.1:${port}`, path, method: 'GET' } satisfies Dispatcher.DispatchOptions, answer)
+    })
+    assert.ok(text === body)
+    assert.ok(pauses > 10, `${pauses} pauses`)
+  }
+})
