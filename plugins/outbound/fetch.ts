@@ -2,11 +2,12 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream'
 import { request, type Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../../protocol/errors.ts'
+import { largeText } from '../../protocol/large-message.ts'
 import { memory } from '../limits/memory.ts'
 import { decoderOf } from '../../protocol/transports/decode.ts'
 import { networkFailure } from '../../protocol/transports/http-answer.ts'
 import { follow } from '../../protocol/transports/redirect.ts'
-import { joinInSteps, LoopBudget } from '../../protocol/yield.ts'
+import { joinInSteps, LoopBudget, turnForLongWork } from '../../protocol/yield.ts'
 
 export interface FetchOptions {
   /** Default: GET. */
@@ -145,6 +146,8 @@ async function whole (
       if (size > maxSize) throw new RangeError(`more than ${maxSize} bytes`)
       if (!account.resize(size)) throw noRoom(account.isOwners)
       chunks.push(chunk)
+      // Megabytes of some servers may have arrived at once.
+      if (size > largeText) await turnForLongWork()
     }
     return await joinInSteps(chunks, new LoopBudget().pause)
   } finally {
