@@ -37,12 +37,15 @@ async function provide (size: number, pause: Pause): Promise<void> {
 }
 
 /**
- * The text of large UTF-8, without holding the event loop for long. The chunks stay as they are.
+ * The text of large UTF-8, without holding the event loop for long.
+ * @param chunks its bytes; the array is emptied, so that they are in memory no longer than they are needed
  * @param pause called between steps
  * @throws SyntaxError when it is not UTF-8; what `pause` rejects with
  */
-export async function largeTextOf (chunks: readonly Buffer[], pause: Pause): Promise<string> {
+export async function largeTextOf (chunks: Buffer[], pause: Pause): Promise<string> {
+  const isJoined = chunks.length > 1
   const bytes = await joinInSteps(chunks, pause)
+  chunks.length = 0
   await pause()
   try {
     if (!isAscii(bytes)) {
@@ -53,6 +56,6 @@ export async function largeTextOf (chunks: readonly Buffer[], pause: Pause): Pro
     return bytes.toString('latin1')
   } finally {
     // A single chunk may share its memory with others.
-    if (chunks.length > 1) free(bytes)
+    if (isJoined) free(bytes)
   }
 }

@@ -101,7 +101,7 @@ export class MessageReader {
     try {
       const { depth, batch } = transportLimits
       messages = numberedIn(await work.run(owner, async (pause) => {
-        const text = typeof large === 'string' ? large : await largeTextOf(large.chunks, pause)
+        const text = typeof large === 'string' ? large : await largeTextOf([...large.chunks], pause)
         return await readLargeMessage(text, depth, batch, pause)
       }))
     } catch (error) {
