@@ -20,7 +20,8 @@ function largeAnswers (): LargeAnswers & { held: number, steps: number } {
 
 test('a small answer is text', async () => {
   const large = largeAnswers()
-  const answer = { name: 's', tools: new ItemTexts([item('a', 'A'), item('b', 'B')], server, 'tools'), prompts: new ItemTexts([], server, 'prompts') }
+  const tools = new ItemTexts([item('a', 'A'), item('b', 'B')], server, 'tools')
+  const answer = { name: 's', tools, prompts: new ItemTexts([], server, 'prompts') }
   assert.deepEqual(JSON.parse(String(await recordsJson(answer, large))), {
     name: 's',
     tools: [

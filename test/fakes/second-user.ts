@@ -26,7 +26,12 @@ async function post ({ url, headers }: Session, key: string, message: object): P
     const sent = request(url, {
       method: 'POST',
       agent,
-      headers: { ...headers, authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+      headers: {
+        ...headers,
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream'
+      }
     }, resolve)
     sent.on('error', reject).end(JSON.stringify(message))
   })

@@ -657,7 +657,8 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       }
     }
     const padded = tool('a', `,"pad":"${'x'.repeat(20_000)}","inputSchema":{},"name":"last"`)
-    assert.deepEqual((await read('tools', () => `{"tools":[${padded}]}`)).items, [{ key: 'last', text: padded }], 'of a repeated member the last counts')
+    const { items } = await read('tools', () => `{"tools":[${padded}]}`)
+    assert.deepEqual(items, [{ key: 'last', text: padded }], 'of a repeated member the last counts')
     assert.deepEqual(names(await read('prompts', () => '{"prompts":[{"name":"p"}]}')), ['p'], 'a prompt needs no schema')
   })
 
@@ -780,7 +781,7 @@ test('catalogue: the same, and kept', async (t) => {
 
 test('catalogues: by class, and for single clients where that differs', async (t) => {
   const sampling = '{"sampling":{}}'
-  /** What was cached, in pieces. */
+  /** Text as a cache file gives it; undefined: there is no file. */
   async function * cached (...pieces: Array<string | undefined>): AsyncGenerator<string> {
     for (const piece of pieces) if (piece !== undefined) yield piece
   }
@@ -1227,7 +1228,9 @@ test('catalogues: by class, and for single clients where that differs', async (t
   })
 
   await t.test('a large one is written in pieces and read in steps, and not read again where something newer is known', async () => {
-    const items = Array.from({ length: 200 }, (_, n) => ({ key: `t${n}`, text: JSON.stringify({ name: `t${n}`, text: 'x\u2028'.repeat(5_000) }) }))
+    const items = Array.from({ length: 200 }, (_, n) => `t${n}`).map((name) => (
+      { key: name, text: JSON.stringify({ name, text: 'x\u2028'.repeat(5_000) }) }
+    ))
     const large = catalogue({ lists: { ...lists(), tools: items } })
     const pieces = [...cacheText('one', 'ann', new Claims(), [large, catalogue({ capabilityClass: sampling })])]
     assert.ok(Math.max(...pieces.map(({ length }) => length)) < 100_000, 'one piece is much larger than the others')
@@ -1243,14 +1246,17 @@ test('catalogues: by class, and for single clients where that differs', async (t
     assert.ok(turns > 0, 'nothing else ran meanwhile')
     await catalogues.restoreFrom(() => { throw new Error('it was read again') })
     const lines = text.split('\n')
-    for (const damaged of [lines.slice(0, -2).join('\n'), text.slice(0, -3), lines.with(3, '{"tools":').join('\n'), lines.with(3, '5').join('\n')]) {
+    const withThird = (line: string): string => lines.with(3, line).join('\n')
+    for (const damaged of [lines.slice(0, -2).join('\n'), text.slice(0, -3), withThird('{"tools":'), withThird('5')]) {
       const { catalogues } = make()
       await catalogues.restoreFrom(() => cached(damaged))
       assert.equal(catalogues.known, false)
     }
     const earlier = make()
-    await earlier.catalogues.restoreFrom(() => cached(JSON.stringify({ owner: 'ann', target: 'one', claims: { items: {} }, catalogues: [large] })))
-    assert.deepEqual(tools(earlier.catalogues.of(undefined, plainClass)), items.map(({ key }) => key), 'in one line, as versions before wrote it')
+    const oneLine = JSON.stringify({ owner: 'ann', target: 'one', claims: { items: {} }, catalogues: [large] })
+    await earlier.catalogues.restoreFrom(() => cached(oneLine))
+    const names = items.map(({ key }) => key)
+    assert.deepEqual(tools(earlier.catalogues.of(undefined, plainClass)), names, 'in one line, as versions before wrote it')
   })
 
   await t.test('a slot without a link reads nothing', async () => {
