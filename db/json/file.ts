@@ -32,7 +32,8 @@ const isLarge = ({ mcpServers }: Document, change: Change): boolean => {
   const entry = change.entity === 'mcpServers' && isObject(mcpServers) ? mcpServers[change.rename ?? change.key] : undefined
   return isObject(entry) && jsonSize(entry) > largeEntry
 }
-const toBytes = (document: Document): Buffer => Buffer.from(documentText(document))
+/** Lets others work between two steps of a long change. Not by setImmediate: after a callback of I/O, that runs before sockets are read. */
+const pause = async (): Promise<void> => { await sleep(0) }
 
 /**
  * The settings in a JSON file that people may edit too. All reads and writes of the file run in one queue, so that memory and disk are
@@ -103,12 +104,13 @@ export class JsonFileStore implements Store, SectionFile {
         const former = this.#loaded()
         checkValues(changes)
         const document = apply(former.document, changes)
+        const isLong = changes.some((change) => isLarge(document, change))
+        if (isLong) await pause()
         if (document === former.document && found === 'same') return former.snapshot
         const next = read(document, former.snapshot.version + 1, former)
         checkInvariants(former.snapshot, next.snapshot)
-        // No setImmediate: after a callback of I/O, that runs before the event loop looks at its sockets again.
-        if (changes.some((change) => isLarge(document, change))) await sleep(0)
-        if (!await this.#write(document)) continue
+        if (isLong) await pause()
+        if (!await this.#write(document, isLong)) continue
         this.#reading = next
         // Tokens in plain text were replaced by hashes: they must not survive in the backup.
         if (holdsTokens(former.snapshot) && !holdsTokens(next.snapshot)) await this.#disk.renewBackup()
@@ -164,11 +166,18 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#reading
   }
 
-  /** Writes a document. @returns false: the file was edited since the last check, and nothing was written @throws StorageError */
-  async #write (document: Document): Promise<boolean> {
+  /**
+   * Writes a document.
+   * @param isLong others may work between the steps
+   * @returns false: the file was edited since the last check, and nothing was written
+   * @throws StorageError
+   */
+  async #write (document: Document, isLong = false): Promise<boolean> {
     try {
       await this.#acquireLock()
-      await this.#disk.write(toBytes(document))
+      const text = documentText(document)
+      if (isLong) await pause()
+      await this.#disk.write(Buffer.from(text))
       this.#becomeWritable()
       return true
     } catch (error) {
