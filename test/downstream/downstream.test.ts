@@ -711,7 +711,7 @@ test('a session and its streams', async (t) => {
 
 test('what clients do not read is bounded, whoever answers', async (t) => {
   t.after(() => { memory.configure(limits.memory) })
-  const app = Fastify()
+  const app = Fastify({ forceCloseConnections: true })
   await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: 12 * 1024 * 1024 * limits.unreadCost } as SharedEnv })
   await app.register(largeReplies)
   const large = 'x'.repeat(10 * 1024 * 1024)
@@ -747,7 +747,7 @@ test('what clients do not read is bounded, whoever answers', async (t) => {
 })
 
 test('a large answer is written piece by piece, byte for byte', async (t) => {
-  const app = Fastify()
+  const app = Fastify({ forceCloseConnections: true })
   await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: limits.memory } as SharedEnv })
   let parts: Array<string | Buffer> = []
   let unwritten = 0

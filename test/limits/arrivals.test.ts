@@ -9,7 +9,7 @@ import { appFor } from '../helpers/app.ts'
 const left = 2.9
 
 test('steps of long work leave the event loop to a request that has just arrived', async (t) => {
-  const app = Fastify()
+  const app = Fastify({ forceCloseConnections: true })
   t.after(async () => { await app.close() })
   let arrived = 0
   app.addHook('onRequest', (_request, _reply, done) => {

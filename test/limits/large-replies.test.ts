@@ -22,7 +22,7 @@ const bodies: Record<string, string | Buffer> = {
 }
 
 async function app (t: Cleanup, routes: (app: FastifyInstance) => void): Promise<{ url: string, port: number }> {
-  const app = Fastify()
+  const app = Fastify({ forceCloseConnections: true })
   t.after(async () => { await app.close() })
   await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: 256 * MiB } as SharedEnv })
   await app.register(largeReplies)
