@@ -41,7 +41,7 @@ const longest = [
   'system/replicas', 'system/faults', 'system/hub'
 ].map((name) => `${name}.test.ts`)
 /** Tests of how long something takes under load: nothing else runs beside them. */
-const timed = ['system/activities.test.ts', 'system/descriptions.test.ts', 'system/hub.test.ts', 'system/withstands.test.ts']
+const timed = ['activities', 'descriptions', 'hub', 'many-rows', 'withstands'].map((name) => `system/${name}.test.ts`)
 const place = (name) => longest.includes(name) ? longest.indexOf(name) : longest.length
 const ordered = names.toSorted((one, other) => place(one) - place(other))
 /** The files of one folder; of all that `npm test` runs, without one; with `alone`, those in `timed`. */
