@@ -64,71 +64,18 @@ function memberNames (text: string, section: string): string[] {
 
 /** The text of a settings file: its JSON in lines, with the servers in their order. */
 export function documentText (document: Readonly<object>): string {
-  return [...documentPieces(document)].join('')
+  const { mcpServers } = document as { mcpServers?: unknown }
+  if (typeof mcpServers !== 'object' || mcpServers === null || !orders.has(mcpServers)) return `${JSON.stringify(document, null, 2)}\n`
+  const servers = linesOf('{', orderedEntries(mcpServers as Record<string, unknown>).map(memberLines), '}')
+  const members = Object.entries(document)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => name === 'mcpServers' ? `"mcpServers": ${servers}` : memberLines([name, value]))
+  return `${linesOf('{', members, '}')}\n`
 }
 
-/** The same in pieces: a large entry of a section is a piece of its own. */
-export function * documentPieces (document: Readonly<object>): Generator<string> {
-  let before = '{\n'
-  for (const [name, section] of Object.entries(document)) {
-    if (section === undefined) continue
-    yield `${before}  ${JSON.stringify(name)}: `
-    yield * sectionPieces(section)
-    before = ',\n'
-  }
-  yield before === '{\n' ? '{}\n' : '\n}\n'
-}
+const memberLines = ([name, value]: readonly [string, unknown]): string =>
+  `${JSON.stringify(name)}: ${JSON.stringify(value ?? null, null, 2)}`
 
-/** The text of a member of a document, its entries two levels deep. */
-function * sectionPieces (section: unknown): Generator<string> {
-  if (typeof section !== 'object' || section === null) {
-    yield JSON.stringify(section)
-    return
-  }
-  const isList = Array.isArray(section)
-  const entries: Array<readonly [name: string, value: unknown]> = isList
-    ? section.map((element: unknown) => ['', element])
-    : orderedEntries(section as Record<string, unknown>).filter(([, value]) => value !== undefined)
-  const [open, close] = isList ? ['[', ']'] : ['{', '}']
-  let before = open
-  for (const batch of batchesOf(entries)) {
-    const lines = JSON.stringify([isList ? batch.map(([, element]) => element) : Object.fromEntries(batch)], null, 2)
-    yield `${before}\n    ${lines.slice('[\n  {\n    '.length, -'\n  }\n]'.length)}`
-    before = ','
-  }
-  yield before === open ? `${open}${close}` : `\n  ${close}`
-}
-
-/** Max entries of a batch: alone, each takes twice the time. */
-const batchSize = 64
-
-/** Small entries together, whose names keep their order in an object; each other one alone. */
-function * batchesOf <Entry extends readonly [name: string, value: unknown]> (entries: readonly Entry[]): Generator<Entry[]> {
-  let batch: Entry[] = []
-  for (const entry of entries) {
-    const [name, value] = entry
-    const isAlone = isIndex(name) || leftOf(value, smallEntry) < 0
-    if (batch.length > 0 && (isAlone || batch.length === batchSize)) {
-      yield batch
-      batch = []
-    }
-    if (isAlone) yield [entry]
-    else batch.push(entry)
-  }
-  if (batch.length > 0) yield batch
-}
-
-/** In characters and values. */
-const smallEntry = 2_000
-
-/** What is left of so many characters and values after those of a value; negative: it has more. */
-function leftOf (value: unknown, most: number): number {
-  if (typeof value === 'string') return most - 1 - value.length
-  let left = most - 1
-  if (typeof value !== 'object' || value === null) return left
-  for (const name in value) {
-    left = leftOf((value as Record<string, unknown>)[name], left - name.length)
-    if (left < 0) break
-  }
-  return left
-}
+/** Each member on lines of its own, two spaces deeper. Line breaks in texts are escaped, so all that are there are JSON's own. */
+const linesOf = (open: string, members: readonly string[], close: string): string =>
+  members.length === 0 ? `${open}${close}` : `${open}\n${members.map((each) => `  ${each.replaceAll('\n', '\n  ')}`).join(',\n')}\n${close}`
