@@ -1,4 +1,4 @@
-// What 10,000 servers and keys on PostgreSQL cost.
+// The time to load 10,000 servers and 10,000 bearer keys from PostgreSQL, and the CPU time to find one key among them.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { Keys } from '../../plugins/keys/keys.ts'
