@@ -1,5 +1,5 @@
 // Nothing that a stranger, a user or a server can size costs more than its size: each input is handled at two sizes, one four times the
-// other, and the CPU that the larger takes must be about four times as much. What is quadratic takes sixteen times as much.
+// other, and the CPU that the larger takes must be about that of the smaller, handled four times. What is quadratic takes four times that.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
@@ -43,8 +43,8 @@ import { at, KEY, settings } from '../helpers/client.ts'
 const newAudit = (): Audit =>
   new Audit({ trail: new MemoryTrail(limits.audit), bounds: limits.audit, notify: () => {}, warn: () => {} })
 
-/** Linear work takes 4 times as long, and `n log n` a little more; half of the distance to 16 is for the garbage collector and others. */
-const mostGrowth = 8
+/** Linear work takes as long, and `n log n` a little longer; the rest of the distance to 4 is for the garbage collector and others. */
+const mostGrowth = 2
 
 /** CPU time of this process in ms. */
 async function cpuOf (work: () => unknown): Promise<number> {
@@ -54,15 +54,31 @@ async function cpuOf (work: () => unknown): Promise<number> {
   return (user + system) / 1_000
 }
 
-/** @param prepare makes an input of a size, and returns the work on it */
-async function growth (prepare: (size: number) => () => unknown, size: number): Promise<{ small: number, large: number }> {
-  const best = async (work: () => unknown): Promise<number> => {
-    let least = Infinity
-    for (let run = 0; run < 3; run++) least = Math.min(least, await cpuOf(work))
-    return least
+/** How often both sizes are measured before a test fails: other programs and the garbage collector can add to each measurement. */
+const mostRounds = 8
+
+interface Growth { readonly small: number, readonly large: number }
+
+const isTooMuch = ({ small, large }: Growth): boolean => large > mostGrowth * small + 2
+
+/**
+ * The least CPU that an input of a size, handled four times, and one of four times that size were seen to take, in ms: as much work, and as
+ * much memory. They are measured by turns until the larger takes about as much; what is quadratic never does.
+ * @param prepare makes an input of a size, and returns the work on it
+ */
+async function growth (prepare: (size: number) => () => unknown, size: number): Promise<Growth> {
+  const [less, more] = [prepare(size), prepare(4 * size)]
+  const lessFourTimes = async (): Promise<void> => { for (let time = 0; time < 4; time++) await less() }
+  const least = async (work: () => unknown, before: number): Promise<number> => {
+    let cpu = before
+    for (let run = 0; run < 3; run++) cpu = Math.min(cpu, await cpuOf(work))
+    return cpu
   }
-  const small = await best(prepare(size))
-  return { small, large: await best(prepare(4 * size)) }
+  let seen = { small: Infinity, large: Infinity }
+  for (let round = 0; round < mostRounds && (round === 0 || isTooMuch(seen)); round++) {
+    seen = { small: await least(lessFourTimes, seen.small), large: await least(more, seen.large) }
+  }
+  return seen
 }
 
 const indices = (count: number): number[] => Array.from({ length: count }, (_, at) => at)
@@ -260,13 +276,16 @@ const inputs: Record<string, [size: number, prepare: (size: number) => () => unk
     const [former, next] = [groupedSnapshot(1), groupedSnapshot(size)]
     return () => { checkInvariants(former, next) }
   }],
-  'a group of many servers: what a scoped key sees of it': [5_000, (size) => {
+  // Small sizes, many times: a list of more than 16,000 entries is memory that the system gives and takes back each time.
+  'a group of many servers: what a scoped key sees of it': [1_000, (size) => {
     const snapshot = groupedSnapshot(size)
     const principal = scoped(size)
     return () => {
-      assert.ok(admits(snapshot, principal, groupOfAll))
-      for (const scope of [groupOfAll, { kind: 'global', open: true } as const]) {
-        assert.equal(visibleServers(snapshot, makeView(principal, scope), 'public').length, size)
+      for (let run = 0; run < 20; run++) {
+        assert.ok(admits(snapshot, principal, groupOfAll))
+        for (const scope of [groupOfAll, { kind: 'global', open: true } as const]) {
+          assert.equal(visibleServers(snapshot, makeView(principal, scope), 'public').length, size)
+        }
       }
     }
   }],
@@ -278,13 +297,10 @@ const inputs: Record<string, [size: number, prepare: (size: number) => () => unk
 }
 
 for (const [what, [size, prepare]] of Object.entries(inputs)) {
-  test(`${what}: four times as much takes about four times as long`, async (t) => {
-    let seen = await growth(prepare, size)
-    // Another try for a machine that was busy: what is quadratic stays so.
-    if (seen.large > mostGrowth * seen.small) seen = await growth(prepare, size)
-    const { small, large } = seen
-    t.comment(`${size}: ${small.toFixed(1)} ms, ${4 * size}: ${large.toFixed(1)} ms`)
-    assert.ok(large <= mostGrowth * small + 2, `${size}: ${small} ms, ${4 * size}: ${large} ms`)
+  test(`${what}: four times as much takes about as long as four of a fourth`, async (t) => {
+    const { small, large } = await growth(prepare, size)
+    t.comment(`4 of ${size}: ${small.toFixed(1)} ms, ${4 * size}: ${large.toFixed(1)} ms`)
+    assert.ok(!isTooMuch({ small, large }), `4 of ${size}: ${small} ms, ${4 * size}: ${large} ms`)
   })
 }
 
