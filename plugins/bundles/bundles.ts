@@ -2,7 +2,7 @@ import { readFile, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
 import { FolderError } from '../../db/folder.ts'
-import type { Snapshot } from '../../db/store.ts'
+import type { Server, Snapshot } from '../../db/store.ts'
 import type { UploadedBundle } from '../../schemas/bundle.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
@@ -80,14 +80,15 @@ export class Bundles {
 
   /** Removes the bundles that were used in one snapshot and are not used in the next one, once their processes have ended. */
   async removeUnused (next: Snapshot, former: Snapshot): Promise<void> {
-    const users = this.#usersIn(former)
-    const left = this.#usersIn(next)
+    const users = this.#usersIn(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
+    if (users.size === 0) return
+    const left = this.#usersIn(next.servers)
     await Promise.all([...users].filter(([name]) => !left.has(name)).map(async ([name, servers]) => {
       const installs = this.#installs.get(name)
       await Promise.all(servers.map(async (server) => { await this.#deps.ended(server) }))
       await this.#alone(async () => {
         // It may have been uploaded again, or be used again, meanwhile.
-        if (this.#installs.get(name) !== installs || this.#usersIn(this.#deps.settings()).has(name)) return
+        if (this.#installs.get(name) !== installs || this.#usersIn(this.#deps.settings().servers).has(name)) return
         await this.#deps.folder.remove(name)
         this.#installs.delete(name)
       })
@@ -123,7 +124,7 @@ export class Bundles {
       },
       manifest: shownManifest(manifest),
       required,
-      usedBy: this.#usersIn(this.#deps.settings()).get(name) ?? [],
+      usedBy: this.#usersIn(this.#deps.settings().servers).get(name) ?? [],
       warnings: [
         ...warnings,
         warning,
@@ -136,10 +137,11 @@ export class Bundles {
     }
   }
 
-  /** The names of the servers that use each bundle. */
-  #usersIn ({ servers }: Snapshot): Map<string, string[]> {
+  /** The names of the servers that use each bundle. @param counts which servers are looked at; absent: all */
+  #usersIn (servers: Snapshot['servers'], counts: (server: Server) => boolean = () => true): Map<string, string[]> {
     const users = new Map<string, string[]>()
     for (const server of servers.values()) {
+      if (!counts(server)) continue
       for (const name of bundlesOf(this.#deps.folder.root, server.config)) users.set(name, [...users.get(name) ?? [], server.name])
     }
     return users

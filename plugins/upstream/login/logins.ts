@@ -206,7 +206,9 @@ export class Logins {
     for (const login of this.#servers.values()) for (const holder of holders) login.forget(holder)
     for (const [name, { config }] of former.servers) {
       const now = next.servers.get(name)
-      const isGone = former.servers !== next.servers && (!now || bindingOf(now.config) !== bindingOf(config))
+      // Most of them are the same objects: to hash 10,000 takes longer than to store the change.
+      if (now?.config === config) continue
+      const isGone = !now || bindingOf(now.config) !== bindingOf(config)
       if (isGone && transportKinds(config)[0] !== 'stdio') await tokens.removeAll({ server: name })
     }
     for (const holder of holders) await tokens.removeAll({ holder })
