@@ -22,7 +22,7 @@ export function orderedObject<Value> (entries: ReadonlyArray<readonly [name: str
 }
 
 /** Whether JavaScript sorts this name of a member before others. */
-const isIndex = (name: string): boolean => /^(0|[1-9][0-9]{0,9})$/.test(name) && Number(name) < 2 ** 32 - 1
+export const isIndex = (name: string): boolean => /^(0|[1-9][0-9]{0,9})$/.test(name) && Number(name) < 2 ** 32 - 1
 
 /** A section of a parsed document, with its members in the order of the text that it was parsed from. */
 export function inTextOrder (text: string, name: string, section: Record<string, unknown>): Record<string, unknown> {
@@ -61,21 +61,3 @@ function memberNames (text: string, section: string): string[] {
   }
   return names
 }
-
-/** The text of a settings file: its JSON in lines, with the servers in their order. */
-export function documentText (document: Readonly<object>): string {
-  const { mcpServers } = document as { mcpServers?: unknown }
-  if (typeof mcpServers !== 'object' || mcpServers === null || !orders.has(mcpServers)) return `${JSON.stringify(document, null, 2)}\n`
-  const servers = linesOf('{', orderedEntries(mcpServers as Record<string, unknown>).map(memberLines), '}')
-  const members = Object.entries(document)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => name === 'mcpServers' ? `"mcpServers": ${servers}` : memberLines([name, value]))
-  return `${linesOf('{', members, '}')}\n`
-}
-
-const memberLines = ([name, value]: readonly [string, unknown]): string =>
-  `${JSON.stringify(name)}: ${JSON.stringify(value ?? null, null, 2)}`
-
-/** Each member on lines of its own, two spaces deeper. Line breaks in texts are escaped, so all that are there are JSON's own. */
-const linesOf = (open: string, members: readonly string[], close: string): string =>
-  members.length === 0 ? `${open}${close}` : `${open}\n${members.map((each) => `  ${each.replaceAll('\n', '\n  ')}`).join(',\n')}\n${close}`

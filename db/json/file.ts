@@ -1,19 +1,19 @@
 import { dirname } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import { apply, isObject, type Document } from '../apply.ts'
 import { jsonSize } from '../json-size.ts'
 import { checkKinds, holdsTokens, read, type Reading } from '../document.ts'
+import { documentPieces } from '../document-text.ts'
 import { FolderError, makeFolder } from '../folder.ts'
 import { FileLock, LockHeldError } from '../file-lock.ts'
 import { checkInvariants, checkValues } from '../invariants.ts'
 import { Listeners } from '../listeners.ts'
-import { documentText } from '../order.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
 import { Disk } from './disk.ts'
 import { loadDocument, withReadError } from './load.ts'
 import { parse } from './parse.ts'
 import { share } from './share.ts'
+import { bytesInSteps, pause } from './steps.ts'
 import type { SectionFile, Sections, SectionsUpdate } from './section.ts'
 import { Watcher } from './watcher.ts'
 import { FileEdited, toStorageError } from './write.ts'
@@ -32,8 +32,6 @@ const isLarge = ({ mcpServers }: Document, change: Change): boolean => {
   const entry = change.entity === 'mcpServers' && isObject(mcpServers) ? mcpServers[change.rename ?? change.key] : undefined
   return isObject(entry) && jsonSize(entry) > largeEntry
 }
-/** Lets others work between two steps of a long change. Not by setImmediate: after a callback of I/O, that runs before sockets are read. */
-const pause = async (): Promise<void> => { await sleep(0) }
 
 /**
  * The settings in a JSON file that people may edit too. All reads and writes of the file run in one queue, so that memory and disk are
@@ -110,7 +108,7 @@ export class JsonFileStore implements Store, SectionFile {
         const next = read(document, former.snapshot.version + 1, former)
         checkInvariants(former.snapshot, next.snapshot)
         if (isLong) await pause()
-        if (!await this.#write(document, isLong)) continue
+        if (!await this.#write(document)) continue
         this.#reading = next
         // Tokens in plain text were replaced by hashes: they must not survive in the backup.
         if (holdsTokens(former.snapshot) && !holdsTokens(next.snapshot)) await this.#disk.renewBackup()
@@ -166,18 +164,11 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#reading
   }
 
-  /**
-   * Writes a document.
-   * @param isLong others may work between the steps
-   * @returns false: the file was edited since the last check, and nothing was written
-   * @throws StorageError
-   */
-  async #write (document: Document, isLong = false): Promise<boolean> {
+  /** Writes a document. @returns false: the file was edited since the last check, and nothing was written @throws StorageError */
+  async #write (document: Document): Promise<boolean> {
     try {
       await this.#acquireLock()
-      const text = documentText(document)
-      if (isLong) await pause()
-      await this.#disk.write(Buffer.from(text))
+      await this.#disk.write(await bytesInSteps(documentPieces(document)))
       this.#becomeWritable()
       return true
     } catch (error) {

@@ -1,6 +1,7 @@
 import { lockOf } from '../../db/document.ts'
 import { jsonSize } from '../../db/json-size.ts'
-import { documentText, orderedObject } from '../../db/order.ts'
+import { documentText } from '../../db/document-text.ts'
+import { orderedObject } from '../../db/order.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'

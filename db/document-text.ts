@@ -1,0 +1,96 @@
+import { isIndex, orderedEntries } from './order.ts'
+
+/** Characters and values of what is put into words at once. */
+const pieceSize = 32 * 1024
+/** How deep large values are taken apart. */
+const mostDepth = 8
+
+type Member = readonly [name: string, value: unknown]
+
+/** The text of a settings file: its JSON in lines, with the servers in their order. */
+export function documentText (document: Readonly<object>): string {
+  return [...documentPieces(document)].join('')
+}
+
+/** The same in pieces, each of which is made quickly: a config may have megabytes, and there may be 10,000 servers. */
+export function * documentPieces (document: Readonly<object>): Generator<string> {
+  yield * piecesOf(document, 0)
+  yield '\n'
+}
+
+/** The lines of a value, taken apart, without the indentation of the first. @param depth how many levels of the document are around it */
+function * piecesOf (value: unknown, depth: number): Generator<string> {
+  if (typeof value !== 'object' || value === null) {
+    yield JSON.stringify(value)
+    return
+  }
+  const isList = Array.isArray(value)
+  const [open, close] = isList ? ['[', ']'] : ['{', '}']
+  const indent = `\n${'  '.repeat(depth + 1)}`
+  let before = open
+  for (const { members, isLarge } of batchesOf(membersOf(value), depth + 1)) {
+    yield before + indent
+    before = ','
+    if (!isLarge) {
+      yield linesOf(isList ? members.map(([, element]) => element) : Object.fromEntries(members), depth)
+      continue
+    }
+    for (const [name, member] of members) {
+      if (!isList) yield `${JSON.stringify(name)}: `
+      yield * piecesOf(member, depth + 1)
+    }
+  }
+  yield before === open ? `${open}${close}` : `${indent.slice(0, -2)}${close}`
+}
+
+const membersOf = (value: object): Member[] => Array.isArray(value)
+  ? value.map((element: unknown) => ['', element])
+  : orderedEntries(value as Record<string, unknown>).filter(([, member]) => member !== undefined)
+
+/** The lines of the members of a value, without the indentation of the first. JSON itself indents them, in as many lists. */
+function linesOf (value: object, depth: number): string {
+  let wrapped = value
+  for (let level = 0; level < depth; level++) wrapped = [wrapped]
+  const lines = JSON.stringify(wrapped, null, 2)
+  // The line of each bracket before them, and after them.
+  const around = (depth + 1) * (depth + 2)
+  return lines.slice(around + 2 * (depth + 1), -around)
+}
+
+interface Batch { readonly members: readonly Member[], readonly isLarge: boolean }
+
+/**
+ * Small members together; each large one alone, and each whose name JavaScript would put before others. Sections of the document count as
+ * large: the order of the servers is not that of their object.
+ */
+function * batchesOf (members: readonly Member[], depth: number): Generator<Batch> {
+  let batch: Member[] = []
+  let size = 0
+  for (const member of members) {
+    const [name, value] = member
+    const own = name.length + sizeOf(value, pieceSize)
+    const isLarge = depth === 1 || (depth < mostDepth && own > pieceSize)
+    const isAlone = isLarge || isIndex(name)
+    size += own
+    if (batch.length > 0 && (isAlone || size > pieceSize)) {
+      yield { members: batch, isLarge: false }
+      batch = []
+      size = own
+    }
+    if (isAlone) yield { members: [member], isLarge }
+    else batch.push(member)
+  }
+  if (batch.length > 0) yield { members: batch, isLarge: false }
+}
+
+/** How many characters and values a value has; where they are more than `most`, some number beyond it. */
+function sizeOf (value: unknown, most: number): number {
+  if (typeof value === 'string') return 1 + value.length
+  let size = 1
+  if (typeof value !== 'object' || value === null) return size
+  for (const name of Object.keys(value)) {
+    size += name.length + sizeOf((value as Record<string, unknown>)[name], most - size)
+    if (size > most) break
+  }
+  return size
+}
