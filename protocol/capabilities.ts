@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { code, RpcError } from './errors.ts'
 import { isObject } from './json.ts'
+import { cut } from './text.ts'
 
 export type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities
@@ -104,6 +105,46 @@ export function classOf (client: ClientCapabilities): string {
 
 /** The class of clients that declare nothing. The gateway's own links are of this class. */
 export const plainClass = '{}'
+
+/** The server capabilities that MCP knows: the types of their members. `*`: any other one. */
+const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' | 'object'>>>> = {
+  tools: { listChanged: 'boolean' },
+  prompts: { listChanged: 'boolean' },
+  resources: { listChanged: 'boolean', subscribe: 'boolean' },
+  logging: {},
+  completions: {},
+  tasks: { list: 'object', cancel: 'object', requests: 'object' },
+  extensions: { '*': 'object' },
+  experimental: { '*': 'object' }
+}
+
+/**
+ * An upstream's capabilities without those that are not what MCP says: a client that checks them could not connect to any route that
+ * shows the server.
+ * @returns `problems`: a sentence for each that is left out
+ */
+export function validCapabilities (server: ServerCapabilities): { capabilities: ServerCapabilities, problems: string[] } {
+  const problems: string[] = []
+  const check = (isValid: boolean, path: string, type: string): boolean => {
+    if (!isValid) problems.push(`capabilities: ${JSON.stringify(cut(path, 100))} is not ${type} and is left out`)
+    return isValid
+  }
+  const members = Object.entries(server).flatMap(([name, value]): Array<[string, unknown]> => {
+    const types = Object.hasOwn(serverMembers, name) ? serverMembers[name] : undefined
+    if (types === undefined) return [[name, value]]
+    if (!check(isObject(value), name, 'an object') || !isObject(value)) return []
+    const valid = Object.entries(value).filter(([member, each]) => {
+      const type = types[member] ?? types['*']
+      if (type === undefined) return true
+      return type === 'object'
+        ? check(isObject(each), `${name}.${member}`, 'an object')
+        : check(typeof each === 'boolean', `${name}.${member}`, 'a boolean')
+    })
+    return [[name, Object.fromEntries(valid)]]
+  })
+  const capabilities = Object.fromEntries(members)
+  return { capabilities, problems }
+}
 
 const lists = ['tools', 'prompts', 'resources'] as const
 

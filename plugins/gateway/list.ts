@@ -14,8 +14,10 @@ export interface Entry {
   readonly description?: string
   /** What identifies it, where it has no other name: to be found without reading the text. */
   readonly key?: string
-  /** The item that was listed, where its server is of the modern era: it may be one that clients of earlier revisions cannot read. */
-  readonly modern?: Item
+  /** The item that was listed: clients of earlier revisions may not be able to read it as it is. */
+  readonly item?: Item
+  /** Its server is of the modern era. */
+  readonly isModern?: boolean
 }
 
 /** The result of one list request. It is serialized on first use, since it may have megabytes and most sessions never ask for it. */

@@ -250,7 +250,7 @@ function addLocated (
 function add (built: Builder[ListKind], section: Section, item: Item, name: string, { text, description }: ShownItem): void {
   built.targets.set(name, { provider: section.server.name, key: item.key, item })
   const entry = toEntry(text, item.key, name === item.key ? undefined : name, description)
-  built.entries.push(isModernVersion(section.catalogue?.version) ? { ...entry, modern: item } : entry)
+  built.entries.push(isModernVersion(section.catalogue?.version) ? { ...entry, item, isModern: true } : { ...entry, item })
 }
 
 /** Unchanged members are absent: most entries are the text and its key alone. */

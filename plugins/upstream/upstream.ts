@@ -164,11 +164,12 @@ export class Upstream implements Provider {
     }
   }
 
-  /** Parts of its config that have no effect, and tools that not all clients are shown, in sentences for those who manage it. */
+  /** Parts of its config that have no effect, and items that are left out, in sentences for those who manage it. */
   get warnings (): readonly string[] {
     const catalogue = this.#catalogues.of(undefined, plainClass)
     const unreadable = catalogue ? unreadableTools(catalogue).slice(0, mostWarnings) : []
-    return unreadable.length === 0 ? this.#ineffective : [...this.#ineffective, ...unreadable]
+    const leftOut = this.#catalogues.leftOut.map((sentence) => this.redact(sentence))
+    return leftOut.length + unreadable.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut, ...unreadable]
   }
 
   get status (): ProviderStatus { return this.#supervisor.status }

@@ -1,9 +1,9 @@
 import { elementsOf, memberOf, membersOf, withMembers } from '../json.ts'
 import type { Catalogue } from '../lists.ts'
-import { isModernVersion, latestModern } from '../modern/envelope.ts'
+import { latestModern } from '../modern/envelope.ts'
 
 // Since 2026-07-28, a tool's schemas may be any of JSON Schema. Clients of earlier revisions take them for objects whose properties are
-// objects, and one tool that is otherwise makes them refuse the whole list.
+// objects, and one tool that is otherwise makes them refuse the whole list. Servers of earlier revisions list such tools as well.
 
 /** Schemas that are booleans, as objects that mean the same. */
 const asObjects: Readonly<Record<string, string>> = { true: '{}', false: '{"not":{}}' }
@@ -27,7 +27,6 @@ const warned = new WeakMap<Catalogue, readonly string[]>()
 
 /** A sentence for each tool that is left out for such clients, for those who manage the server. Found once for a catalogue. */
 export function unreadableTools (catalogue: Catalogue): readonly string[] {
-  if (!isModernVersion(catalogue.version)) return []
   const known = warned.get(catalogue)
   if (known) return known
   const sentences = catalogue.lists.tools.filter(({ text }) => readableTool(text) === undefined).map(({ key }) =>

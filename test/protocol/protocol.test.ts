@@ -9,7 +9,7 @@ import { code, RpcError, UpstreamError, type UpstreamFault } from '../../protoco
 import { EventStreamParser, eventText, primingText, type StreamEvent } from '../../protocol/event-stream.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, oneLine, withLast, withMembers } from '../../protocol/json.ts'
-import { bridged, canBeAsked, checkAskable, classOf, plainClass, shareable, shown, union } from '../../protocol/capabilities.ts'
+import { bridged, canBeAsked, checkAskable, classOf, plainClass, shareable, shown, union, validCapabilities } from '../../protocol/capabilities.ts'
 import { allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate } from '../../protocol/legacy/versions.ts'
 import { isLevel, levels, lower, reaches, type Level } from '../../protocol/listener.ts'
 import {
@@ -1629,6 +1629,23 @@ test('capabilities', async (t) => {
       [[{ extensions: { a: {} } }, { extensions: { b: {} } }], { extensions: { a: {}, b: {} } }]
     ]
     for (const [servers, expected] of table) assert.deepEqual(union(servers), expected, JSON.stringify(servers))
+  })
+
+  await t.test('those that are not what MCP says are left out, each with a sentence', async () => {
+    const valid = { tools: {}, resources: { subscribe: true, x: 'y' }, extensions: { y: {} }, unknown: 5, tasks: { list: {}, other: 1 } }
+    assert.deepEqual(validCapabilities(valid), { capabilities: valid, problems: [] })
+    const table: Array<[string, Record<string, unknown>, string]> = [
+      ['{"tools":5,"logging":{}}', { logging: {} }, '"tools" is not an object'],
+      ['{"prompts":null}', {}, '"prompts" is not an object'],
+      ['{"resources":{"subscribe":"yes","listChanged":true}}', { resources: { listChanged: true } }, '"resources.subscribe" is not a boolean'],
+      ['{"extensions":{"y":5,"z":{}}}', { extensions: { z: {} } }, '"extensions.y" is not an object'],
+      ['{"experimental":{"__proto__":1}}', { experimental: {} }, '"experimental.__proto__" is not an object'],
+      ['{"tasks":{"requests":[]}}', { tasks: {} }, '"tasks.requests" is not an object']
+    ]
+    for (const [text, capabilities, problem] of table) {
+      const found = validCapabilities(JSON.parse(text) as Record<string, unknown>)
+      assert.deepEqual(found, { capabilities, problems: [`capabilities: ${problem} and is left out`] })
+    }
   })
 })
 

@@ -594,8 +594,9 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     ]
     assert.deepEqual(kinds, table.map(([kind]) => kind))
     for (const [kind, method, member, key] of table) {
-      const item = `{"${key}":"k","inputSchema":{}}`
-      const result = await read(kind, () => `{"other":[{"${key}":"no","inputSchema":{}}],"${member}":[${item}]}`)
+      const more = `${key === 'name' ? '' : ',"name":"n"'},"inputSchema":{"type":"object"}`
+      const item = `{"${key}":"k"${more}}`
+      const result = await read(kind, () => `{"other":[{"${key}":"no"${more}}],"${member}":[${item}]}`)
       assert.deepEqual([result.items, result.asked[0]?.[0]], [[{ key: 'k', text: item }], method])
     }
   })
@@ -656,10 +657,44 @@ test('readList: an upstream\'s list, page by page', async (t) => {
         assert.equal(result.warnings.length, 1)
       }
     }
-    const padded = tool('a', `,"pad":"${'x'.repeat(20_000)}","inputSchema":{},"name":"last"`)
+    const padded = tool('a', `,"pad":"${'x'.repeat(20_000)}","inputSchema":{"type":"object"},"name":"last"`)
     const { items } = await read('tools', () => `{"tools":[${padded}]}`)
     assert.deepEqual(items, [{ key: 'last', text: padded }], 'of a repeated member the last counts')
     assert.deepEqual(names(await read('prompts', () => '{"prompts":[{"name":"p"}]}')), ['p'], 'a prompt needs no schema')
+  })
+
+  await t.test('an item is left out where a known member is not what MCP says: clients refuse a whole list for one', async () => {
+    const described = ['"title":5', '"description":5', '"icons":"x"', '"icons":[{}]', '"icons":[{"src":"x","sizes":"16x16"}]', '"_meta":5', '"_meta":[]']
+    const resource = [...described, '"mimeType":1', '"annotations":"x"', '"annotations":{"priority":5}', '"annotations":{"audience":["bot"]}', '"name":5']
+    const table: Array<[ListKind, string, string[]]> = [
+      ['tools', '"name":"bad","inputSchema":{"type":"object"}', [
+        ...described, '"inputSchema":{"type":"array"}', '"outputSchema":true', '"annotations":{"readOnlyHint":"yes"}', '"execution":{"taskSupport":"maybe"}'
+      ]],
+      ['prompts', '"name":"bad"', [...described, '"arguments":"x"', '"arguments":[{"name":5}]', '"arguments":[{"name":"a","required":"yes"}]']],
+      ['resources', '"uri":"bad","name":"n"', [...resource, '"size":"big"']],
+      ['resourceTemplates', '"uriTemplate":"bad","name":"n"', resource]
+    ]
+    for (const [kind, start, members] of table) {
+      for (const member of members) {
+        for (const pad of ['', `,"pad":"${'x'.repeat(20_000)}"`]) {
+          const bad = `{${start},${member}${pad}}`
+          const result = await read(kind, () => `{"${kind}":[${bad},{${start.replace('bad', 'good')}}]}`)
+          assert.deepEqual(names(result), ['good'], `${kind} ${member}`)
+          assert.equal(result.warnings.length, 1)
+          assert.match(result.warnings[0] ?? '', new RegExp(`^${kind}: "bad" is left out: "${/\w+/.exec(member)?.[0] ?? ''}`))
+        }
+      }
+    }
+  })
+
+  await t.test('what it lacks or has as null is mended, where that is plain', async () => {
+    const listed = async (kind: ListKind, item: string): Promise<string | undefined> => (await read(kind, () => `{"${kind}":[${item}]}`)).items[0]?.text
+    for (const pad of ['', `,"pad":"${'x'.repeat(20_000)}"`]) {
+      assert.equal(await listed('tools', `{"name":"a","inputSchema":{"n":1e400},"title":null${pad},"_meta":null}`),
+        `{"name":"a","inputSchema":{"n":1e400,"type":"object"}${pad}}`)
+      assert.equal(await listed('resources', `{"uri":"r:1","mimeType":null,"x":null${pad}}`), `{"uri":"r:1","x":null${pad},"name":"r:1"}`)
+      assert.equal(await listed('resourceTemplates', `{"uriTemplate":"r:{a}","name":null${pad}}`), `{"uriTemplate":"r:{a}","name":"r:{a}"${pad}}`)
+    }
   })
 
   await t.test('names like those of Object.prototype are names', async () => {

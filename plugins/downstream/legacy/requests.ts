@@ -104,7 +104,7 @@ export class LegacyRequests {
     try {
       const result = await this.#gateway.handle(exchange)
       const owner = ownerOf(exchange.view.principal, exchange.address)
-      exchange.succeed(typeof result === 'string' ? result : await readableList(result).bytes(owner))
+      exchange.succeed(typeof result === 'string' ? result : await (await readableList(result)).bytes(owner))
     } catch (error) {
       exchange.fail(this.toRpcError(error))
     } finally {

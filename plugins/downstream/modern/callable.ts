@@ -18,5 +18,5 @@ export function callableList (list: List): List {
   return made
 }
 
-const needsTask = ({ text, modern }: Entry): boolean =>
-  !modern && text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required'
+const needsTask = ({ text, isModern }: Entry): boolean =>
+  isModern !== true && text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required'

@@ -1,3 +1,4 @@
+import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { parseInSteps } from '../../../protocol/json-builder.ts'
 import { largeText } from '../../../protocol/large-message.ts'
@@ -153,5 +154,6 @@ export function toCatalogue (value: unknown): Catalogue | undefined {
   const { lists, extras } = value
   if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
   if (!kinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) && typeof extras[kind] === 'string')) return undefined
-  return { ...value, id: nextCatalogueId() } as unknown as Catalogue
+  const { capabilities } = validCapabilities(value.capabilities)
+  return { ...value, capabilities, id: nextCatalogueId() } as unknown as Catalogue
 }

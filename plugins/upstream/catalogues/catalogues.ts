@@ -6,6 +6,7 @@ import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 import type { Slot } from '../links/slot.ts'
 import { cacheText, readKept, type Kept } from './cache-text.ts'
+import { LeftOut } from './left-out.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { fitting, sizeOf } from './shares.ts'
 
@@ -73,6 +74,8 @@ export class Catalogues {
   /** Settles when what was kept has been restored. */
   #restoring: Promise<unknown> | undefined
   #known = false
+  /** What the last reading of the gateway's own link left out, in sentences: the first ones. */
+  #leftOut: readonly string[] = []
   /** A reading may end after its server has, which holds nothing any more. */
   #closed = false
 
@@ -82,6 +85,9 @@ export class Catalogues {
 
   /** True when a catalogue has ever been read, in this run or the last one: a silent server is then known to be silent. */
   get known (): boolean { return this.#known }
+
+  /** What of its lists is left out, and why, in sentences: the first ones. */
+  get leftOut (): readonly string[] { return this.#leftOut }
 
   /** Since when its items are listed. */
   get claims (): ListingHistory { return this.#claims }
@@ -102,6 +108,7 @@ export class Catalogues {
     if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
     if (former.#deps.target !== this.#deps.target) { this.#claims.reconfigure(); return }
     this.#known = former.#known
+    this.#leftOut = former.#leftOut
     for (const [capabilityClass, catalogue] of former.#byClass) this.#byClass.set(capabilityClass, catalogue)
     this.recount()
   }
@@ -261,7 +268,10 @@ export class Catalogues {
     if (wait > 0) { this.#readIn(wait, slot, base, true); return }
     const most = this.#deps.room() - this.#sizeBeside(former)
     const timeout = limits.listTime * 2 ** pace.failures
-    const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, this.#deps.warn)
+    const leftOut = new LeftOut(this.#deps.warn)
+    const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, leftOut.add)
+    leftOut.end()
+    if (base) this.#leftOut = leftOut.sentences
     this.#deps.spend(sizeOf(read))
     if (this.#restoring) await this.#restoring
     const before = this.#byClass.get(capabilityClass)

@@ -1,3 +1,4 @@
+import { validCapabilities } from '../../../protocol/capabilities.ts'
 import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -6,6 +7,9 @@ import { cut } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
 import { limits } from '../../limits/index.ts'
 import { readList } from './read-list.ts'
+
+/** Max sentences about single capabilities. */
+const mostProblems = 10
 
 /** A connection that lists can be read from. */
 export interface Readable {
@@ -41,7 +45,9 @@ export async function readCatalogue (
 ): Promise<{ catalogue: Catalogue, whole: boolean, fresh: Freshness }> {
   const at = Date.now()
   const { key: { capabilityClass }, identity } = link
-  const listed = kinds.filter((kind) => isObject(identity.capabilities[listKinds[kind].capability]))
+  const { capabilities, problems } = validCapabilities(identity.capabilities)
+  for (const sentence of problems.slice(0, mostProblems)) warn(sentence)
+  const listed = kinds.filter((kind) => isObject(capabilities[listKinds[kind].capability]))
   const readings = await readAll(listed.map(async (kind) => await readOne(link, kind, most, warn)), timeout)
   const lists = {} as Record<ListKind, readonly Item[]>
   const extras = {} as Record<ListKind, string>
@@ -60,7 +66,7 @@ export async function readCatalogue (
   }
   const instructions = identity.instructions === undefined ? undefined : cut(identity.instructions, limits.instructions)
   if (instructions !== identity.instructions) warn(`its instructions are longer than ${limits.instructions} characters and are cut`)
-  const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, instructions, lists, extras }
+  const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, capabilities, instructions, lists, extras }
   return { catalogue, whole, fresh: { at, lists: fresh } }
 }
 

@@ -1,9 +1,10 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
-import { eachElement, isObject, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { eachElement, isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { cut } from '../../../protocol/text.ts'
 import { LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
 import { limits } from '../../limits/index.ts'
+import { checkedMembers, itemProblem } from './item-problem.ts'
 
 /**
  * Reads all pages of one of an upstream's lists.
@@ -88,15 +89,21 @@ const unseen = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 /** Size of items of which single members are parsed, in characters: below, all of an item is parsed in less time. */
 const largeItem = 16 * 1024
 
-/** The members of a large item that `toItem` looks at; of its `inputSchema` only whether it is an object. */
-function lookedAt (text: string, key: string): Record<string, unknown> {
+/** The members of a large item that `toItem` looks at; of schemas only what they are, and their types. */
+function lookedAt (text: string, key: string, kind: ListKind): Record<string, unknown> {
+  const names = new Set([key, ...checkedMembers(kind)])
   const members: Record<string, unknown> = {}
   for (const { key: name, start, end } of membersOf(text)) {
-    if (name === key || name === 'description') members[name] = JSON.parse(text.slice(start, end))
-    else if (name === 'inputSchema') members[name] = text[start] === '{' ? {} : undefined
+    if (!names.has(name)) continue
+    const isSchema = (name === 'inputSchema' || name === 'outputSchema') && text[start] === '{'
+    members[name] = isSchema ? { type: smallMemberOf(text.slice(start, end), 'type') } : JSON.parse(text.slice(start, end))
   }
   return members
 }
+
+/** The changes by which members that are null become absent: MCP knows no such value for them, and many servers write it. */
+const withoutNulls = (item: Record<string, unknown>, kind: ListKind): Record<string, undefined> =>
+  Object.fromEntries(checkedMembers(kind).filter((name) => item[name] === null).map((name) => [name, undefined]))
 
 function toItem (text: string, key: string, kind: ListKind, warn: (sentence: string) => void): Item | undefined {
   if (text.length > limits.itemSize) {
@@ -105,23 +112,41 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
     warn(`${kind}: ${which} is larger than ${limits.itemSize} characters and is left out`)
     return undefined
   }
-  const value: unknown = text.length > largeItem ? lookedAt(text, key) : JSON.parse(text)
-  if (!isObject(value) || typeof value[key] !== 'string' || value[key] === '') {
+  const read: unknown = text.length > largeItem ? lookedAt(text, key, kind) : JSON.parse(text)
+  if (!isObject(read) || typeof read[key] !== 'string' || read[key] === '') {
     warn(`${kind}: an item without ${JSON.stringify(key)} is left out`)
     return undefined
   }
-  const name = value[key]
+  const name = read[key]
   // Such a name cannot be told from another one where it is shown, and breaks lines of logs.
   const seen = kind === 'resources' || kind === 'resourceTemplates' ? name : name.replace(unseen, '\u{fffd}')
   if (seen !== name) {
     warn(`${kind}: ${JSON.stringify(seen)} has control characters in its name and is left out`)
     return undefined
   }
-  if (kind === 'tools' && !isObject(value.inputSchema)) {
+  const changes: Record<string, string | undefined> = withoutNulls(read, kind)
+  const value: Record<string, unknown> = { ...read, ...changes }
+  // MCP requires a name of resources as well, which is for people to see.
+  if (value.name === undefined) {
+    changes.name = JSON.stringify(name)
+    value.name = name
+  }
+  const { description, inputSchema } = value
+  if (kind === 'tools' && !isObject(inputSchema)) {
     warn(`${kind}: ${JSON.stringify(name)} has no inputSchema and is left out`)
     return undefined
   }
-  const { description } = value
-  if (typeof description !== 'string' || description.length <= limits.description) return { key: name, text }
-  return { key: name, text: withMembers(text, { description: JSON.stringify(cut(description, limits.description)) }) }
+  const problem = itemProblem(kind, value)
+  if (problem !== undefined) {
+    warn(`${kind}: ${JSON.stringify(cut(name, 200))} is left out: ${problem}`)
+    return undefined
+  }
+  if (typeof description === 'string' && description.length > limits.description) {
+    changes.description = JSON.stringify(cut(description, limits.description))
+  }
+  // MCP requires the type, which arguments have anyway.
+  if (isObject(inputSchema) && inputSchema.type === undefined) {
+    changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
+  }
+  return { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
 }

@@ -1,0 +1,92 @@
+// What servers list that MCP does not allow, or that SDKs of the legacy era cannot read: one item must not take a whole list from anybody.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { compiles } from '../../plugins/downstream/legacy/compiles.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { agent, at, connected, KEY, settings, type Json } from '../helpers/client.ts'
+import { startHub } from '../helpers/hub.ts'
+
+const object = { type: 'object' }
+const withOutput = (name: string, more: Json): Json => tool(name, { outputSchema: { type: 'object', ...more } })
+
+test('one item that clients cannot read does not take the whole list from them', async (t) => {
+  const odd = await startUpstream(t, {
+    capabilities: { tools: { listChanged: 'yes' }, prompts: {}, resources: { subscribe: 'yes' }, extensions: { y: 5, z: {} }, logging: 1 },
+    tools: [
+      tool('described', { description: 5 }),
+      tool('titled', { title: 5 }),
+      tool('hinted', { annotations: { readOnlyHint: 'yes' } }),
+      { name: 'untyped', inputSchema: {} },
+      { name: 'anything', inputSchema: { type: 'object', properties: { x: true } } },
+      { name: 'nothing', inputSchema: { type: 'object', properties: { x: null } } },
+      { name: 'required', inputSchema: { type: 'object', required: 'a' } },
+      withOutput('type', { properties: { a: { type: 'text' } } }),
+      withOutput('pattern', { properties: { a: { pattern: '(' } } }),
+      withOutput('reference', { properties: { a: { $ref: '#/$defs/none' } } }),
+      withOutput('id', { $id: 'urn:a' }),
+      withOutput('same', { properties: { a: { type: 'string' } } })
+    ],
+    prompts: [{ name: 'bad', arguments: [{ name: 5 }] }, { name: 'good' }],
+    resources: [
+      { uri: 'r://priority', name: 'p', annotations: { priority: 5 } },
+      { uri: 'r://nameless' },
+      { uri: 'r://day', name: 'd', annotations: { lastModified: '2026-01-02', priority: 1 } }
+    ],
+    resourceTemplates: [{ uriTemplate: 't://{a}', name: 5 }, { uriTemplate: 't://{b}' }]
+  })
+  const fine = await startUpstream(t, { tools: [tool('fine')] })
+  const hub = await startHub(t, { settings: settings({ odd: { url: odd.url }, fine: { url: fine.url } }) })
+  await connected(hub, 2)
+  for (const [path, prefix] of [['/mcp', 'odd-'], ['/mcp/odd', '']] as const) {
+    const client = await agent(t, `${hub.url}${path}`)
+    const { tools } = await client.listTools()
+    const listed = new Map(tools.map((each) => [each.name, each]))
+    const readable = ['untyped', 'anything', 'type', 'pattern', 'reference', 'id', 'same'].map((name) => `${prefix}${name}`)
+    assert.deepEqual([...listed.keys()], [...readable, ...prefix === '' ? [] : ['fine-fine']])
+    assert.deepEqual(listed.get(`${prefix}untyped`)?.inputSchema, object)
+    assert.deepEqual(listed.get(`${prefix}anything`)?.inputSchema, { type: 'object', properties: { x: {} } })
+    for (const name of ['type', 'pattern', 'reference', 'id']) assert.equal(listed.get(`${prefix}${name}`)?.outputSchema, undefined, name)
+    assert.deepEqual(listed.get(`${prefix}same`)?.outputSchema, { type: 'object', properties: { a: { type: 'string' } } })
+    assert.deepEqual((await client.listPrompts()).prompts.map(({ name }) => name), [`${prefix}good`])
+    assert.deepEqual((await client.listResources()).resources, [
+      { uri: 'r://nameless', name: 'r://nameless' },
+      { uri: 'r://day', name: 'd', annotations: { priority: 1 } }
+    ])
+    assert.deepEqual((await client.listResourceTemplates()).resourceTemplates, [{ uriTemplate: 't://{b}', name: 't://{b}' }])
+    assert.deepEqual(client.getServerCapabilities()?.extensions, { z: {} })
+  }
+  const record = await (await fetch(`${hub.url}/api/servers/odd`, { headers: { authorization: `Bearer ${KEY}` } })).json() as Json
+  const warnings = String(at(record, 'data', 'warnings'))
+  for (const name of ['described', 'titled', 'hinted', 'nothing', 'required', 'bad', 'r://priority', 't://{a}']) {
+    assert.ok(warnings.includes(`"${name}" is left out`), `${name}: ${warnings}`)
+  }
+  for (const name of ['extensions.y', 'logging', 'resources.subscribe', 'tools.listChanged']) {
+    assert.ok(warnings.includes(`"${name}" is not`), `${name}: ${warnings}`)
+  }
+})
+
+test('which schemas a client can compile', async () => {
+  const deep = (schema: unknown): unknown => ({ type: 'object', properties: { a: { anyOf: [{ items: [{ not: schema }] }] } } })
+  const table: Array<[unknown, boolean]> = [
+    [{ type: ['string', 'null'], pattern: '^a$', format: 'nobody-knows' }, true],
+    [{ properties: { type: { type: 'string' }, pattern: { const: '(' }, $ref: {}, $id: {} } }, true],
+    [{ enum: [{ type: 'text', pattern: '(' }], default: { $ref: '#/none' }, examples: [{ $id: 5 }] }, true],
+    [true, true],
+    [{ $defs: { a: {} }, $ref: '#/$defs/a' }, true],
+    [{ $ref: '#' }, true],
+    [{ type: 'text' }, false],
+    [{ type: ['string', 'text'] }, false],
+    [{ type: 5 }, false],
+    [{ pattern: '[' }, false],
+    [{ patternProperties: { '(': {} } }, false],
+    [{ $ref: '#/$defs/none' }, false],
+    [{ $ref: '#anchor' }, false],
+    [{ $id: 'urn:a' }, false],
+    [5, false]
+  ]
+  for (const [schema, expected] of table) {
+    assert.equal(compiles(schema), expected, JSON.stringify(schema))
+    // References are of the whole schema.
+    if (!JSON.stringify(schema).includes('$ref')) assert.equal(compiles(deep(schema)), expected, JSON.stringify(deep(schema)))
+  }
+})
