@@ -1,5 +1,8 @@
 import { isObject, type Document } from '../apply.ts'
-import { inTextOrder } from '../order.ts'
+import { inTextOrder } from '../text-order.ts'
+
+/** The document, and its sections. */
+const sectionLevels = 2
 
 /**
  * Parses the bytes of a settings file. The order of its servers is that of the text.
@@ -22,7 +25,7 @@ export function parse (bytes: Buffer, path: string): Document {
     throw invalid(`is not valid JSON (${error instanceof Error ? describeSyntaxError(error.message, text) : ''})`)
   }
   if (!isObject(value)) throw invalid('does not hold a JSON object')
-  return isObject(value.mcpServers) ? { ...value, mcpServers: inTextOrder(text, 'mcpServers', value.mcpServers) } : value
+  return inTextOrder(text, value, sectionLevels)
 }
 
 /** The message of JSON.parse without its excerpt of the text, and with line and column instead of the position. */

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { bytesInSteps } from '../../db/json/steps.ts'
 import { documentPieces, documentText } from '../../db/document-text.ts'
-import { inTextOrder, orderedObject } from '../../db/order.ts'
+import { orderedEntries, orderedObject } from '../../db/order.ts'
+import { inTextOrder, textOrderSteps } from '../../db/text-order.ts'
 
 test('the text of a document is its JSON in lines', async () => {
   const name = fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor', 'mcpServers', 'users', '7', ''))
@@ -33,7 +34,39 @@ test('the text of a document has the servers in their order', async () => {
   assert.deepEqual([...text.matchAll(/^ {4}"(.*)": /gm)].map(([, each]) => each), ['b', '7', '__proto__', 'a'])
   const read = JSON.parse(text) as { mcpServers: Record<string, unknown> }
   assert.deepEqual({ ...read.mcpServers }, { ...mcpServers })
-  assert.equal(documentText({ users: [], mcpServers: inTextOrder(text, 'mcpServers', read.mcpServers) }), text)
+  assert.equal(documentText(inTextOrder(text, read, 2)), text)
+})
+
+test('the order of a text is known down to a level, of repeated names as JSON.parse has them', async () => {
+  type Tree = string | Tree[] | { members: Array<[name: string, tree: Tree]> }
+  const name = fc.constantFrom('b', '7', '0', '10', 'a', '__proto__', '4294967295', 'x"{:', '')
+  const { tree } = fc.letrec<{ tree: Tree, object: Tree }>((tie) => ({
+    tree: fc.oneof({ depthSize: 'medium' }, fc.constantFrom('1', '"{\\"7\\": ["', 'null'), fc.array(tie('tree'), { maxLength: 3 }), tie('object'), tie('object')),
+    object: fc.array(fc.tuple(name, tie('tree')), { maxLength: 6 }).map((members) => ({ members }))
+  }))
+  const textOf = (tree: Tree): string => {
+    if (typeof tree === 'string') return tree
+    if (Array.isArray(tree)) return `[${tree.map(textOf).join(' , ')}]`
+    return `{${tree.members.map(([each, inner], n) => `${n % 2 === 0 ? JSON.stringify(each) : JSON.stringify(each).replace('7', '\\u0037')} : ${textOf(inner)}`).join(',')}}`
+  }
+  const check = (tree: Tree, value: unknown, levels: number): void => {
+    if (typeof tree === 'string' || Array.isArray(tree)) return
+    const object = value as Record<string, unknown>
+    const last = new Map(tree.members)
+    assert.deepEqual(orderedEntries(object).map(([each]) => each), levels > 0 ? [...last.keys()] : Object.keys(object))
+    for (const [each, inner] of last) check(inner, object[each], levels - 1)
+  }
+  fc.assert(fc.property(tree, fc.nat(4), (tree, levels) => {
+    const text = textOf(tree)
+    check(tree, inTextOrder(text, JSON.parse(text) as unknown, levels), levels)
+  }), { numRuns: 1_000 })
+})
+
+test('the order of a large text is read in steps, and of one without such names not at all', async () => {
+  const text = (first: string): string => JSON.stringify({ list: Array(100_000).fill('"7": '), last: 1 }).replace('"last"', `"last":0,"${first}"`)
+  const stepsOf = (json: string): number => [...textOrderSteps(json, JSON.parse(json), 3)].length
+  assert.ok(stepsOf(text('7')) > 5)
+  assert.equal(stepsOf(text('seven')), 0)
 })
 
 test('a document is put together in steps that leave the event loop to others', async () => {
