@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
+import { orderedEntries } from '../db/order.ts'
 import { adopt } from '../schemas/foreign-config.ts'
 import { readForeign, type ForeignDocument, type Input } from '../schemas/foreign-document.ts'
 import { exits, Failure } from './failure.ts'
@@ -33,7 +34,7 @@ export async function readClientFile (
 ): Promise<ClientFile> {
   const document = parse(path)
   const folder = project === undefined ? undefined : projectOf(document, project, path)
-  const foreign = readForeign(document, folder)
+  const foreign = readForeign(document, orderedEntries, folder)
   if (foreign === undefined) throw new Failure(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
   const inputs: Record<string, string> = {}
   const defaults: string[] = []

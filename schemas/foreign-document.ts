@@ -1,6 +1,8 @@
 type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
+type MembersOf = (object: Readonly<Json>) => Array<[name: string, value: unknown]>
+
 /** A server in a document of another program. */
 export interface Entry { readonly name: string, readonly config: unknown }
 
@@ -17,10 +19,11 @@ export interface ForeignDocument {
 /**
  * The servers of a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's batch), `mcp.servers` (VS
  * Code's settings.json), `context_servers` (Zed), or `projects.<folder>.mcpServers` (Claude Code).
+ * @param membersOf the members of an object, in the order of the text that it was parsed from
  * @param project the folder whose servers of `projects` are read as well
  * @returns undefined: it holds no servers in any of these places
  */
-export function readForeign (document: unknown, project?: string): ForeignDocument | undefined {
+export function readForeign (document: unknown, membersOf: MembersOf, project?: string): ForeignDocument | undefined {
   if (!isObject(document)) return undefined
   const { mcp, projects } = document
   const inner = isObject(mcp) && (isObject(mcp.servers) || isObject(mcp.mcpServers)) ? mcp : undefined
@@ -28,16 +31,16 @@ export function readForeign (document: unknown, project?: string): ForeignDocume
   const sections = [document.mcpServers, document.servers, inner?.servers, inner?.mcpServers, document.context_servers, ofProject]
     .filter((section) => Array.isArray(section) || isObject(section))
   if (sections.length === 0) return undefined
-  const servers = sections.flatMap(entriesOf)
+  const servers = sections.flatMap((section) => entriesOf(section, membersOf))
   const asked = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
   const known = new Set(['mcpServers', 'servers', 'context_servers', 'inputs', '$schema', ...(inner ? ['mcp'] : [])])
   const members = Object.entries(document).filter(([name, value]) => !known.has(name) && !isNothing(value)).map(([name]) => name)
   return { servers, inputs: asked.flatMap(inputOf), members }
 }
 
-function entriesOf (section: unknown): Entry[] {
+function entriesOf (section: unknown, membersOf: MembersOf): Entry[] {
   if (Array.isArray(section)) return section.map(entryOf)
-  return isObject(section) ? Object.entries(section).map(([name, config]) => ({ name, config })) : []
+  return isObject(section) ? membersOf(section).map(([name, config]) => ({ name, config })) : []
 }
 
 const entryOf = (each: unknown): Entry =>

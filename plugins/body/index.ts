@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { inTextOrder, textOrderSteps } from '../../db/text-order.ts'
 import { isDeeperThan } from '../../protocol/json.ts'
 import { JsonBuilder, TooManyMembers } from '../../protocol/json-builder.ts'
 import { JsonScanner, stepSize, TooDeep } from '../../protocol/json-scanner.ts'
@@ -8,6 +9,9 @@ import { limits } from '../limits/index.ts'
 import { turns } from '../limits/turns.ts'
 import type { ValueMemory } from './memory.ts'
 import { costOfValues } from './values.ts'
+
+/** As deep in a body as servers stand under their names: in `mcp.servers`, as VS Code writes them. */
+const orderedLevels = 3
 
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 const sizes = new Map<string, number>()
@@ -89,7 +93,8 @@ export async function readText (payload: IncomingMessage, limit: number, grows?:
 }
 
 /**
- * The whole body as a JSON value; undefined when it is empty. A large one is parsed in the turns of its owner.
+ * The whole body as a JSON value; undefined when it is empty. A large one is parsed in the turns of its owner. `orderedEntries` has the
+ * members of objects in the order of the text, down to where servers stand.
  * @param limit a size as `bytesOf` takes it
  * @param values the memory for the values of a large one
  * @param admit gets the length of a large one before it is parsed, in characters, and throws what refuses it
@@ -107,9 +112,9 @@ export async function readJson (
 ): Promise<unknown> {
   const text = await readText(payload, bytesOf(limit), grows)
   if (text === '') return undefined
-  if (text.length <= limits.steppedBody) return parse(text)
+  if (text.length <= limits.steppedBody) return inTextOrder(text, parse(text), orderedLevels)
   admit(text.length)
-  return await parseLarge(text, owner, values, { maxMembers: limits.requestMembers })
+  return await parseLarge(text, owner, values, { maxMembers: limits.requestMembers, levels: orderedLevels })
 }
 
 /** A JSON value. @throws InvalidJson */
@@ -127,13 +132,14 @@ export function parse (text: string): unknown {
  * @param values the memory for them
  * @param check looks at the valid text, in a step of its own
  * @param maxMembers max members of one object
+ * @param levels how many levels of objects keep the order of the text, for `orderedEntries`
  * @throws InvalidJson, InvalidInput, ShareError
  */
 export async function parseLarge (
   text: string,
   owner: string,
   values: Pick<ValueMemory, 'take' | 'mustBeWanted'> | undefined,
-  { check = () => {}, maxMembers }: { check?: (text: string) => void, maxMembers?: number } = {}
+  { check = () => {}, maxMembers, levels = 0 }: { check?: (text: string) => void, maxMembers?: number, levels?: number } = {}
 ): Promise<unknown> {
   return await turns.run(owner, async (wait) => {
     const pause = async (): Promise<void> => {
@@ -164,6 +170,8 @@ export async function parseLarge (
       if (!(error instanceof TooManyMembers)) throw error
       throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
     }
+    const notes = textOrderSteps(text, builder.value, levels)
+    while (notes.next().done !== true) await pause()
     // Whoever works with it begins in a step of his own.
     await pause()
     return builder.value

@@ -1,3 +1,4 @@
+import { orderedEntries } from '../../db/order.ts'
 import { readForeign, type Entry } from '../../schemas/foreign-document.ts'
 import { errors } from '../errors/list.ts'
 
@@ -5,12 +6,12 @@ import { errors } from '../errors/list.ts'
 const mostEntries = 1_000
 
 /**
- * The servers of a request: a list, or the configuration file of a client.
+ * The servers of a request, in its order: a list, or the configuration file of a client.
  * @returns `warnings`: sentences about the other members of such a file
  * @throws InvalidInput
  */
 export function entriesOf (body: unknown): { servers: readonly Entry[], warnings: string[] } {
-  const document = readForeign(body)
+  const document = readForeign(body, orderedEntries)
   if (document === undefined || document.servers.length === 0) {
     throw new errors.InvalidInput('"servers": expected a list of {"name": "…", "config": {…}}, or "mcpServers": {"<name>": {…}}')
   }

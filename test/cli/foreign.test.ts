@@ -151,6 +151,22 @@ test('the files of clients become what their clients would run', async (t) => {
   })
 })
 
+test('servers of a file are in the order of its text, also those with numbers as names', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-order-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const file = join(folder, 'mcp.json')
+  for (const [text, project] of [
+    ['{"mcpServers": {"cz": {"command": "a"}, "77": {"command": "b"}, "33": {"command": "c"}}}'],
+    ['{"servers": {"cz": {"command": "a"}, // "1": {}\n"77": {"command": "b"}, "33": {"command": "c"},}, }'],
+    ['{"mcp": {"servers": {"cz": {"command": "a"}, "77": {"command": "b"}, "33": {"command": "c"}}}}'],
+    ['{"context_servers": {"cz": {"command": "a"}}, "projects": {"/p": {"mcpServers": {"77": {"command": "b"}, "33": {"command": "c"}}}}}', '/p']
+  ] as const) {
+    await writeFile(file, text)
+    const { servers } = await readClientFile(file, async () => undefined, project)
+    assert.deepEqual(servers.map(({ name, config }) => [name, config.command]), [['cz', 'a'], ['77', 'b'], ['33', 'c']], text)
+  }
+})
+
 test('single members', async (t) => {
   const cases: Array<[given: Record<string, unknown>, config: Record<string, unknown>, warnings: RegExp[]]> = [
     ...['http', 'HTTP', 'streamableHttp', 'streamable_http', 'streamable-http'].map((type): [Record<string, unknown>, Record<string, unknown>, RegExp[]] =>
@@ -275,6 +291,26 @@ test('POST /api/servers/batch takes the file of a client as it is', async (t) =>
   assert.equal((await ask(app, 'POST', '/api/servers/batch', { servers, inputs: [] })).status, 200, 'VS Code')
   for (const wrong of [{}, { servers: {} }, { mcpServers: {} }, { servers: 'x' }, { servers: [] }]) {
     assert.equal((await ask(app, 'POST', '/api/servers/batch', wrong)).status, 400, JSON.stringify(wrong))
+  }
+})
+
+test('POST /api/servers/batch stores servers in the order of the text, also those with numbers as names', async (t) => {
+  const config = (description = ''): string => JSON.stringify({ url: 'https://127.0.0.1:1/mcp', enabled: false, description })
+  const named = (names: readonly string[], description?: string): string => `{${names.map((name) => `"${name}": ${config(description)}`).join()}}`
+  for (const body of [
+    `{"servers": ${named(['yed', '2', '1'])}}`,
+    `{"mcpServers": ${named(['yed', '2', '1'])}}`,
+    `{"1": 1, "mcp": {"servers": ${named(['yed', '2', '1'])}}}`,
+    `{"servers": ${named(['yed'])}, "context_servers": ${named(['2', '1'])}}`,
+    // One that is parsed in steps.
+    `{"mcpServers": ${named(['yed', '2', '1'], 'x'.repeat(100_000))}}`
+  ]) {
+    const app = await appFor(t, { bearerKeys: [bearerKey()] })
+    const answer = await app.inject({ method: 'POST', url: '/api/servers/batch', headers: { ...admin, 'content-type': 'application/json' }, payload: body })
+    assert.equal(answer.statusCode, 200, answer.body)
+    const { data } = answer.json<Json>()
+    assert.deepEqual(data.results.map(({ name }: Json) => name), ['yed', '2', '1'])
+    assert.deepEqual([...app.settings.current.servers.keys()], ['yed', '2', '1'], body.slice(0, 100))
   }
 })
 
