@@ -1,3 +1,4 @@
+import { orderedEntries } from '../../db/order.ts'
 import { changedMembers } from '../../protocol/json.ts'
 import type { Pause } from '../../protocol/large-message.ts'
 import type { Item } from '../../protocol/lists.ts'
@@ -51,8 +52,8 @@ const chunkSize = 64 * 1024
 export interface LargeAnswer { readonly parts: readonly BodyPart[], readonly length: number }
 
 /**
- * The JSON of an answer that holds records of servers. Of a large one, what servers listed stays the text that it is, to be encoded when
- * the client reads it; all else is encoded in chunks. An answer that is text already stays.
+ * The JSON of an answer that holds servers, in their order. Of a large one, what servers listed stays the text that it is, to be encoded
+ * when the client reads it; all else is encoded in chunks. An answer that is text already stays.
  * @throws ShareError for a large one, where its owner has had his share
  */
 export async function recordsJson (answer: unknown, large: LargeAnswers): Promise<LargeAnswer | string> {
@@ -105,7 +106,8 @@ function * piecesOf (value: unknown, depth: number): Generator<string> {
   else if (depth > deepest || typeof value !== 'object' || value === null) yield JSON.stringify(value)
   else if (Array.isArray(value)) yield * listOf('[', value.map((each): Member => ['', each]), ']', depth)
   else {
-    const members = (value instanceof Map ? [...value] : Object.entries(value)).flatMap(([name, each]): Member[] =>
+    const named = value instanceof Map ? [...value] : orderedEntries(value as Record<string, unknown>)
+    const members = named.flatMap(([name, each]): Member[] =>
       each === undefined ? [] : [[`${JSON.stringify(name)}:`, each]]
     )
     yield * listOf('{', members, '}', depth)

@@ -7,7 +7,11 @@ import { turns } from '../../plugins/limits/turns.ts'
 import { recordsJson } from '../../plugins/servers/item-texts.ts'
 import { principalOf } from './principal.ts'
 
-/** Serialises answers that hold server records, or entries of a catalogue, which may be large, in pieces. @throws ShareError */
+/**
+ * Serialises answers that hold servers, or entries of a catalogue, which may be large, in pieces. Unlike Fastify's serializer, it keeps the
+ * order of servers whose names are numbers.
+ * @throws ShareError
+ */
 export const serializeRecords: preSerializationAsyncHookHandler = async (request, reply, answer) => {
   const owner = ownerOf(principalOf(request), request.ip)
   const releases: Release[] = []

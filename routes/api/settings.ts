@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import type { preSerializationAsyncHookHandler } from 'fastify'
 import { toAuthor } from '../../plugins/access/author.ts'
 import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
@@ -19,7 +20,7 @@ const Shown = Type.Object(
 )
 const AllSettings = Type.Object({
   servers: Type.Array(ServerRecord),
-  // A Map, written as an object by `serializeRecords`: an object of the program's own would not keep the order of the servers.
+  // A Map, written as an object by `serializeRecords`.
   mcpServers: Type.Unsafe<object>(
     Type.Record(Type.String(), Open, {
       description: 'The configs of the same servers by name, as a settings file has them',
@@ -41,6 +42,12 @@ const Exported = Type.Object(
   },
   { examples: [{ mcpServers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' } } }, groups: [] }] }
 )
+
+/** Serialises the envelope of an export. The file alone has a serializer of its own. */
+const serializeEnvelope: preSerializationAsyncHookHandler = async function (request, reply, answer) {
+  const { download } = request.query as { download?: string }
+  return isOn(download) ? answer : await serializeRecords.call(this, request, reply, answer)
+}
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/settings', {
@@ -69,7 +76,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       }),
       response: { 200: Type.Union([Success(Exported), Exported]) }
     },
-    config: { effect: 'read' }
+    config: { effect: 'read' },
+    preSerialization: serializeEnvelope
   }, async (request, reply) => {
     const principal = principalOf(request)
     const includeSecrets = isOn(request.query.includeSecrets)

@@ -7,6 +7,7 @@ import { GroupTemplate, Imported, NewTemplate, SentTemplate, Template } from '..
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
+import { serializeRecords } from './records.ts'
 import { succeeded } from './succeeded.ts'
 
 const tags = ['Templates']
@@ -55,6 +56,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(Template) }
     },
     config: { effect: 'read' },
+    preSerialization: serializeRecords,
     // An access token needs `manage` for each method but GET (DECISIONS §3).
     preValidation: (request, _reply, done) => {
       checkScopes(principalOf(request))
@@ -76,7 +78,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       querystring: GroupTemplate,
       response: { 200: Success(Template) }
     },
-    config: { effect: 'read' }
+    config: { effect: 'read' },
+    preSerialization: serializeRecords
   }, async (request) => {
     const { template, leftOut } = app.templates.exportGroup(principalOf(request), request.params.id, request.query.name)
     return { success: true as const, data: template, ...remarksOn(leftOut, bundlesIn(template)) }

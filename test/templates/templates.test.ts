@@ -19,13 +19,16 @@ const password = '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234'
 const users = ['ann', 'bob'].map((username) => ({ username, password, isAdmin: false }))
 const world = (more: Json = {}): Json => ({ users, bearerKeys: [bearerKey()], ...more })
 
-/** The management API of an app, as the admin's key, or as a user. */
-const apiOf = (app: FastifyInstance, as = 'admin') => async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object): Promise<LightMyRequestResponse> => {
+/** The management API of an app, as the admin's key, or as a user. A body may be JSON text. */
+const apiOf = (app: FastifyInstance, as = 'admin') => async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object | string): Promise<LightMyRequestResponse> => {
   const user = users.find(({ username }) => username === as)
   return await app.inject({
     method,
     url: `/api${url}`,
-    headers: user ? { 'x-auth-token': app.auth.login(user) } : { authorization: `Bearer ${KEY}` },
+    headers: {
+      ...(user ? { 'x-auth-token': app.auth.login(user) } : { authorization: `Bearer ${KEY}` }),
+      ...(payload === undefined ? {} : { 'content-type': 'application/json' })
+    },
     ...(payload === undefined ? {} : { payload })
   })
 }
@@ -225,6 +228,33 @@ test('from one gateway to another: servers run once the variables are set', { ti
   assert.deepEqual(second.settings.current.servers.get('remote')?.config.tools, { other: { enabled: false } })
   const again = await apiOf(second)('POST', '/templates/import', template)
   assert.deepEqual([again.statusCode, at(again.json(), 'data', 'serversSkipped'), at(again.json(), 'data', 'groupsSkipped')], [200, 3, 2])
+})
+
+test('a template has the servers in their order, also those with numbers as names, and so has the gateway that imports it', async (t) => {
+  const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
+  const order = ({ settings }: FastifyInstance): string[] => [...settings.current.servers.keys()]
+  const first = await appFor(t, world({ mcpServers: { main: config } }))
+  for (const name of ['7', 'last', '3']) await apiOf(first)('POST', '/servers', { name, config })
+  await apiOf(first)('POST', '/groups', { name: 'both', servers: ['main', '7'] })
+  for (const [exported, wanted] of [
+    [await apiOf(first)('POST', '/templates/export', { name: 'n' }), ['main', '7', 'last', '3']],
+    [await apiOf(first)('POST', '/templates/export', { name: 'n', serverNames: ['3', 'main', '7'] }), ['3', 'main', '7']],
+    [await apiOf(first)('GET', '/templates/export/groups/both'), ['main', '7']]
+  ] as const) {
+    const template = /"data":(\{.*\})\}$/.exec(exported.body)?.[1] ?? ''
+    assert.deepEqual([...template.matchAll(/"(\w+)":\{"url"/g)].map(([, name]) => name), wanted, exported.body)
+    const second = await appFor(t, world({}))
+    assert.equal((await apiOf(second)('POST', '/templates/import', template)).statusCode, 200)
+    assert.deepEqual(order(second), wanted)
+  }
+  // A small body, and one that is parsed in steps.
+  for (const description of ['', 'x'.repeat(100_000)]) {
+    const servers = ['zed', '7', '3'].map((name) => `"${name}": ${JSON.stringify({ ...config, description })}`).join()
+    const app = await appFor(t, world({}))
+    const imported = await apiOf(app)('POST', '/templates/import', `{"version": "1.0", "servers": {${servers}}}`)
+    assert.deepEqual((at(imported.json(), 'data', 'details') as Json[]).map(({ name }) => name), ['zed', '7', '3'])
+    assert.deepEqual(order(app), ['zed', '7', '3'])
+  }
 })
 
 test('a REST API from one gateway to another: its credentials stay, and its description goes along', { timeout: 60_000 }, async (t) => {
