@@ -30,9 +30,11 @@ export class Output {
 
   /** A result: as JSON where that is asked for, else as text. */
   result (value: unknown, text: string | (() => string)): void {
-    const shown = this.json ? JSON.stringify(value, null, 2) : typeof text === 'string' ? text : text()
-    if (shown !== '') process.stdout.write(`${shown}\n`)
+    this.text(this.json ? JSON.stringify(value, null, 2) : typeof text === 'string' ? text : text())
   }
+
+  /** The text of a result, without its last line break. */
+  text (text: string): void { if (text !== '') process.stdout.write(`${text}\n`) }
 
   /** A sentence for people, which is no result. */
   remark (sentence: string): void { process.stderr.write(`${sentence}\n`) }

@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import { documentText } from '../../db/document-text.ts'
+import { orderedObject } from '../../db/order.ts'
 import type { Input } from '../../schemas/foreign-document.ts'
 import type { Api } from '../api.ts'
 import { ask, isAttended } from '../ask.ts'
@@ -31,8 +33,8 @@ export function addImportCommand (program: Command): void {
       for (const warning of file.warnings) out.warn(warning)
       for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
       if (options.dryRun) {
-        const mcpServers = Object.fromEntries(file.servers.map(({ name, config }) => [name, config]))
-        out.result({ mcpServers, groups: file.groups, warnings: file.warnings }, JSON.stringify({ mcpServers }, null, 2))
+        const mcpServers = orderedObject(file.servers.map(({ name, config }) => [name, config]))
+        out.text(documentText(out.json ? { mcpServers, groups: file.groups, warnings: file.warnings } : { mcpServers }).trimEnd())
         return
       }
       if (file.servers.length === 0) throw new Failure(`${path} holds no servers`)

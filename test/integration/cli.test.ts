@@ -135,6 +135,13 @@ for (const [mode, urlOf] of modes) {
     await t.test('import', { skip }, async () => {
       const dry = JSON.parse(await ok('import', '--dry-run', path('test/cli/clients/cline.json'))) as Json
       assert.deepEqual(Object.keys(dry.mcpServers), ['local', 'remote'])
+      const numbered = join(folder, 'numbered.json')
+      await writeFile(numbered, '{"mcpServers": {"cz": {"command": "a", "disabled": true}, "77": {"url": "http://127.0.0.1:9/mcp", "disabled": true}}}')
+      for (const options of [[], ['--json']]) assert.match(await ok('import', '--dry-run', numbered, ...options), /^\{\n {2}"mcpServers": \{\n {4}"cz": [^]*\n {4}"77": [^]*\n\}\n$/)
+      await ok('import', numbered)
+      const servers = await json('list')
+      assert.deepEqual(servers.map(({ name }: Json) => name).slice(-2), ['cz', '77'], 'in the order of the file')
+      for (const name of ['cz', '77']) await ok('remove', name)
       const { code, out, err } = await hubCli('import', path('test/cli/clients/windsurf.json'))
       assert.equal(code, 0, err)
       assert.match(out, /remote +added/)
