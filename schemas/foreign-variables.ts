@@ -13,12 +13,34 @@ const editorNames = new Set([
 /** The name of an environment variable for an input of VS Code: `api-key` is `API_KEY`. */
 export const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
 
+/** A variable in any notation, with what is within the braces as group 1. */
+export const anyVariable = /\$\{([^{}]*)\}/g
+
+/** Max rounds in which a text is read: a default may complete another variable (`${A:-$}{B}`). */
+const mostRounds = 4
+
 /**
- * A text with the variables of other programs in the gateway's notation, `${NAME}` for a variable of its environment.
+ * A text with the variables of other programs in the gateway's notation, `${NAME}` for a variable of its environment. Read again, the
+ * result is the same, so that a text that is sent back as it was shown does not change. One that needs more rounds stays as written.
  * @param place the member that the text stands in, for warnings
  */
-export function fillText (text: string, place: string, { inputs = {}, editor = {} }: Variables, warn: (sentence: string) => void): string {
-  return text.replace(/\$\{([^{}]*)\}/g, (written, inner: string) => {
+export function fillText (text: string, place: string, variables: Variables, warn: (sentence: string) => void): string {
+  const warnings = new Set<string>()
+  let filled = text
+  for (let round = 0; round < mostRounds; round++) {
+    const next = fillOnce(filled, place, variables, (sentence) => { warnings.add(sentence) })
+    if (next === filled) {
+      for (const sentence of warnings) warn(sentence)
+      return filled
+    }
+    filled = next
+  }
+  warn(`"${place}" has variables within variables, which are not filled in: write the value`)
+  return text
+}
+
+function fillOnce (text: string, place: string, { inputs = {}, editor = {} }: Variables, warn: (sentence: string) => void): string {
+  return text.replace(anyVariable, (written, inner: string) => {
     const [, kind, name = ''] = /^(env|input|cmd|command|config):\s*(.*)$/s.exec(inner) ?? []
     if (kind === 'env') return plain(name, place, warn) ?? `\${${name}}`
     if (kind === 'input') {

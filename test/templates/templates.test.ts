@@ -465,6 +465,22 @@ test('nobody gets more by a template', { timeout: 60_000 }, async (t) => {
   })
 })
 
+test('a user\'s variable within a variable stays a user\'s after an admin\'s edit', async (t) => {
+  const environment = { PATH: process.env.PATH, MY_CANARY: 'canary-of-the-gateway' }
+  const app = await appFor(t, world(), {}, { environment })
+  for (const [each, path] of ['${A:-$}{env:MY_CANARY}', '${A:-$}{B:-$}{MY_CANARY}', '${${A:-MY_CANARY}}', '${env:${A:-${env:MY_CANARY}}}'].entries()) {
+    const name = `my${each}`
+    const created = await apiOf(app, 'ann')('POST', '/servers', { name, config: { url: `https://example.com/${path}`, enabled: false } })
+    assert.equal(created.statusCode, 200, created.body)
+    const shown = at((await apiOf(app)('GET', `/servers/${name}`)).json(), 'data', 'config') as Json
+    const put = await apiOf(app)('PUT', `/servers/${name}`, { config: { ...shown, description: 'new' } })
+    assert.equal(put.statusCode, 200, put.body)
+    const config = app.settings.current.servers.get(name)?.config
+    assert.ok(config)
+    assert.doesNotMatch(String(expand(config, environment).config.url), /canary-of-the-gateway/, path)
+  }
+})
+
 test('200 exports and imports per 15 minutes and caller', { timeout: 60_000 }, async (t) => {
   const app = await appFor(t, world())
   const { requests } = limits.templates
