@@ -177,7 +177,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(exporting)
   await app.register(catalogues)
   await app.register(bundles, { ...options.bundles, environment: options.environment, childUser: options.childUser })
-  await app.register(templates)
+  await app.register(templates, { environment: options.environment })
   await app.register(tools)
   await app.register(openapi)
   await app.register(metrics)

@@ -1,8 +1,11 @@
 import { isObject } from '../../protocol/json.ts'
+import { anyVariable } from '../../schemas/foreign-variables.ts'
 import { ServerConfig } from '../../schemas/server.ts'
+import type { StoredByUser } from '../../schemas/stored-by-user.ts'
 import { UpstreamOAuth } from '../../schemas/upstream-oauth.ts'
 import { maskAll, maskConfig } from '../secrets/mask.ts'
 import { coverText } from '../secrets/tokens.ts'
+import { fillPlaces, leftAsWritten } from '../upstream/links/variables.ts'
 import { referencesIn, type Variables } from './variables.ts'
 
 type Json = Record<string, unknown>
@@ -35,14 +38,32 @@ export function referenced ({ env, headers, url, args, proxy, oauth, openapi }: 
   return referencesIn(JSON.stringify([env, headers, url, args, proxy, oauth, document, security]))
 }
 
-/** A config with variables in the places of its secrets: of what is masked for people, and of what else looks like a token. */
+/**
+ * A config with variables in the places of its secrets: of what is masked for people, and of what else looks like a token. A `${NAME}` that
+ * a user wrote is replaced as well: an admin who imports the template would fill it in (DECISIONS §15).
+ */
 export function withoutSecrets (name: string, config: Readonly<Json>, variables: Variables): Json {
-  const cover = variables.coverOf(name)
-  const { env, ...rest } = portable(config)
+  const isUsers = isByUser(config)
+  const cover = variables.coverOf(name, { isUsers })
+  const { env, ...rest } = isUsers ? withoutUsersVariables(name, config, variables) : portable(config)
   const named = maskConfig(rest, cover)
   const covered = Object.fromEntries(Object.entries(named).map(([key, value]) =>
     [key, texts.has(key) ? value : key === 'openapi' ? coverOpenApi(value, cover) : coverAll(value, cover)]))
-  return env === undefined ? covered : { ...covered, env: maskAll(env, variables.coverOf(name, true)) }
+  return env === undefined ? covered : { ...covered, env: maskAll(env, variables.coverOf(name, { isOwnName: true, isUsers })) }
+}
+
+/** Whether a user without admin rights wrote some value of a config. */
+const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !== undefined && storedByUser !== false
+
+/**
+ * What `portable` keeps of a config, with other variables in place of those that are not filled in here, in any notation: the import reads
+ * those of other programs.
+ */
+function withoutUsersVariables (name: string, config: Readonly<Json>, variables: Variables): Json {
+  const isLeft = leftAsWritten(config.storedByUser as StoredByUser)
+  return fillPlaces(portable(config) as ServerConfig, (text, place, ...within) => isLeft(place, ...within)
+    ? text.replace(anyVariable, (written) => variables.ofUsers(written, name, String(within[0] ?? place)))
+    : text)
 }
 
 /** The description of an API is no place of tokens: its names and texts may look like some. */

@@ -10,6 +10,7 @@ import type { Groups, ShownGroup } from '../groups/groups.ts'
 import { limits } from '../limits/index.ts'
 import type { Servers } from '../servers/servers.ts'
 import type { Settings } from '../settings/settings.ts'
+import type { Environment } from '../upstream/links/variables.ts'
 import { portable, referenced, withoutSecrets } from './config.ts'
 import { readGroup, readServer, warningsOf } from './read.ts'
 import { Variables } from './variables.ts'
@@ -23,11 +24,14 @@ export class Templates {
   readonly #settings: Settings
   readonly #servers: Servers
   readonly #groups: Groups
+  readonly #environment: Environment
 
-  constructor (settings: Settings, servers: Servers, groups: Groups) {
+  /** @param environment the one that variables of configs are filled in from */
+  constructor (settings: Settings, servers: Servers, groups: Groups, environment: Environment) {
     this.#settings = settings
     this.#servers = servers
     this.#groups = groups
+    this.#environment = environment
   }
 
   /**
@@ -51,7 +55,7 @@ export class Templates {
       [each, named('server', each, () => this.#servers.managed(principal, each))] as const)
     const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
-    const variables = new Variables(configs.flatMap(([, config]) => referenced(portable(config))))
+    const variables = new Variables(configs.flatMap(([, config]) => referenced(portable(config))), this.#environment)
     const covered = configs.map(([each, config]) => [each, withoutSecrets(each, config, variables)] as const)
     const template: Template = {
       version,

@@ -1,25 +1,34 @@
 import { Env } from '../../schemas/env.ts'
 import { isNoSecret } from '../secrets/mask.ts'
 import type { Cover } from '../secrets/tokens.ts'
-import { isOurs } from '../upstream/links/variables.ts'
+import { isOurs, variablePattern, type Environment } from '../upstream/links/variables.ts'
 
-/** Variables of the gateway, of its machine and its runtime: they have values already, which are not what a server needs. */
+/** Variables of any gateway, its machine and its runtime, also of the gateway that imports: they have values of another meaning. */
 const occupied = new Set([
   ...Object.keys(Env.properties),
   ...'PATH HOME USER LOGNAME SHELL LANG TZ PWD TMPDIR TEMP TMP TERM HOSTNAME NODE_ENV NODE_OPTIONS'.split(' ')
 ])
-
-const isFree = (name: string): boolean => !isOurs(name) && !occupied.has(name) && !/_FILE$/.test(name)
 
 /** A text as the name of a variable; empty when it has no letter or digit that one may have. */
 const toName = (text: string): string =>
   text.normalize('NFKD').replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '').toUpperCase().slice(0, 64)
 
 /** All `${NAME}` in a text. */
-export const referencesIn = (text: string): string[] => [...text.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = '']) => name)
+export const referencesIn = (text: string): string[] => [...text.matchAll(variablePattern)].map(([, name = '']) => name)
 
 /** An authentication scheme before a secret stays readable. */
 const scheme = /^((?:bearer|basic|token|apikey) +)(.+)$/is
+
+/** How the variables of a server are named. */
+export interface Naming {
+  /** A hint is the name of a variable already, as in `env`. */
+  readonly isOwnName?: boolean
+  /**
+   * A user without admin rights wrote some value, and so may have chosen server and hint: the name gets a prefix and a suffix, so that it
+   * is not that of a variable of the gateway that imports.
+   */
+  readonly isUsers?: boolean
+}
 
 /** The variables that stand for the secrets of one template. A variable stands for one secret. */
 export class Variables {
@@ -29,28 +38,40 @@ export class Variables {
   /** Of names that end in a number: the next one, and the names by their secrets. An address may have thousands of parameters. */
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 
-  /** @param named variables that the configs name themselves */
-  constructor (named: Iterable<string>) {
+  /** The names of the variables that the gateway has, in upper case: on some systems names are not case-sensitive. */
+  readonly #present: ReadonlySet<string>
+
+  /**
+   * @param named variables that the configs name themselves
+   * @param environment the one that the gateway fills in from: none of its variables stands for a secret
+   */
+  constructor (named: Iterable<string>, environment: Environment) {
     for (const name of named) this.#secrets.set(name, undefined)
+    this.#present = new Set(Object.keys(environment).map((name) => name.toUpperCase()))
   }
 
-  /** Replaces the secrets of one server. @param isOwnName whether a hint is the name of a variable already, as in `env` */
-  coverOf (server: string, isOwnName = false): Cover {
+  /** Replaces the secrets of one server. */
+  coverOf (server: string, naming: Naming = {}): Cover {
     return (secret, hint) => {
       if (isNoSecret(secret)) return secret
       const [, before = '', rest = secret] = scheme.exec(secret) ?? []
-      return isNoSecret(rest) ? secret : `${before}\${${this.#nameOf(rest, server, hint, isOwnName)}}`
+      return isNoSecret(rest) ? secret : `${before}\${${this.#nameOf(rest, server, hint, naming)}}`
     }
   }
 
-  #nameOf (secret: string, server: string, hint: string, isOwnName: boolean): string {
+  /** Replaces a variable that a user wrote and that is not filled in for that user, as a secret. @param written `${NAME}` */
+  ofUsers (written: string, server: string, hint: string): string { return `\${${this.#nameOf(written, server, hint, { isUsers: true })}}` }
+
+  #nameOf (secret: string, server: string, hint: string, { isOwnName = false, isUsers = false }: Naming): string {
     const own = toName(hint) || 'VALUE'
     const prefixed = `${toName(server) || 'SERVER'}_${own}`
-    const candidates = [...(isOwnName && /^[A-Za-z_]\w*$/.test(hint) ? [hint] : []), prefixed].flatMap((name) =>
-      [name, `${name}_VALUE`, `MCP_${name}`, `MCP_${name}_VALUE`])
+    const candidates = isUsers
+      ? [`MCP_${prefixed}_VALUE`]
+      : [...(isOwnName && /^[A-Za-z_]\w*$/.test(hint) ? [hint] : []), prefixed].flatMap((name) =>
+          [name, `${name}_VALUE`, `MCP_${name}`, `MCP_${name}_VALUE`])
     for (const candidate of candidates) {
       const name = /^\d/.test(candidate) ? `_${candidate}` : candidate
-      if (!isFree(name)) continue
+      if (!this.#isFree(name)) continue
       if (!this.#secrets.has(name)) this.#secrets.set(name, secret)
       if (this.#secrets.get(name) === secret) return name
     }
@@ -65,9 +86,13 @@ export class Variables {
     if (known !== undefined) return known
     let found: string
     do found = `${name}_${numbered.next++}`
-    while (!isFree(found) || this.#secrets.has(found))
+    while (!this.#isFree(found) || this.#secrets.has(found))
     this.#secrets.set(found, secret)
     numbered.names.set(secret, found)
     return found
+  }
+
+  #isFree (name: string): boolean {
+    return !isOurs(name) && !occupied.has(name) && !/_FILE$/.test(name) && !this.#present.has(name.toUpperCase())
   }
 }

@@ -33,7 +33,7 @@ const apiOf = (app: FastifyInstance, as = 'admin') => async (method: 'GET' | 'PO
   })
 }
 
-const covered = (name: string, config: Json): Json => withoutSecrets(name, config, new Variables(referenced(config)))
+const covered = (name: string, config: Json): Json => withoutSecrets(name, config, new Variables(referenced(config), {}))
 
 test('thousands of secrets of one kind get a variable each, in time in proportion', async () => {
   const query = (count: number): string => Array.from({ length: count }, (_, n) => `k=${n % (count / 2)}x`).join('&')
@@ -114,7 +114,7 @@ test('what becomes a variable is masked as well, and a mask that comes back keep
 })
 
 test('a variable stands for one secret', async () => {
-  const variables = new Variables(['TOKEN'])
+  const variables = new Variables(['TOKEN'], {})
   const [one, two, three] = [['a', '1'], ['b', '2'], ['c', '1']].map(([name = '', secret]) => withoutSecrets(name, { env: { TOKEN: 'x', KEY: secret } }, variables))
   assert.deepEqual([one, two, three], [
     { env: { TOKEN: '${TOKEN_VALUE}', KEY: '${KEY}' } },
@@ -135,11 +135,11 @@ test('what is a variable in a template is filled in', async () => {
     oauth: { clientId: 'x', clientSecret: 'eight-secret' },
     openapi: { url: 'https://e.com/?k=nine-secret', security: { type: 'apiKey' as const, value: 'ten-secret' } }
   }
-  const variables = new Variables([])
+  const variables = new Variables([], {})
   const secrets = new Map<string, string>()
   const cover = variables.coverOf.bind(variables)
-  variables.coverOf = (server, isOwn) => (secret, hint) => {
-    const made = cover(server, isOwn)(secret, hint)
+  variables.coverOf = (server, naming) => (secret, hint) => {
+    const made = cover(server, naming)(secret, hint)
     const name = /\$\{(.*)\}/.exec(made)?.[1]
     if (name !== undefined) secrets.set(name, secret.replace(/^Bearer /, ''))
     return made
@@ -463,6 +463,61 @@ test('nobody gets more by a template', { timeout: 60_000 }, async (t) => {
     const empty = await apiOf(app)('POST', '/templates/import', JSON.parse('{"version":"1.0","servers":{"__proto__":{"url":"https://example.com/mcp"}}}') as object)
     assert.deepEqual([empty.statusCode, at(empty.json(), 'data', 'details', 0, 'action')], [207, 'failed'])
   })
+})
+
+test('a variable that stands for a secret is none that the gateway has', async () => {
+  const environment = { MY_CANARY: 'of-the-gateway', MY_CANARY_VALUE: '', API_KEY: 'of-the-gateway', Path: '/bin' }
+  const config = { headers: { canary: 'harmless' }, env: { API_KEY: 'k', PATH: 'p' }, args: ['--path=/x', '--token', 't'] }
+  const made = withoutSecrets('my', config, new Variables([], environment))
+  assert.deepEqual([made.headers, made.env], [{ canary: '${MCP_MY_CANARY}' }, { API_KEY: '${API_KEY_VALUE}', PATH: '${PATH_VALUE}' }])
+  assert.deepEqual(expand(made as ServerConfig, environment).config, made)
+})
+
+test('what a user stored is filled in for nobody, by way of a template either', { timeout: 60_000 }, async (t) => {
+  const environment = { PATH: process.env.PATH, MY_CANARY: 'canary-of-the-gateway' }
+  const app = await appFor(t, world(), {}, { environment })
+  const stored = async (as: string, method: 'POST' | 'PUT', name: string, config: Json): Promise<void> => {
+    const url = method === 'POST' ? '/servers' : `/servers/${name}`
+    const reply = await apiOf(app, as)(method, url, { ...(method === 'POST' ? { name } : {}), config: { ...config, enabled: false } })
+    assert.ok(reply.statusCode < 300, reply.body)
+  }
+  const named = '${MY_CANARY}'
+  await stored('ann', 'POST', 'my', {
+    url: `https://example.com/${named}/\${A:-$}{env:MY_CANARY}?q=${named}`,
+    headers: { canary: 'harmless-secret-1234', whole: named, bearer: `Bearer ${named}`, within: `a ${named} b`, env: '${env:MY_CANARY}' },
+    oauth: { clientId: named, clientSecret: named }
+  })
+  await stored('ann', 'POST', 'edited', { url: `https://example.com/${named}`, headers: { theirs: named } })
+  const shown = at((await apiOf(app)('GET', '/servers/edited')).json(), 'data', 'config') as Json
+  await stored('admin', 'PUT', 'edited', { ...shown, headers: { ...shown.headers as Json, ours: named } })
+  await stored('admin', 'POST', 'ours', { url: `https://example.com/${named}`, headers: { whole: named, secret: 'ours' } })
+
+  const exported = await apiOf(app)('POST', '/templates/export', { name: 'all' })
+  const template = at(exported.json(), 'data') as { servers: Record<string, Json>, requiredEnvVars: string[] } & Json
+  assert.deepEqual(template.servers.ours, { url: `https://example.com/${named}`, headers: { whole: named, secret: '${OURS_SECRET}' }, enabled: false })
+  assert.deepEqual(template.servers.edited?.headers, { theirs: '${MCP_EDITED_THEIRS_VALUE}', ours: named })
+  assert.deepEqual(at(template.servers.my, 'headers'), {
+    canary: '${MCP_MY_CANARY_VALUE}',
+    whole: '${MCP_MY_WHOLE_VALUE}',
+    bearer: 'Bearer ${MCP_MY_BEARER_VALUE}',
+    within: '${MCP_MY_WITHIN_VALUE_1}',
+    env: '${MCP_MY_ENV_VALUE}'
+  })
+  const required = [...new Set([...JSON.stringify(template.servers).matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name))].sort()
+  assert.deepEqual(template.requiredEnvVars, required)
+
+  // Where it is imported, too, servers and headers may be called as a variable that is there.
+  const second = await appFor(t, world(), {}, { environment })
+  const imported = await apiOf(second)('POST', '/templates/import', template)
+  assert.deepEqual([imported.statusCode, at(imported.json(), 'data', 'serversCreated')], [200, 3], imported.body)
+  const filled = (name: string): Json => {
+    const config = second.settings.current.servers.get(name)?.config
+    assert.ok(config)
+    return { ...expand(config, environment).config }
+  }
+  assert.doesNotMatch(JSON.stringify(filled('my')), /canary-of-the-gateway/)
+  assert.deepEqual(filled('edited').headers, { theirs: '${MCP_EDITED_THEIRS_VALUE}', ours: 'canary-of-the-gateway' })
+  assert.equal(filled('ours').url, 'https://example.com/canary-of-the-gateway')
 })
 
 test('a user\'s variable within a variable stays a user\'s after an admin\'s edit', async (t) => {

@@ -27,42 +27,37 @@ const shortestHidden = 4
 /** Members of which `storedByUser` says value by value who wrote them. In others nothing is expanded where a user wrote some value. */
 const attributed: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
 
+/** A text of a config that may hold variables, by its place: the member, and a name or an index within it. */
+type Fill = (text: string, place: string, ...within: Array<string | number>) => string
+
+/** A variable in a text, with its name as group 1: the only form that is filled in. */
+export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+
+/** A test whether the variables at a place of a config are never filled in, since a user without admin rights wrote them. */
+export function leftAsWritten (storedByUser: ServerConfig['storedByUser']): (place: string, ...within: Array<string | number>) => boolean {
+  const isUsers = writtenByUser(storedByUser)
+  const isMixed = storedByUser !== undefined && storedByUser !== false
+  return (place, ...within) => isUsers(place, ...within) || (isMixed && !attributed.has(place))
+}
+
 /**
- * Replaces `${NAME}` by its value in the environment, in `env`, `headers`, `url` and `args`, and in `proxy`, `oauth`, `openapi.url` and
- * `openapi.security`. Values are not expanded again. What a user without admin rights wrote is not expanded. Variables that are unset, and
- * the gateway's own secrets, stay as written.
+ * A config with other texts in all places in which variables are filled in: `env`, `headers`, `url`, `args`, `proxy`, `oauth`,
+ * `openapi.url` and `openapi.security`.
  */
-export function expand (config: ServerConfig, environment: Environment): Expanded {
-  const warnings = new Set<string>()
-  const values = new Map<string, string>()
-  const isUsers = writtenByUser(config.storedByUser)
-  const isMixed = config.storedByUser !== undefined && config.storedByUser !== false
-  const fill = (text: string, place: string, ...within: Array<string | number>): string => text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (written, name: string) => {
-    const value = Object.hasOwn(environment, name) ? environment[name] : undefined
-    const isByUser = isUsers(place, ...within) || (isMixed && !attributed.has(place))
-    if (isByUser) warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
-    else if (isOurs(name)) warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
-    else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
-    else {
-      values.set(value, written)
-      return value
-    }
-    return written
-  })
+export function fillPlaces (config: ServerConfig, fill: Fill): ServerConfig {
   const fillAll = <Value>(value: Value, place: string): Value => {
     if (typeof value === 'string') return fill(value, place) as Value
     if (Array.isArray(value)) return value.map((each: unknown) => fillAll(each, place)) as Value
     if (!isObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fillAll(each, place)])) as Value
   }
-  const { env, headers, url, args, proxy, oauth, openapi } = config
   const all = (map: Record<string, string>, place: string): Record<string, string> =>
     Object.fromEntries(Object.entries(map).map(([name, text]) => [name, fill(text, place, name)]))
-  const expanded: ServerConfig = {
+  const { env, headers, url, args, proxy, oauth, openapi } = config
+  return {
     ...config,
     ...(env && { env: all(env, 'env') }),
-    // Values from files often end with a line break, which headers must not contain.
-    ...(headers && { headers: Object.fromEntries(Object.entries(all(headers, 'headers')).map(([name, text]) => [name, text.trim()])) }),
+    ...(headers && { headers: all(headers, 'headers') }),
     ...(url !== undefined && { url: fill(url, 'url') }),
     ...(args && { args: args.map((arg, at) => fill(arg, 'args', at)) }),
     ...(proxy && { proxy: fillAll(proxy, 'proxy') }),
@@ -74,6 +69,34 @@ export function expand (config: ServerConfig, environment: Environment): Expande
         ...(openapi.security && { security: fillAll(openapi.security, 'openapi.security') })
       }
     })
+  }
+}
+
+/**
+ * Replaces `${NAME}` by its value in the environment, in the places of `fillPlaces`. Values are not expanded again. What a user without
+ * admin rights wrote is not expanded. Variables that are unset, and the gateway's own secrets, stay as written.
+ */
+export function expand (config: ServerConfig, environment: Environment): Expanded {
+  const warnings = new Set<string>()
+  const values = new Map<string, string>()
+  const isLeft = leftAsWritten(config.storedByUser)
+  const fill: Fill = (text, place, ...within) => text.replace(variablePattern, (written, name: string) => {
+    const value = Object.hasOwn(environment, name) ? environment[name] : undefined
+    if (isLeft(place, ...within)) warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
+    else if (isOurs(name)) warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
+    else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
+    else {
+      values.set(value, written)
+      return value
+    }
+    return written
+  })
+  const { url } = config
+  const { headers, ...filled } = fillPlaces(config, fill)
+  const expanded: ServerConfig = {
+    ...filled,
+    // Values from files often end with a line break, which headers must not contain.
+    ...(headers && { headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, text.trim()])) })
   }
   if (url !== undefined && expanded.url !== url) hideHost(values, url, expanded.url ?? '')
   const hidden = [...values].filter(([value]) => value.length >= shortestHidden).sort(([a], [b]) => b.length - a.length)
