@@ -9,6 +9,7 @@ import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../access/view.ts'
 import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
+import type { Effect } from '../scopes/index.ts'
 import { checkScopes } from './check-scopes.ts'
 import { checkToken, isForAll, mcpScope, otherResource } from './check-token.ts'
 import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
@@ -44,6 +45,12 @@ export interface Auth {
    * for a cookie that a page of others may have caused to be sent
    */
   management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
+  /**
+   * The caller who reads the metrics: a bearer key or an access token with the scope for changes, in `Authorization`, or a login token in
+   * `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one (DECISIONS §13).
+   * @throws Unauthorized · InsufficientScope
+   */
+  operator: (request: FastifyRequest) => Promise<Principal>
   /** The user of an access token; undefined: the request has none that is valid. */
   token: (request: FastifyRequest) => Promise<Principal | undefined>
   /**
@@ -91,22 +98,23 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   }
   // First match wins (SPEC, "Authentication").
   const token = accessToken(app.accessTokens)
-  const chain: readonly Step[] =
-    [bearerKey(app.keys), localCredential(localToken), token, socialSession(app.social), loginToken(claimsOf), guest]
+  const [key, local, login] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
+  const chain: readonly Step[] = [key, local, token, socialSession(app.social), login, guest]
+  const operators: readonly Step[] = [key, local, token, login]
   const isLocal = holdsLocal(localToken)
   const credentialsOf = ({ headers, query, socket }: FastifyRequest): Credentials =>
     ({ headers, query: query as Record<string, unknown>, socket })
   /** Identifies a caller; one whose credentials are unknown, again where another replica has just made a change. */
-  const identifyFresh = (credentials: Credentials, routes: RouteClass): Identified => {
+  const identifyFresh = (credentials: Credentials, routes: RouteClass, steps = chain): Identified => {
     const former = app.settings.current
     const again = (): Identified => {
       if (!hasCredentials(credentials, routes, headerOf(former))) return undefined
       return app.settings.lookUp()?.then(async () => {
         const { current } = app.settings
-        return current === former ? undefined : await identify(chain, credentials, routes, current)
+        return current === former ? undefined : await identify(steps, credentials, routes, current)
       })
     }
-    const found = identify(chain, credentials, routes, former)
+    const found = identify(steps, credentials, routes, former)
     return found instanceof Promise ? found.then(async (principal) => principal ?? await again()) : found ?? again()
   }
   const rules = originRules(host, allowedHosts, allowedOrigins)
@@ -156,6 +164,20 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     throw new errors.Unauthorized(missingOrWrong(headers, snapshot))
   }
 
+  /** Admits a principal to the management API. @throws Unauthorized, InsufficientScope for an access token, by the effect */
+  const admitManager = (principal: Principal | undefined, request: FastifyRequest, effect: Effect | undefined): Principal => {
+    if (principal) {
+      if (!isForAll(principal, app.config.basePath)) throw new errors.Unauthorized(otherResource)
+      checkScopes(principal, effect)
+      return principal
+    }
+    noteRefused(request, request.headers.authorization)
+    const wrong = request.headers.authorization === undefined ? '' : 'The credential in the Authorization header is not valid here. '
+    throw new errors.Unauthorized(
+      `${wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
+    )
+  }
+
   app.decorate('auth', {
     transport: (request, named) => {
       inOneWay(request)
@@ -168,16 +190,11 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
       // Browsers send cookies for pages of others, too (DECISIONS §3).
       if (principal?.kind === 'social-session' && !isReading(request)) await app.social.checkOrigin(request)
-      if (principal) {
-        if (!isForAll(principal, app.config.basePath)) throw new errors.Unauthorized(otherResource)
-        checkScopes(principal, request.routeOptions.config?.effect)
-        return principal
-      }
-      noteRefused(request, request.headers.authorization)
-      const wrong = request.headers.authorization === undefined ? '' : 'The credential in the Authorization header is not valid here. '
-      throw new errors.Unauthorized(
-        `${wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
-      )
+      return admitManager(principal, request, request.routeOptions.config?.effect)
+    },
+    operator: async (request) => {
+      inOneWay(request)
+      return admitManager(await identifyFresh(inHeadersOf(request), 'api', operators), request, 'change')
     },
     token: async (request) => await token(credentialsOf(request), 'api', app.settings.current),
     optional: async (request) => {
@@ -195,6 +212,12 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
 }, { name: 'auth', dependencies: ['config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social'] })
+
+/** The credentials in the headers that every program sends them in, and what tells whether a proxy passed them on. */
+function inHeadersOf ({ headers, socket }: FastifyRequest): Credentials {
+  const { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor } = headers
+  return { headers: { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor }, query: {}, socket }
+}
 
 /** Refuses a request that sends a token in two ways (RFC 6750, section 2), whichever of the two would count. @throws TokenTwice */
 function inOneWay ({ headers: { authorization }, query }: FastifyRequest): void {

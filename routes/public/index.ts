@@ -51,7 +51,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         config: { effect: 'read' }
       },
       async (request, reply) => {
-        const principal = isPublic ? await app.auth.optional(request) : await app.auth.management(request)
+        const principal = isPublic ? await app.auth.optional(request) : await app.auth.operator(request)
         if (!isPublic && !principal.isAdmin) throw new errors.Forbidden('Only an admin may read the metrics (METRICS=public opens them)')
         reply.type(app.metrics.contentType)
         return await app.metrics.read(principal)

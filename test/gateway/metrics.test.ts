@@ -34,6 +34,28 @@ test('metrics: for admins by default', async (t) => {
   for (const token of [undefined, OTHER, 'nobody']) assert.deepEqual([(await read(token)).status, (await read(token)).servers], [401, []])
 })
 
+test('metrics: only a key in Authorization or a login in x-auth-token counts, also where nobody has to log in', async (t) => {
+  const password = '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234'
+  const app = await appFor(t, {
+    users: [{ username: 'admin', password, isAdmin: true }],
+    bearerKeys: [bearerKey()],
+    systemConfig: { routing: { skipAuth: true, bearerAuthHeaderName: 'X-Key' } }
+  })
+  const admin = app.settings.current.users.get('admin')
+  assert.ok(admin)
+  const login = app.auth.login(admin)
+  for (const [url, headers, status] of [
+    ['/metrics', {}, 401],
+    [`/metrics?token=${login}`, {}, 401],
+    ['/metrics', { 'x-key': KEY }, 401],
+    ['/metrics', { authorization: `Bearer ${login}` }, 401],
+    ['/metrics', { authorization: `Bearer ${KEY}` }, 200],
+    ['/metrics', { 'x-auth-token': login }, 200],
+    // The management API has a guest.
+    ['/api/servers', {}, 200]
+  ] as const) assert.equal((await app.inject({ url, headers })).statusCode, status, `${url} ${JSON.stringify(headers)}`)
+})
+
 test('metrics: METRICS=public opens them, and names servers to who may see them', async (t) => {
   const { read } = await started(t, 'public')
   assert.deepEqual((await read(KEY)).servers, ['open', 'closed'])

@@ -16,7 +16,8 @@ test('a token of an admin changes nothing without the scope for it, on the open 
       ['POST', '/api/auth/register', account('mallory')],
       ['POST', '/api/users', account('mallory')],
       ['POST', '/api/auth/change-password', { currentPassword: 'Same-1234', newPassword: 'Passw0rd!9' }],
-      ['POST', '/api/auth/keys', { name: 'mine' }]
+      ['POST', '/api/auth/keys', { name: 'mine' }],
+      ['GET', '/metrics', undefined]
     ] as const) {
       const { status, headers } = await world.by(access, method, path, body)
       assert.equal(status, 403, `${scope}: ${method} ${path}`)
@@ -33,6 +34,7 @@ test('manage ends at once where it is taken away: from the client, and from the 
     (await world.by(access, 'POST', '/api/groups', { name: `g${Math.random()}`, servers: [] })).status
   const ofClient = await world.tokens(admin, { scope: 'mcp manage' }, id)
   assert.equal(await ask(ofClient.access), 201)
+  assert.equal((await world.by(ofClient.access, 'GET', '/metrics')).status, 200)
   assert.equal((await world.as(admin, 'PUT', `/api/oauth/clients/${id}`, { scopes: ['mcp'] })).status, 200)
   assert.equal(await ask(ofClient.access), 401, 'its tokens have ended')
   assert.equal((await world.refresh(ofClient.refresh, id)).status, 400)
