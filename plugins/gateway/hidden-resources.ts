@@ -7,27 +7,37 @@ export interface Hidden {
   readonly keys: ReadonlySet<string>
   /** The URIs that admins have disabled on their servers, in normalized spelling: users' servers do not provide these either. */
   readonly byAdmins: ReadonlySet<string>
+  /** Both as paths of files are read, where that is another spelling: see `asFile`. */
+  readonly files: Pick<Hidden, 'keys' | 'byAdmins'>
   /** The names of users' servers. */
   readonly users: ReadonlySet<string>
 }
 
 /** The resources of some servers that are disabled, or not selected. */
 export function hiddenOf (sections: readonly Section[]): Hidden {
-  const [keys, byAdmins, users] = [new Set<string>(), new Set<string>(), new Set<string>()]
+  const [exact, files, users] = [forbidden(), forbidden(), new Set<string>()]
   const kind = itemKindOf('resources')
+  const hide = (server: string, uri: string, byAdmin: boolean): void => {
+    const spelling = spelled(uri)
+    const file = asFile(spelling)
+    for (const [each, into] of file === spelling ? [[spelling, exact]] as const : [[spelling, exact], [file, files]] as const) {
+      into.keys.add(keyIn(server, each))
+      if (byAdmin) into.byAdmins.add(each)
+    }
+  }
   for (const { server, member, catalogue, ofAdmin } of sections) {
     if (!ofAdmin) users.add(server.name)
     for (const uri of Object.keys(server.config[kind] ?? {})) {
-      if (isEnabled(overrideOf(server, kind, uri))) continue
-      keys.add(hiddenKey(server.name, uri))
-      if (ofAdmin) byAdmins.add(spelled(uri))
+      if (!isEnabled(overrideOf(server, kind, uri))) hide(server.name, uri, ofAdmin)
     }
     for (const { key } of catalogue?.lists.resources ?? []) {
-      if (!selects(member, kind, key)) keys.add(hiddenKey(server.name, key))
+      if (!selects(member, kind, key)) hide(server.name, key, false)
     }
   }
-  return { keys, byAdmins, users }
+  return { ...exact, files, users }
 }
+
+const forbidden = (): { keys: Set<string>, byAdmins: Set<string> } => ({ keys: new Set(), byAdmins: new Set() })
 
 /** A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter. */
 export function spelled (uri: string): string {
@@ -40,13 +50,36 @@ export function spelled (uri: string): string {
   })
 }
 
-/** Whether a server's resource is hidden. @param known its URI in normalized spelling, where that is at hand */
-export function isOff ({ keys, byAdmins, users }: Hidden, server: string, uri: string, known?: string): boolean {
+/** Whether a server's resource is hidden that it lists under this URI. */
+export function isOff (hidden: Hidden, server: string, uri: string): boolean {
   // Normalizing costs more than all else that is done for a resource.
-  if (keys.size === 0 && byAdmins.size === 0) return false
-  const spelling = known ?? spelled(uri)
-  return keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
+  return hidesAny(hidden) && isIn(hidden, hidden, server, spelled(uri))
 }
+
+/**
+ * A test whether a URI that a server does not list is hidden there: one that a hidden file may be read by counts as that file. Only a
+ * resource that is listed under such a spelling is another one.
+ */
+export function unlistedIsOff (hidden: Hidden, uri: string): (server: string) => boolean {
+  if (!hidesAny(hidden)) return () => false
+  const spelling = spelled(uri)
+  // Of `/a//../b`, a server may resolve the dots before or after it joins the slashes.
+  const spellings = new Set([spelling, asFile(spelling), asFile(spelled(asFile(uri)))])
+  return (server) => [...spellings].some((each) => isIn(hidden, hidden, server, each) || isIn(hidden, hidden.files, server, each))
+}
+
+export const hidesAny = ({ keys, byAdmins }: Hidden): boolean => keys.size > 0 || byAdmins.size > 0
+
+const isIn = ({ users }: Hidden, { keys, byAdmins }: Hidden['files'], server: string, spelling: string): boolean =>
+  keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
+
+/**
+ * A URI with its path as file systems read one: slashes in a row are one, also escaped ones, and one at the end does not count. Servers
+ * that join the path to a folder accept all of these spellings.
+ */
+const asFile = (uri: string): string =>
+  uri.replace(/^([a-z][a-z0-9+.-]*:(?:\/\/[^/?#]*)?)([^?#]*)/i, (_whole, origin: string, path: string) =>
+    `${origin}${path.replace(/(?:\/|%2f)+/gi, '/').replace(/(?<=.)\/$/, '')}`)
 
 /** The key of a server's resource, independent of the spelling of its URI: most servers accept any equivalent spelling. */
 export const hiddenKey = (server: string, uri: string): string => keyIn(server, spelled(uri))

@@ -5,7 +5,7 @@ import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import type { View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import { List, type Entry } from './list.ts'
-import { hiddenOf, isOff, spelled, type Hidden } from './hidden-resources.ts'
+import { hiddenOf, hidesAny, isOff, unlistedIsOff, type Hidden } from './hidden-resources.ts'
 import { exposedName, itemOtherName } from './names.ts'
 import { Precedence, shows } from './precedence.ts'
 import { showItem, type Section, type ShownItem } from './section.ts'
@@ -275,9 +275,10 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
  * Whether a server's resource, listed or not, is hidden, or is another server's on this route. A URI that is too long to be normalized
  * counts as hidden.
  */
-export function isHidden ({ hidden, ownerOf }: Surface, server: string, uri: string): boolean {
-  const isAny = hidden.keys.size > 0 || hidden.byAdmins.size > 0
-  if (isAny && (uri.length > longestUri || isOff(hidden, server, uri))) return true
+export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
+  const isListed = parts.resources.targets.get(uri)?.provider === server
+  const isServersOff = (): boolean => isListed ? isOff(hidden, server, uri) : unlistedIsOff(hidden, uri)(server)
+  if (hidesAny(hidden) && (uri.length > longestUri || isServersOff())) return true
   return (ownerOf(uri) ?? server) !== server
 }
 
@@ -285,11 +286,11 @@ export function isHidden ({ hidden, ownerOf }: Surface, server: string, uri: str
 export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: string): Target | undefined {
   const listed = parts.resources.targets.get(uri)
   if (listed || templates.length === 0 || uri.length > longestUri) return listed
-  const spelling = spelled(uri)
+  const isHiddenAt = unlistedIsOff(hidden, uri)
   // The server that listed it once may still have it, and no other one does.
   const owner = ownerOf(uri)
   const work = { left: limits.templateWork }
   const found = templates.find(({ literals, target: { provider } }) =>
-    (owner ?? provider) === provider && matches(literals, uri, work) && !isOff(hidden, provider, uri, spelling))
+    (owner ?? provider) === provider && matches(literals, uri, work) && !isHiddenAt(provider))
   return found?.target.item && found.target
 }

@@ -762,6 +762,35 @@ test('foldSurface: what a view sees', async (t) => {
     assert.equal(readerOf(fold([ofUser], { raw: true }), 'x:1')?.provider, 'u')
   })
 
+  await t.test('a file that is hidden is read under no spelling with more slashes; what is listed under one is another resource', async () => {
+    const off: ServerConfig = { resources: { 'file:///etc/x': { enabled: false }, 'notes://a/b//c': { enabled: false } } }
+    const lists: Lists = {
+      resources: [{ uri: 'file:///etc/x' }, { uri: 'file:////etc//x' }],
+      resourceTemplates: [{ uriTemplate: 'file://{+path}' }, { uriTemplate: 'notes://{+path}' }]
+    }
+    const ofAdmin = section('s', lists, { config: off })
+    const ofUser = section('u', lists, { config: { owner: 'ann' } })
+    const spellings = [
+      'file:///etc//x', 'file:////etc/x', 'file://localhost//etc/x', 'file:////etc/./%78', 'FILE:///etc///x//', 'file:///etc/x/', 'file:///etc%2F%2fx',
+      'file:///usr//../etc//x', 'file:///usr/..//etc/x', 'file:///etc/y%2f..%2fx', 'file:////etc//x?', 'notes://a//b/c', 'notes://a/b/c'
+    ]
+    for (const [raw, sections] of [[true, [ofAdmin]], [false, [ofAdmin]], [false, [ofAdmin, ofUser]]] as const) {
+      const surface = fold([...sections], { raw })
+      for (const uri of spellings) {
+        assert.equal(readerOf(surface, uri), undefined, uri)
+        for (const { server } of sections) assert.ok(isHidden(surface, server.name, uri), uri)
+      }
+      for (const uri of ['file:////etc//x', 'file:///etc//y', 'file:///etc/x/y', 'file:///x', 'notes://a/b/c?d=//e']) {
+        assert.equal(readerOf(surface, uri)?.provider, 's', uri)
+        assert.ok(!isHidden(surface, 's', uri), uri)
+      }
+    }
+    // A file of two slashes that is disabled does not hide the one that is listed with one.
+    const other = fold([section('s', lists, { config: { resources: { 'file:////etc//x': { enabled: false } } } })])
+    assert.deepEqual(['file:///etc/x', 'file:////etc//x', 'file:///etc//x'].map((uri) => readerOf(other, uri)?.provider), ['s', undefined, undefined])
+    assert.deepEqual(await keys(other, 'resources'), ['file:///etc/x'])
+  })
+
   await t.test('a URI without end is looked for at no cost, and taken for hidden where anything is', async () => {
     const many = section('s', {
       resources: [{ uri: 'x:1' }],
