@@ -116,16 +116,40 @@ function compileWithTimeout (
 
 function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvInstances): Validator | undefined {
   const { $schema, ...rest } = schema
+  const checkable = withProto(rest)
   const isOlder = typeof $schema === 'string' && /draft-0[3-7]/.test($schema)
   for (const ajv of isOlder ? [draft7, draft2020] : [draft2020, draft7]) {
     try {
-      const validate: ValidateFunction = ajv.compile(rest)
+      const validate: ValidateFunction = ajv.compile(checkable)
       // Ajv would keep every schema that it has compiled.
-      ajv.removeSchema(rest)
+      ajv.removeSchema(checkable)
       return (args) => errorsOf(validate, args)
     } catch {}
   }
   return undefined
+}
+
+/** Keywords whose values are no schemas. */
+const data = new Set(['const', 'enum', 'default', 'examples'])
+
+/**
+ * A schema that checks a property `__proto__`, which Ajv leaves out of `properties`: as a pattern. One without such a property comes back
+ * as the same object.
+ */
+function withProto<Schema> (schema: Schema): Schema {
+  if (typeof schema !== 'object' || schema === null) return schema
+  if (Array.isArray(schema)) {
+    const parts = schema.map(withProto)
+    return parts.some((part, at) => part !== schema[at]) ? parts as Schema : schema
+  }
+  const entries = Object.entries(schema).map(([name, part]): [string, unknown] => [name, data.has(name) ? part : withProto(part)])
+  const isSame = entries.every(([name, part]) => part === (schema as Record<string, unknown>)[name])
+  const copy: Record<string, unknown> = isSame ? schema as Record<string, unknown> : Object.fromEntries(entries)
+  const { properties, patternProperties } = copy
+  if (!isObject(properties) || !Object.hasOwn(properties, '__proto__')) return copy as Schema
+  const { __proto__: proto, ...others } = properties
+  const patterns = isObject(patternProperties) ? patternProperties : {}
+  return { ...copy, properties: others, patternProperties: { ...patterns, '^__proto__$': proto } } as Schema
 }
 
 function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): string[] {

@@ -854,6 +854,9 @@ test('tools over plain HTTP', async (t) => {
         'inherited',
         object({ constructor: { type: 'string' }, toString: { type: 'string' }, valueOf: { type: 'integer' } }, { required: ['valueOf'] })
       ),
+      tool('prototype', JSON.parse('{"inputSchema":{"type":"object","properties":{"__proto__":{"type":"string"}},"required":["__proto__"]}}') as Json),
+      tool('nested', JSON.parse(`{"inputSchema":{"type":"object","properties":{"list":{"items":{"$ref":"#/$defs/One"}}},"$defs":{"One":{
+        "properties":{"__proto__":{"maximum":3},"properties":{"enum":[{"properties":{"__proto__":1}}]}},"additionalProperties":false}}}}`) as Json),
       tool('broken', { inputSchema: { type: 'object', properties: { a: { $ref: 'https://elsewhere.example/schema' } } } }),
       tool('old', {
         inputSchema: {
@@ -941,6 +944,9 @@ test('tools over plain HTTP', async (t) => {
     assert.deepEqual(args(await get(hub, '/api/tools/fake/strict?q=ab&n=5')), { q: 'ab', n: 5 })
     assert.deepEqual(args(await get(hub, '/api/tools/fake/old?pair=%5B1,%22a%22%5D')), { pair: [1, 'a'] })
     assert.deepEqual(args(await get(hub, '/api/tools/fake/inherited?valueOf=1')), { valueOf: 1 })
+    for (const [path, body] of [
+      ['prototype', '{"__proto__":"a"}'], ['nested', '{"list":[{"__proto__":2,"properties":{"properties":{"__proto__":1}}}]}']
+    ] as const) assert.deepEqual(args(await post(hub, `/api/tools/fake/${path}`, body)), JSON.parse(body), path)
     assert.deepEqual(args(await get(hub, '/api/tools/fake/sized?u=5&v=7&s=8&any=9')), { u: 5, v: 7, s: '8', any: '9' })
     assert.deepEqual(args(await get(hub, '/api/tools/fake/sized?u=5px&v=700')), { u: '5px', v: '700' })
     assert.deepEqual(args(await get(hub, '/api/tools/fake/tuple?z=1&t=%5B%22a%22,1%5D')), { z: '1', t: ['a', 1] })
@@ -1180,6 +1186,14 @@ test('tools over plain HTTP', async (t) => {
       ['typed?s=%ff', /percent/]
     ]
     for (const [path, says] of table) refused(await get(hub, `/api/tools/fake/${path}`), 400, says)
+    for (const [path, body, says] of [
+      ['prototype', '{"__proto__":5}', /__proto__ must be string/],
+      ['prototype', '{"a":"b"}', /__proto__ is required/],
+      ['nested', '{"list":[{"__proto__":4}]}', /list\.0\.__proto__ must be <= 3/],
+      ['nested', '{"list":[{"other":4}]}', /other is not known/],
+      ['nested', '{"list":[{"properties":{"properties":{"__proto__":2}}}]}', /list\.0\.properties must be one of/],
+      ['strict', '{"q":"ab","n":5,"__proto__":5}', /__proto__ is not known/]
+    ] as const) refused(await post(hub, `/api/tools/fake/${path}`, body), 400, says)
     const bodies: Array<[string, number, RegExp]> = [
       ['[]', 400, /object/],
       ['null', 400, /object/],
