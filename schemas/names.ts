@@ -1,6 +1,10 @@
 /** Names that nothing may have, since an object may inherit a member of that name, or give it to others. */
 export const inheritedNames: readonly string[] = [...Object.getOwnPropertyNames(Object.prototype), 'prototype']
 
+/** The reason why nothing may have this name, to stand after the name of its member; undefined: none is known. */
+export const prototypeProblem = (name: string): string | undefined =>
+  name === 'prototype' ? 'must not be "prototype", which is reserved' : undefined
+
 /** Names that servers and groups must not have: those, and parts of routes. */
 const reserved = new Set([
   ...inheritedNames,

@@ -6,6 +6,7 @@ import {
   type PromptRecord,
   type ResourceRecord
 } from '../../schemas/builtins.ts'
+import { prototypeProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import type { SectionKind } from './section.ts'
@@ -21,11 +22,17 @@ function checkText (place: string, text: string): void {
   if (text.length > limits.builtIns.text) refuse(place, `must have at most ${limits.builtIns.text} characters`)
 }
 
+/** @throws InvalidInput for a name that nothing may have */
+function checkPrototype (place: string, name: string): void {
+  const problem = prototypeProblem(name)
+  if (problem !== undefined) refuse(place, problem)
+}
+
 function checkName (place: string, name: string): void {
   const { name: longest } = limits.builtIns
   if (name.length < 1 || name.length > longest) refuse(place, `must have 1 to ${longest} characters`)
   if (invisible.test(name) || name !== name.trim()) refuse(place, 'must not have control characters, nor spaces around it')
-  if (name === 'prototype') refuse(place, 'must not be "prototype", which is reserved')
+  checkPrototype(place, name)
   if (name !== name.normalize('NFC')) refuse(place, 'must be written with composed letters (Unicode NFC)')
 }
 
@@ -70,6 +77,7 @@ export const resourceKind: SectionKind<BuiltInResource, ResourceRecord> = {
     if (name !== undefined && (name.trim() === '' || name.length > longest || invisible.test(name))) {
       refuse('name', `must be a text without control characters, of at most ${longest} characters`)
     }
+    if (name !== undefined) checkPrototype('name', name)
     checkText('content', content)
   },
   show: ({ id, uri, name = uri, description, mimeType, content, enabled = true }) =>

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
+import { prototypeProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
@@ -210,9 +211,14 @@ function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerK
   return key
 }
 
-/** Refuses invisible characters in the name of a key, since people must be able to tell names apart. @throws InvalidInput */
+/**
+ * Refuses a name that nothing may have, and invisible characters in the name of a key, since people must be able to tell names apart.
+ * @throws InvalidInput
+ */
 function checkLabel (name: string): void {
   if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) throw new errors.InvalidInput('"name" must not have control characters')
+  const problem = prototypeProblem(name)
+  if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Client } from '../../db/ports.ts'
+import { prototypeProblem } from '../../schemas/names.ts'
 import { limits } from '../limits/index.ts'
 import { OAuthError } from '../errors/oauth-error.ts'
 import { authMethods } from './metadata.ts'
@@ -64,6 +65,8 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
   const asked = text(metadata, 'scope')?.split(' ')
   const scope = asked === undefined ? allowed : allowed.filter((each) => asked.includes(each))
   const name = text(metadata, 'client_name')
+  const problem = name === undefined ? undefined : prototypeProblem(name)
+  if (problem !== undefined) throw invalid(`"client_name" ${problem}`)
   const known: Partial<ClientMetadata> = {
     clientUri: address(metadata, 'client_uri'),
     logoUri: address(metadata, 'logo_uri'),

@@ -1,6 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { Client } from '../../db/ports.ts'
 import { OAuthClientUpdate } from '../../schemas/oauth.ts'
+import { prototypeProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import { OAuthError } from '../errors/oauth-error.ts'
 import type { ClientMetadata } from './client-metadata.ts'
@@ -52,6 +53,8 @@ export function readStatement (
 
 function nameOf (name: string): string {
   if (name.trim() === '') throw new errors.InvalidInput('"name" must not be blank: people see it when they are asked')
+  const problem = prototypeProblem(name)
+  if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)
   return name
 }
 

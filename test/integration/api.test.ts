@@ -538,6 +538,7 @@ test('the management API', async (t) => {
       {},
       { name: '' },
       { name: 7 },
+      { name: 'prototype' },
       { name: 'x', kind: 'root' },
       { name: 'x', accessType: 'everything' },
       { name: 'x', kind: 'user' },

@@ -143,6 +143,7 @@ test('the management API', async (t) => {
       ['/resources', { ...rules, uri: 'note://a b' }, /absolute URI/],
       ['/resources', { ...rules, uri: `note://${'x'.repeat(2_048)}` }, /at most 2048/],
       ['/resources', { ...rules, name: '\u202e' }, /control characters/],
+      ['/resources', { ...rules, name: 'prototype' }, /"name" must not be "prototype"/],
       ['/resources', { ...rules, content: 'x'.repeat(limits.builtIns.text + 1) }, /at most 1048576 characters/],
       ['/resources/read', {}, /uri/]
     ] as Array<[string, object, RegExp]>) {

@@ -429,6 +429,7 @@ test('registration (RFC 7591) refuses what it must, and ignores what it does not
     { token_endpoint_auth_method: 'private_key_jwt' },
     { token_endpoint_auth_method: 1 },
     { client_name: {} },
+    { client_name: 'prototype' },
     { client_uri: 'javascript:alert(1)' },
     { logo_uri: 'data:image/png,x' },
     { tos_uri: 'x' },
