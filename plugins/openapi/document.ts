@@ -44,7 +44,7 @@ const shared: JsonObject = {
           additionalProperties: true
         }
       },
-      structuredContent: { type: 'object', description: 'The result as data, where the tool gives it', additionalProperties: true },
+      structuredContent: { description: 'The result as data, where the tool gives it: any JSON value' },
       isError: { type: 'boolean', description: 'The tool failed; `content` says how' }
     },
     additionalProperties: true

@@ -504,6 +504,9 @@ test('documents', async (t) => {
     for (const name of ['ToolResponse', 'ErrorResponse', 'fake.tree.Node']) {
       assert.ok(at(whole, 'components', 'schemas', name) !== undefined, name)
     }
+    // A tool of a modern server may answer any JSON value.
+    const data = at(whole, 'components', 'schemas', 'ToolResponse', 'properties', 'structuredContent')
+    assert.deepEqual(Object.keys(data as object), ['description'])
     assert.equal(at(whole, 'paths', '/tools/fake/odd', 'post', 'summary'), 'Odd')
     for (const operation of operations(whole)) {
       for (const full of [false, true]) assert.equal((await run(hub, onHub(whole), operation, full)).status, 200, operation.id)
