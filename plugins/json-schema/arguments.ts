@@ -1,7 +1,7 @@
 import { isDeeperThan, isObject } from '../../protocol/json.ts'
 import { limits } from '../limits/index.ts'
 import { shapeOf } from './input-shape.ts'
-import { inexactNumber } from './numbers.ts'
+import { inexactNumber, isDecimal, isWhole } from './numbers.ts'
 import { resolveRef } from './resolve-ref.ts'
 import { accepts, typesOf, type SchemaType } from './schema-types.ts'
 
@@ -68,7 +68,7 @@ const mayConvert = (value: unknown): boolean => typeof value === 'string' || (Ar
 
 function toType (type: SchemaType, text: string, schema: unknown, context: ConversionContext): unknown {
   switch (type) {
-    case 'integer': return /^[+-]?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
+    case 'integer': return isDecimal(text) && isWhole(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
     case 'number': return isDecimal(text) && inexactNumber(text) === undefined ? Number(text) : undefined
     case 'boolean': return toBoolean(text)
     case 'null': return text === 'null' ? null : undefined
@@ -80,9 +80,6 @@ function toType (type: SchemaType, text: string, schema: unknown, context: Conve
     default: return undefined
   }
 }
-
-/** No two parts of the pattern take the same digits: a long text would be read anew from each of them. */
-const isDecimal = (text: string): boolean => /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)
 
 function toBoolean (text: string): boolean | undefined {
   if (text === 'true' || text === '1') return true

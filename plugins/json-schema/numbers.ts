@@ -35,3 +35,22 @@ function endOfString (text: string, at: number): number {
   }
   return text.length
 }
+
+/**
+ * Whether a text is a decimal number, as JSON writes it or with a plus sign, leading zeros or an open fraction.
+ * No two parts of the pattern take the same digits: a long text would be read anew from each of them.
+ */
+export const isDecimal = (text: string): boolean => /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)
+
+/** Whether a decimal number is a whole one, as `1.0` and `1e2` are. @param text one that `isDecimal` accepts */
+export function isWhole (text: string): boolean {
+  const [, whole = '', fraction = '', exponent = '0'] = /^[+-]?(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i.exec(text) ?? []
+  const digits = whole + fraction
+  let significant = digits.length
+  while (significant > 0 && digits[significant - 1] === '0') significant--
+  return significant === 0 || whole.length + Number(exponent) >= significant
+}
+
+/** Whether a text is a number that is too large to be passed on exactly as a JavaScript number. */
+export const isTooLarge = (text: string): boolean =>
+  isDecimal(text) && (inexactNumber(text) !== undefined || (isWhole(text) && !Number.isSafeInteger(Number(text))))

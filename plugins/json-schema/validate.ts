@@ -3,7 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isObject } from '../../protocol/json.ts'
 import { limits } from '../limits/index.ts'
 import { shapeOf } from './input-shape.ts'
-import { parsePointer } from './json-pointer.ts'
+import { parsePointer, resolvePointer } from './json-pointer.ts'
+import { isTooLarge } from './numbers.ts'
 
 /** Validates arguments. Returns one short phrase for each error; an empty array: the arguments are valid. */
 export type Validator = (args: Record<string, unknown>) => string[]
@@ -154,7 +155,7 @@ function withProto<Schema> (schema: Schema): Schema {
 
 function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): string[] {
   try {
-    return validate(args) ? [] : [...new Set((validate.errors ?? []).slice(0, maxErrors).map(toPhrase))]
+    return validate(args) ? [] : [...new Set((validate.errors ?? []).slice(0, maxErrors).map((error) => toPhrase(error, args)))]
   } catch {
     // Ajv fails at a few combinations of keywords, and at schemas that refer to nothing but themselves.
     return []
@@ -182,19 +183,28 @@ function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances)
 }
 
 /** An error as a phrase that a caller can act upon: the argument, and the constraint that it violates. */
-function toPhrase (error: ErrorObject): string {
+function toPhrase (error: ErrorObject, args: Record<string, unknown>): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = error.params as Record<string, unknown>
   const name = missingProperty ?? additionalProperty ?? unevaluatedProperty
   const path = parsePointer(error.instancePath)
+  const value = resolvePointer(args, error.instancePath)
   if (typeof name === 'string') path.push(name)
   const argument = path.join('.')
-  return `${argument === '' ? 'together they' : argument} ${constraintOf(error)}`
+  return `${argument === '' ? 'together they' : argument} ${constraintOf(error, value)}`
 }
 
-function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObject): string {
+/** @param value the value that violates the constraint */
+function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObject, value: unknown): string {
+  // A text that stands for a number is not converted where digits would be lost.
+  if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && isTooLarge(value)) {
+    return 'is too large to be passed on exactly'
+  }
   const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } = params as Record<string, unknown>
   if (missingProperty !== undefined) return 'is required'
   if (additionalProperty !== undefined || unevaluatedProperty !== undefined) return 'is not known'
   if (Array.isArray(allowedValues)) return `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
   return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
 }
+
+/** @param type the value of the keyword `type` */
+const wantsNumber = (type: unknown): boolean => [type].flat().some((each) => each === 'integer' || each === 'number')
