@@ -175,9 +175,14 @@ export function byPath (basePath: string): typeof envelope {
   const isOAuth = (path: string): boolean => path.startsWith(`${basePath}/oauth/`)
   const isMcp = (path: string): boolean =>
     path.startsWith(`${basePath}/`) && /^\/(?:messages$|(?:api\/|[^/]+\/)?(?:mcp|sse)(?:\/|$))/.test(path.slice(basePath.length))
+  // The paths of the scope `open`; `/api/tools/call/:server` is the management API's.
+  const isOpen = (path: string): boolean =>
+    path.startsWith(`${basePath}/`) &&
+    /^\/api\/(?:(?:[^/]+\/)?(?:openapi\.(?:json|yaml)|tools\/(?!call\/)[^/]+\/[^/]+)|openapi\/(?:servers|stats))\/?$/
+      .test(path.slice(basePath.length))
   return (error, request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    const dialect = isMcp(path) ? jsonRpc : isOAuth(path) ? oauthError : envelope
+    const dialect = isMcp(path) ? jsonRpc : isOAuth(path) ? oauthError : isOpen(path) ? toolError : envelope
     dialect(error, request, reply)
   }
 }

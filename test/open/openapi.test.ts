@@ -1280,6 +1280,16 @@ test('tools over plain HTTP', async (t) => {
         answers.add(answer.text)
       }
     }
+    // Another method than those that run it is a path without a route, in the words of these routes.
+    for (const method of ['PUT', 'DELETE', 'PATCH']) {
+      for (const path of ['/api/tools/fake/typed', '/api/fake/tools/fake/typed/', '/api/fake/openapi.json', '/api/openapi/stats']) {
+        const { status, body } = await plain(`${hub.url}${path}?x=1`, { method })
+        refused({ status, text: body }, 404)
+        assert.deepEqual(Object.keys(JSON.parse(body) as object), ['success', 'error', 'message'])
+      }
+      const { status, body } = await plain(`${hub.url}/api/tools/call/fake`, { method })
+      assert.deepEqual([status, at(JSON.parse(body), 'code'), at(JSON.parse(body), 'error')], [404, 'TH_NOT_FOUND', undefined])
+    }
     assert.equal(answers.size, 1, [...answers].join('\n'))
     assert.equal(seen.length, 0)
   })
