@@ -144,17 +144,28 @@ export function * eachElement (text: string): Generator<string> {
 /**
  * The object's text with some members replaced (by JSON text) or removed (undefined); every other member keeps its bytes. A changed key
  * that occurs more than once is kept once, since parsers differ in which of the two they read.
+ * @param defaults members that are added where the object has none of that name, as JSON text
  */
-export function withMembers (text: string, changes: Readonly<Record<string, string | undefined>>): string {
+export function withMembers (
+  text: string,
+  changes: Readonly<Record<string, string | undefined>>,
+  defaults: Readonly<Record<string, string>> = {}
+): string {
   let members = ''
-  for (const member of changedMembers(text, changes)) members += members === '' ? member : `,${member}`
+  for (const member of changedMembers(text, changes, defaults)) members += members === '' ? member : `,${member}`
   return `{${members}}`
 }
 
 /** The members of `withMembers`, one by one: those that keep their bytes are no copies. */
-export function * changedMembers (text: string, changes: Readonly<Record<string, string | undefined>>): Generator<string> {
+export function * changedMembers (
+  text: string,
+  changes: Readonly<Record<string, string | undefined>>,
+  defaults: Readonly<Record<string, string>> = {}
+): Generator<string> {
   const left = Object.keys(changes)
+  const missing = Object.keys(defaults).filter((key) => !Object.hasOwn(changes, key))
   for (const { key, keyStart, start, end } of membersOf(text)) {
+    if (missing.includes(key)) missing.splice(missing.indexOf(key), 1)
     if (!Object.hasOwn(changes, key)) { yield text.slice(keyStart, end); continue }
     const at = left.indexOf(key)
     if (at === -1) continue
@@ -164,6 +175,7 @@ export function * changedMembers (text: string, changes: Readonly<Record<string,
   for (const key of left) {
     if (changes[key] !== undefined) yield `${JSON.stringify(key)}:${changes[key]}`
   }
+  for (const key of missing) yield `${JSON.stringify(key)}:${defaults[key]}`
 }
 
 /** The object's text with one more member, which it does not have yet, at its end. @param value as JSON text */

@@ -51,6 +51,9 @@ export function overrideMembers (override: ItemOverride | undefined): Record<str
   return { description: JSON.stringify(override.description), overridden: 'true', enabled }
 }
 
+/** Members that the management API shows where a server lists an item without them, as JSON text: no description is an empty one. */
+export const itemDefaults: Readonly<Record<string, string>> = { description: '""' }
+
 /** Selectors as sets: a group may select thousands of items. */
 const selected = new WeakMap<readonly string[], ReadonlySet<string>>()
 

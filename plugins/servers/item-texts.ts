@@ -3,7 +3,7 @@ import { changedMembers } from '../../protocol/json.ts'
 import type { Pause } from '../../protocol/large-message.ts'
 import type { Item } from '../../protocol/lists.ts'
 import type { BodyPart } from '../limits/large-body.ts'
-import { overrideMembers, overrideOf, type ItemKind, type Overridden } from '../access/overrides.ts'
+import { itemDefaults, overrideMembers, overrideOf, type ItemKind, type Overridden } from '../access/overrides.ts'
 
 /**
  * Items as the management API shows them: each the text that it was listed as, with its override. They are not parsed and serialised
@@ -27,7 +27,7 @@ export class ItemTexts {
     let before = '['
     for (const { key, text } of this.#items) {
       before += '{'
-      for (const member of changedMembers(text, overrideMembers(overrideOf(this.#server, this.#kind, key)))) {
+      for (const member of changedMembers(text, overrideMembers(overrideOf(this.#server, this.#kind, key)), itemDefaults)) {
         yield before
         yield member
         before = ','

@@ -3,7 +3,7 @@ import { eraOf, type Era } from '../../protocol/era.ts'
 import { withMembers } from '../../protocol/json.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
-import { isEnabled, overrideMembers, overrideOf, unmatchedIn, type ItemKind } from '../access/overrides.ts'
+import { isEnabled, itemDefaults, overrideMembers, overrideOf, unmatchedIn, type ItemKind } from '../access/overrides.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import { defaultOwner } from '../users/username.ts'
 import { ItemTexts } from './item-texts.ts'
@@ -114,7 +114,7 @@ function shownError (error: string | null, manages: boolean, wanted: WantedLogin
 export function findItem (kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {
   for (const { lists } of catalogues) {
     const item = lists[kind].find((each) => each.key === key)
-    if (item) return JSON.parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)))) as ShownItem
+    if (item) return JSON.parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)), itemDefaults)) as ShownItem
   }
   return undefined
 }

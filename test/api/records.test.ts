@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { appFor } from '../helpers/app.ts'
+import { KEY, settings, type Json } from '../helpers/client.ts'
+import { until } from '../helpers/hub.ts'
 import { ItemTexts, recordsJson, type LargeAnswers } from '../../plugins/servers/item-texts.ts'
 import type { Item } from '../../protocol/lists.ts'
 
@@ -20,13 +24,15 @@ function largeAnswers (): LargeAnswers & { held: number, steps: number } {
 
 test('a small answer is text', async () => {
   const large = largeAnswers()
-  const tools = new ItemTexts([item('a', 'A'), item('b', 'B')], server, 'tools')
+  const bare: Item = { key: 'c', text: '{"name":"c"}' }
+  const tools = new ItemTexts([item('a', 'A'), item('b', 'B'), bare], server, 'tools')
   const answer = { name: 's', tools, prompts: new ItemTexts([], server, 'prompts') }
   assert.deepEqual(JSON.parse(String(await recordsJson(answer, large))), {
     name: 's',
     tools: [
       { name: 'a', description: 'A', big: '12345678901234567890', enabled: true },
-      { name: 'b', description: 'Ours "€"', big: '12345678901234567890', overridden: true, enabled: false }
+      { name: 'b', description: 'Ours "€"', big: '12345678901234567890', overridden: true, enabled: false },
+      { name: 'c', description: '', enabled: true }
     ],
     prompts: []
   })
@@ -49,4 +55,21 @@ test('a large answer is the same JSON in parts: what was listed is no copy, all 
   assert.deepEqual(shared, texts.slice(0, 2).map((text) => `"description":${JSON.stringify(text)}`))
   assert.ok(answer.parts.every((part) => typeof part === 'string' || part.length < 3 * 128 * 1024))
   assert.ok(large.steps >= answer.parts.length - 1)
+})
+
+test('an item without a description has an empty one, also after a reset', async (t) => {
+  const bare = { name: 'bare', inputSchema: { type: 'object' } }
+  const upstream = await startUpstream(t, { tools: [tool('echo'), bare], prompts: [{ name: 'p' }] })
+  const app = await appFor(t, settings({ up: { url: upstream.url } }))
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const ask = async (method: 'GET' | 'PUT' | 'DELETE', path: string, payload?: Json): Promise<Json> => {
+    const answer = await app.inject({ method, url: `/api/servers/up${path}`, headers: { authorization: `Bearer ${KEY}` }, payload })
+    assert.equal(answer.statusCode, 200, answer.body)
+    return answer.json<{ data: Json }>().data
+  }
+  const { tools, prompts } = await ask('GET', '') as { tools: unknown, prompts: unknown }
+  assert.deepEqual(tools, [{ ...tool('echo'), enabled: true }, { ...bare, description: '', enabled: true }])
+  assert.deepEqual(prompts, [{ name: 'p', description: '', enabled: true }])
+  assert.equal((await ask('PUT', '/tools/bare/description', { description: 'Ours' })).description, 'Ours')
+  assert.deepEqual(await ask('DELETE', '/tools/bare/description'), { ...bare, description: '', enabled: true })
 })

@@ -251,6 +251,9 @@ test('json: text that is read and changed in place', async (t) => {
       ['{"s":"\\ud83d","a":"}\\""}', { s: '""' }, '{"s":"","a":"}\\""}']
     ]
     for (const [text, change, out] of table) assert.equal(withMembers(text, change), out, text)
+    const defaults = { d: '""', a: '0' }
+    assert.equal(withMembers('{"b":1}', { a: '1' }, defaults), '{"b":1,"a":1,"d":""}')
+    assert.equal(withMembers('{"\\u0064":null,"a":2,"a":3}', {}, defaults), '{"\\u0064":null,"a":2,"a":3}')
   })
 
   await t.test('isDeeperThan counts what is open at once, and not what stands in strings', async () => {
