@@ -4,6 +4,7 @@ import { withMembers } from '../../protocol/json.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import { isEnabled, itemDefaults, overrideMembers, overrideOf, unmatchedIn, type ItemKind } from '../access/overrides.ts'
+import { nameProblem } from '../../schemas/names.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import { defaultOwner } from '../users/username.ts'
 import { ItemTexts } from './item-texts.ts'
@@ -43,6 +44,9 @@ export const withDefaults = (config: Server['config']): Server['config'] & { own
   enabled: config.enabled !== false
 })
 
+/** The reason why a stored server is disabled whatever its config says: it has a name that no server may have; undefined: it is not. */
+export const disabling = ({ name, problem }: Server): string | undefined => problem === undefined ? undefined : nameProblem(name)
+
 /** The state of a server's connection, for those who manage it. */
 export interface ConnectionState {
   readonly status: ProviderStatus
@@ -63,14 +67,16 @@ export interface WantedLogin { readonly flow: { readonly url: string } | undefin
  * @param wanted the login that whoever asks has to make; undefined: none
  */
 export function toRecord (
-  { name, config: stored, problem, prefix, warnings: remarks = [] }: Server,
+  server: Server,
   state: ConnectionState | undefined,
   catalogue: Catalogue | undefined,
   manages: boolean,
   wanted?: WantedLogin
 ): ServerRecord {
+  const { name, config: stored, problem, prefix, warnings: remarks = [] } = server
   const { createdAt, storedByUser: _ours, ...config } = withDefaults(stored)
-  const disabled = !config.enabled
+  const badName = disabling(server)
+  const disabled = !config.enabled || badName !== undefined
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
   const unmatched = manages && status === 'connected' && catalogue ? unmatchedIn({ config, prefix }, catalogue) : []
   const warnings = [...remarks, ...ofState, ...unmatched]
@@ -79,7 +85,7 @@ export function toRecord (
     name,
     enabled: !disabled,
     status: disabled ? 'disabled' : status,
-    error: disabled ? null : shownError(problem ?? error, manages, wanted),
+    error: disabled ? badName ?? null : shownError(problem ?? error, manages, wanted),
     ...(manages && !disabled && warnings.length > 0 ? { warnings } : {}),
     tools: items('tools'),
     prompts: items('prompts'),

@@ -18,7 +18,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { checkNewName, checkRoom, sharesName } from './new-name.ts'
 import { overrideOf, withOverride, type ItemKind, type OverrideChange } from '../access/overrides.ts'
-import { findItem, toRecord, unlistedItem, type ServerRecord, type ShownItem } from './present.ts'
+import { disabling, findItem, toRecord, unlistedItem, type ServerRecord, type ShownItem } from './present.ts'
 import { ServerLogins } from './login.ts'
 import { checkMayRun, managed, visible } from './rights.ts'
 import { testRecord, Tests, type ServerTest } from './test-record.ts'
@@ -194,12 +194,14 @@ export class Servers {
     await this.#ended(name)
   }
 
-  /** Enables or disables a server. @throws NoSuch, Forbidden, ShareError */
+  /** Enables or disables a server. @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<ServerRecord> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     await this.#settings.change((snapshot) => {
       const server = managed(snapshot, principal, name)
       checkMayRun(principal, server.config, this.#usersMayRun)
+      const badName = disabling(server)
+      if (enabled && badName !== undefined) throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
       return [{ entity: 'mcpServers', key: name, value: { ...server.config, enabled } }]
     }, principal)
     if (!enabled) await this.#ended(name)

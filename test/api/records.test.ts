@@ -73,3 +73,39 @@ test('an item without a description has an empty one, also after a reset', async
   assert.equal((await ask('PUT', '/tools/bare/description', { description: 'Ours' })).description, 'Ours')
   assert.deepEqual(await ask('DELETE', '/tools/bare/description'), { ...bare, description: '', enabled: true })
 })
+
+/** Two accounts, of whom the second is no admin. */
+const password = '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234'
+const [ada, bob] = [{ username: 'ada', password, isAdmin: true }, { username: 'bob', password, isAdmin: false }]
+
+test('a server whose name nobody may give is disabled, and says why', async (t) => {
+  const upstream = await startUpstream(t)
+  const bad = ['bad/name', 'prototype', '__proto__']
+  const config = { url: upstream.url, visibility: 'public' }
+  const app = await appFor(t, settings(
+    Object.fromEntries(['fine', ...bad].map((name) => [name, config])),
+    { users: [ada, bob] }
+  ))
+  const ask = async (who: typeof ada, method: 'GET' | 'POST' | 'PUT', path: string, payload?: Json): Promise<[number, Json]> => {
+    const headers = { 'x-auth-token': app.auth.login(who) }
+    const { statusCode, body } = await app.inject({ method, url: `/api/servers${path}`, headers, payload })
+    return [statusCode, JSON.parse(body) as Json]
+  }
+  await until(() => app.upstreams.get('fine')?.status === 'connected')
+  for (const who of [ada, bob]) {
+    const servers = (await ask(who, 'GET', ''))[1].data as Array<{ name: string, enabled: boolean, status: string, error: unknown }>
+    for (const { name, enabled, status, error } of servers) {
+      assert.deepEqual([name, enabled, status], [name, name === 'fine', name === 'fine' ? 'connected' : 'disabled'])
+      if (name !== 'fine') assert.match(String(error), /^the name /)
+    }
+    assert.equal(servers.length, 4)
+  }
+  // Its config is kept as it is: only another name helps.
+  const [status, told] = await ask(ada, 'POST', '/prototype/toggle', { enabled: true })
+  assert.equal(status, 400)
+  assert.match(String(told.message), /newName/)
+  assert.equal((await ask(ada, 'PUT', '/prototype', { config, newName: 'prototypes' }))[0], 200)
+  await until(() => app.upstreams.get('prototypes')?.status === 'connected')
+  const [, { data }] = await ask(ada, 'GET', '/prototypes')
+  assert.deepEqual([(data as Json).enabled, (data as Json).error], [true, null])
+})
