@@ -63,6 +63,10 @@ export const ServerConfig = Type.Object({
 })
 export type ServerConfig = Static<typeof ServerConfig>
 
+/** The type of a server, also where the config does not say it: with a `url` only, the one that is tried first. Undefined: it has none. */
+export const typeOf = ({ type, command, url }: ServerConfig): ServerConfig['type'] =>
+  type ?? (command !== undefined ? 'stdio' : url !== undefined ? 'streamable-http' : undefined)
+
 /** A message about what a config of its type lacks; undefined: it is complete. */
 export function incomplete ({ type, command, url, proxy, openapi, oauth }: ServerConfig): string | undefined {
   if (type === 'stdio' || (type === undefined && command !== undefined)) return command ? undefined : 'a stdio server needs a "command"'

@@ -5,6 +5,7 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import { isEnabled, itemDefaults, overrideMembers, overrideOf, unmatchedIn, type ItemKind } from '../access/overrides.ts'
 import { nameProblem } from '../../schemas/names.ts'
+import { typeOf } from '../../schemas/server.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import { defaultOwner } from '../users/username.ts'
 import { ItemTexts } from './item-texts.ts'
@@ -107,8 +108,10 @@ function masked (stored: object, config: Readonly<Record<string, unknown>>): Rec
   return known
 }
 
-const openMembers = (config: Server['config']): Record<string, unknown> =>
-  Object.fromEntries(open.flatMap((key) => config[key] === undefined ? [] : [[key, config[key]]]))
+function openMembers (config: Server['config']): Record<string, unknown> {
+  const shown = { ...config, type: typeOf(config) }
+  return Object.fromEntries(open.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]]))
+}
 
 /** The last lines that a child printed may hold secrets of whoever configured it. */
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {

@@ -109,3 +109,18 @@ test('a server whose name nobody may give is disabled, and says why', async (t) 
   const [, { data }] = await ask(ada, 'GET', '/prototypes')
   assert.deepEqual([(data as Json).enabled, (data as Json).error], [true, null])
 })
+
+test('who may only see a server is told its type, also where the config does not say it', async (t) => {
+  const app = await appFor(t, settings({
+    remote: { url: 'http://127.0.0.1:9/mcp', visibility: 'public', enabled: false },
+    local: { command: 'false', visibility: 'public', enabled: false },
+    old: { type: 'sse', url: 'http://127.0.0.1:9/sse', visibility: 'public', enabled: false }
+  }, { users: [ada, bob] }))
+  const typesFor = async (who: typeof ada): Promise<unknown[]> => {
+    const answer = await app.inject({ url: '/api/servers', headers: { 'x-auth-token': app.auth.login(who) } })
+    return answer.json<{ data: Array<{ config: Json }> }>().data.map(({ config }) => config.type)
+  }
+  assert.deepEqual(await typesFor(bob), ['streamable-http', 'stdio', 'sse'])
+  // The config is what PUT takes back.
+  assert.deepEqual(await typesFor(ada), [undefined, undefined, 'sse'])
+})
