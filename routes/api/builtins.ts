@@ -17,7 +17,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: PageOf(Type.Partial(PromptRecord)) }
     },
     config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, ...page(app.builtIns.prompts.list(), request.query) }))
+  }, async (request) => ({ success: true as const, ...page(app.builtIns.prompts.list(), request.query, PromptRecord, ({ name }) => name) }))
 
   app.get('/prompts/:id', {
     schema: { tags, summary: 'One built-in prompt', params: BuiltInId, response: { 200: Success(PromptRecord) } },
@@ -32,7 +32,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: PageOf(Type.Partial(ResourceRecord)) }
     },
     config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, ...page(app.builtIns.resources.list(), request.query, ({ uri }) => uri) }))
+  }, async (request) => ({
+    success: true as const,
+    ...page(app.builtIns.resources.list(), request.query, ResourceRecord, ({ uri }) => uri)
+  }))
 
   app.get('/resources/:id', {
     schema: { tags, summary: 'One built-in resource', params: BuiltInId, response: { 200: Success(ResourceRecord) } },

@@ -47,7 +47,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { effect: 'read' }
     },
-    async (request) => ({ success: true as const, ...page(app.groups.list(principalOf(request)), request.query) })
+    async (request) => ({
+      success: true as const,
+      ...page(app.groups.list(principalOf(request)), request.query, GroupRecord, ({ name }) => name)
+    })
   )
 
   app.post('/groups', {

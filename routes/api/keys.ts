@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Success, SuccessWithWarnings } from '../../schemas/api.ts'
+import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Page, PageOf, SuccessWithWarnings } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { page } from './page.ts'
 import { principalOf } from './principal.ts'
 import { succeeded } from './succeeded.ts'
 
@@ -15,9 +16,17 @@ const mustManage: onRequestHookHandler = (request, _reply, done) => {
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/auth/keys', {
-    schema: { tags, summary: 'List the bearer keys that you may manage', response: { 200: Success(Type.Array(KeyRecord)) } },
+    schema: {
+      tags,
+      summary: 'List the bearer keys that you may manage',
+      querystring: Page,
+      response: { 200: PageOf(Type.Partial(KeyRecord)) }
+    },
     config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, data: app.keys.list(principalOf(request)) }))
+  }, async (request) => ({
+    success: true as const,
+    ...page(app.keys.list(principalOf(request)), request.query, KeyRecord, ({ id }) => id)
+  }))
 
   app.post(
     '/auth/keys',

@@ -62,7 +62,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { effect: 'read' }
     },
-    async (request) => ({ success: true as const, ...page(await app.servers.listToLogIn(principalOf(request)), request.query) })
+    async (request) => ({
+      success: true as const,
+      ...page(await app.servers.listToLogIn(principalOf(request)), request.query, ServerRecord, ({ name }) => name)
+    })
   )
 
   app.post(

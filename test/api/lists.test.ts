@@ -37,3 +37,38 @@ test('queries of lists', async (t) => {
   const withToken = await app.inject(`/api/logs?token=${app.auth.login(ada)}`)
   assert.equal(withToken.statusCode, 200, withToken.body)
 })
+
+test('pages and fields of lists', async (t) => {
+  const bob = { ...ada, username: 'bob', isAdmin: false }
+  const prompt = (id: string): Json => ({ id, name: id, template: 'x' })
+  const app = await appFor(t, {
+    users: [ada, bob],
+    bearerKeys: [bearerKey()],
+    mcpServers: Object.fromEntries(['one', 'two'].map((name) => [name, { url: 'http://127.0.0.1:9/mcp', enabled: false }])),
+    groups: [{ id: 'g1', name: 'one', servers: [] }, { id: 'g2', name: 'two', servers: [] }],
+    prompts: [prompt('one'), prompt('two')],
+    resources: [{ id: 'r1', uri: 'note://one', content: '' }, { id: 'r2', uri: 'note://two', content: '' }]
+  })
+  const headers = { authorization: `Bearer ${KEY}` }
+  const made = await app.inject({ method: 'POST', url: '/api/auth/keys', headers, payload: { name: 'second' } })
+  assert.equal(made.statusCode, 201, made.body)
+  const ask = async (path: string, status = 200): Promise<Json> => {
+    const answer = await app.inject({ url: `/api${path}`, headers })
+    assert.equal(answer.statusCode, status, `${path}: ${answer.body}`)
+    return answer.json()
+  }
+  for (const [path, field] of [
+    ['/servers', 'name'], ['/groups', 'name'], ['/users', 'username'], ['/auth/keys', 'name'], ['/prompts', 'name'], ['/resources', 'uri']
+  ] as const) {
+    const all = (await ask(path)).data as Json[]
+    assert.equal(all.length, 2, path)
+    const few = all.map((each) => ({ [field]: each[field] }))
+    assert.deepEqual((await ask(`${path}?fields=${field},%20${field},`)).data, few)
+    const first = await ask(`${path}?fields=${field}&limit=1`)
+    assert.deepEqual(first.data, few.slice(0, 1))
+    assert.deepEqual(await ask(`${path}?fields=${field}&limit=1&cursor=${String(first.nextCursor)}`), { success: true, data: few.slice(1) })
+    assert.match(String((await ask(`${path}?fields=${field},zz`, 400)).message), new RegExp(`^"fields": "zz" is not known; there are .*\\b${field}\\b`))
+    assert.match(String((await ask(`${path}?cursor=zz`, 400)).message), /cursor/)
+    await ask(`${path}?limit=0`, 400)
+  }
+})

@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { Done, Success } from '../../../schemas/api.ts'
+import { Done, Page, PageOf, Success } from '../../../schemas/api.ts'
 import { NewUser, UserName, UserRecord, UserStats, UserUpdate } from '../../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
+import { page } from '../page.ts'
 import { principalOf } from '../principal.ts'
 
 const tags = ['Users']
@@ -15,9 +16,9 @@ const mustExist: onRequestHookHandler = (request, _reply, done) => {
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/users', {
-    schema: { tags, summary: 'List the users', response: { 200: Success(Type.Array(UserRecord)) } },
+    schema: { tags, summary: 'List the users', querystring: Page, response: { 200: PageOf(Type.Partial(UserRecord)) } },
     config: { effect: 'read' }
-  }, async () => ({ success: true as const, data: app.users.list() }))
+  }, async (request) => ({ success: true as const, ...page(app.users.list(), request.query, UserRecord, ({ username }) => username) }))
 
   app.get('/users/:username', {
     schema: { tags, summary: 'One user', params: UserName, response: { 200: Success(UserRecord) } },
