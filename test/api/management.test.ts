@@ -2540,7 +2540,7 @@ test('new names, owners, visibility, pages', async (t) => {
       const counts = { owner: 'admin', visibility: 'private', visibilityDefaulted: true }
       const config = (await admin.server('mine')).config as Json
       assert.deepEqual(config, { command: 'cat', enabled: false, ...counts })
-      assert.deepEqual((await bob.server('open')).config, { visibility: 'public', owner: 'admin', enabled: false })
+      assert.deepEqual((await bob.server('open')).config, { type: 'stdio', visibility: 'public', owner: 'admin', enabled: false })
       await admin.ok('PUT', '/users/bob', { isAdmin: true })
       for (const sent of [
         config,
