@@ -19,6 +19,7 @@ import { withoutMember } from '../../plugins/groups/groups.ts'
 import { withNewName, withoutNames } from '../../plugins/keys/scope.ts'
 import { resolvePointer } from '../../plugins/json-schema/json-pointer.ts'
 import { limits } from '../../plugins/limits/index.ts'
+import { OwnedMap } from '../../plugins/limits/owned-map.ts'
 import { maskConfig, unmask } from '../../plugins/secrets/mask.ts'
 import { redactor } from '../../plugins/secrets/redact.ts'
 import { KeyFile } from '../../plugins/secrets/key-file.ts'
@@ -245,6 +246,10 @@ const inputs: Record<string, [size: number, prepare: (size: number) => () => unk
     const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))
     const next = snapshotOf(Object.fromEntries(changes.map(({ key, value }) => [key, value])))
     return () => { newAudit().add({ by: { username: 'admin' }, changes, former, next }) }
+  }],
+  'entries of many owners beyond their bound': [20_000, (size) => () => {
+    const map = new OwnedMap<true>(size / 2)
+    for (const at of indices(size)) map.set(`owner ${at * 7_919 % (size / 4)}`, String(at), true)
   }],
   'settings: many changes': [5_000, (size) => {
     const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))
