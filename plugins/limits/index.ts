@@ -162,7 +162,10 @@ export const limits = {
   waitingMessages: 64,
   /** Max size of those messages per session, in characters; beyond: the oldest are dropped. A larger message is not buffered at all. */
   waitingSize: 256 * 1024,
-  /** Max size of buffered and replayable messages of all sessions together, in characters; beyond: the oldest are dropped. */
+  /**
+   * Max size of buffered and replayable messages of all sessions together, in characters; beyond: the oldest of the owner that holds most
+   * are dropped.
+   */
   keptSize: 64 * 1024 * 1024,
   /** Max size of one broadcast log message times its listeners, in characters; beyond: it is dropped. */
   broadcastSize: 128 * 1024 * 1024,

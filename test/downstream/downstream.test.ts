@@ -121,7 +121,7 @@ test('replay: the last events of one session', async (t) => {
     replay.after(stream, after).map((entry) => [entry.at, entry.data])
 
   await t.test('what came on one stream after one event, oldest first', async () => {
-    const replay = new Replay()
+    const replay = new Replay('ann')
     replay.add(1, 1, 'a')
     replay.add(2, 1, 'other')
     replay.add(1, 2, 'b')
@@ -135,7 +135,7 @@ test('replay: the last events of one session', async (t) => {
   })
 
   await t.test('bounded in number', async () => {
-    const replay = new Replay()
+    const replay = new Replay('ann')
     for (let n = 1; n <= limits.replayEvents + 10; n++) replay.add(1, n, 'x')
     const kept = at(replay, 1, 0)
     assert.equal(kept.length, limits.replayEvents)
@@ -143,7 +143,7 @@ test('replay: the last events of one session', async (t) => {
   })
 
   await t.test('bounded in size, over all streams', async () => {
-    const replay = new Replay()
+    const replay = new Replay('ann')
     const third = 'x'.repeat(Math.floor(limits.replaySize / 3))
     for (let n = 1; n <= 4; n++) replay.add(n % 2, n, third)
     assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [1, 2])
@@ -159,7 +159,7 @@ test('replay: the last events of one session', async (t) => {
 
   await t.test('all sessions together are bounded, too: the oldest of all go, and those of one that ended are gone', async () => {
     const large = 'x'.repeat(limits.replaySize - 1_000)
-    const replays = Array.from({ length: limits.keptSize / limits.replaySize + 10 }, () => new Replay())
+    const replays = Array.from({ length: limits.keptSize / limits.replaySize + 10 }, () => new Replay('ann'))
     for (const replay of replays) replay.add(1, 1, large)
     const kept = (): number[] => replays.flatMap((replay, n) => replay.after(1, 0).length > 0 ? [n] : [])
     assert.deepEqual(kept(), replays.map((_, n) => n).slice(10))
@@ -170,9 +170,35 @@ test('replay: the last events of one session', async (t) => {
     assert.deepEqual(kept(), [])
   })
 
+  await t.test('beyond that bound, who holds most loses his oldest, and nobody else anything', async (t) => {
+    const { sessions } = startSessions(t)
+    const ann = beginSession(sessions, view('ann'), '2025-11-25', {})
+    const broken = connection()
+    ann.listen(broken.stream, undefined)
+    ann.send('{"jsonrpc":"2.0","id":1,"result":{}}')
+    const [, first] = /^id: (.+)$/m.exec(broken.text()) ?? []
+    broken.break()
+    ann.send('{"jsonrpc":"2.0","method":"notifications/waits"}')
+    const eves = Array.from({ length: 300 }, () => beginSession(sessions, view('eve'), '2025-11-25', {}))
+    for (let n = 0; n < 70; n++) {
+      for (const eve of eves) eve.deliver('notifications/resources/updated', JSON.stringify({ uri: `x://${n}/${'x'.repeat(4_000)}` }))
+    }
+    const resumed = connection()
+    ann.listen(resumed.stream, `${first?.split('-')[0]}-0`)
+    assert.deepEqual(messagesIn(resumed.text()).filter((text) => text !== ''), [
+      '{"jsonrpc":"2.0","id":1,"result":{}}',
+      '{"jsonrpc":"2.0","method":"notifications/waits"}'
+    ])
+    const held = connection()
+    eves[0]?.listen(held.stream, undefined)
+    const uris = [...held.text().matchAll(/"x:\/\/(\d+)/g)].map(([, n]) => Number(n))
+    assert.deepEqual(uris, Array.from({ length: uris.length }, (_, n) => 70 - uris.length + n), 'his newest')
+    assert.ok(uris.length > 50 && uris.length < limits.waitingMessages, `${uris.length} of each session`)
+  })
+
   await t.test('whatever comes, the bounds hold and the newest stay', async () => {
     fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(limits.replaySize * 2)), { maxLength: 12 }), (list) => {
-      const replay = new Replay()
+      const replay = new Replay('ann')
       list.forEach(([stream, size], n) => { replay.add(stream, n, 'x'.repeat(size)) })
       const kept = [0, 1, 2].flatMap((stream) => replay.after(stream, -1)).sort((a, b) => a.at - b.at)
       assert.ok(kept.length === Math.min(list.length, 1) || kept.reduce((sum, { data }) => sum + data.length, 0) <= limits.replaySize)

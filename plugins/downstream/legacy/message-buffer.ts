@@ -1,25 +1,38 @@
 import { limits } from '../../limits/index.ts'
+import { OwnedMap } from '../../limits/owned-map.ts'
 
 /** Estimated cost of an entry beside its text, in characters. */
 const overhead = 128
 
-/** The buffer of each entry in any buffer, oldest entry first. */
-const buffers = new Map<{ readonly data: string }, { dropOldest: () => void }>()
-/** Size of all entries, in characters. */
-let total = 0
+interface Message { readonly data: string }
 
 /**
- * Messages that are kept until their client fetches them. They are bounded in number and size per buffer, and in size over all buffers;
- * beyond the bounds the oldest are dropped.
+ * The buffer of each entry in any buffer. Beyond the bound the oldest entry of the owner that holds most is dropped. It is the oldest of
+ * its buffer, too, since a buffer has one owner.
  */
-export class MessageBuffer<Entry extends { readonly data: string }> {
+const kept = new OwnedMap<{ dropOldest: () => void }, Message>(limits.keptSize, {
+  sizeOf: ({ data }) => data.length + overhead,
+  onEvict: (_entry, buffer) => { buffer.dropOldest() }
+})
+
+/**
+ * Messages that are kept until their client fetches them. They are bounded in number and size per buffer, beyond which the oldest are
+ * dropped, and in size over all buffers, with which the owner that holds most loses its oldest.
+ */
+export class MessageBuffer<Entry extends Message> {
+  readonly #owner: string
   readonly #maxEntries: number
   readonly #maxSize: number
   readonly #entries = new Set<Entry>()
   #size = 0
 
-  /** @param maxEntries max number of entries @param maxSize max characters in all; the newest entry is kept, however large */
-  constructor (maxEntries: number, maxSize: number) {
+  /**
+   * @param owner in whose name messages are kept (`ownerOf`)
+   * @param maxEntries max number of entries
+   * @param maxSize max characters in all; the newest entry is kept, however large
+   */
+  constructor (owner: string, maxEntries: number, maxSize: number) {
+    this.#owner = owner
     this.#maxEntries = maxEntries
     this.#maxSize = maxSize
   }
@@ -29,13 +42,8 @@ export class MessageBuffer<Entry extends { readonly data: string }> {
   add (entry: Entry): void {
     this.#entries.add(entry)
     this.#size += entry.data.length
-    buffers.set(entry, this)
-    total += entry.data.length + overhead
     while (this.#entries.size > 1 && (this.#entries.size > this.#maxEntries || this.#size > this.#maxSize)) this.dropOldest()
-    for (const buffer of buffers.values()) {
-      if (total <= limits.keptSize) break
-      buffer.dropOldest()
-    }
+    kept.set(this.#owner, entry, this)
   }
 
   dropOldest (): void {
@@ -53,7 +61,6 @@ export class MessageBuffer<Entry extends { readonly data: string }> {
   #drop (entry: Entry): void {
     this.#entries.delete(entry)
     this.#size -= entry.data.length
-    buffers.delete(entry)
-    total -= entry.data.length + overhead
+    kept.delete(this.#owner, entry)
   }
 }

@@ -8,7 +8,12 @@ interface Entry { readonly stream: number, readonly at: number, readonly data: s
  * answer that the client resumes for.
  */
 export class Replay {
-  readonly #buffer = new MessageBuffer<Entry>(limits.replayEvents, limits.replaySize)
+  readonly #buffer: MessageBuffer<Entry>
+
+  /** @param owner the session's */
+  constructor (owner: string) {
+    this.#buffer = new MessageBuffer(owner, limits.replayEvents, limits.replaySize)
+  }
 
   add (stream: number, at: number, data: string): void {
     this.#buffer.add({ stream, at, data, time: Date.now() })

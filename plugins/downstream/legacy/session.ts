@@ -57,7 +57,7 @@ export class Session implements ExchangeClient, Listener<View> {
     this.version = version
     this.capabilities = capabilities
     this.place = place
-    this.streams = new ResumableStreams(this.polls)
+    this.streams = new ResumableStreams(this.owner, this.polls)
   }
 
   get user (): string { return this.view.principal.user }
@@ -120,7 +120,7 @@ export class Session implements ExchangeClient, Listener<View> {
     const channel = this.#channel()
     if (channel) { channel.send(text); return }
     if (text.length > limits.waitingSize) return
-    this.#waiting ??= new MessageBuffer(limits.waitingMessages, limits.waitingSize)
+    this.#waiting ??= new MessageBuffer(this.owner, limits.waitingMessages, limits.waitingSize)
     // Of equal notifications one is kept, except log messages: two with the same text are two.
     if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) return
     this.#waiting.add({ data: text })

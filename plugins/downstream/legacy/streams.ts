@@ -8,18 +8,20 @@ const options = { isEvictable: (_number: number, { connected, onResume }: Stream
 
 /** The streams of one session that can be resumed by `Last-Event-ID`. */
 export class ResumableStreams {
+  readonly #owner: string
   readonly #primes: boolean
   readonly #streams = new BoundedMap<number, Stream>(limits.resumableStreams, options)
   #replay: Replay | undefined
   #last = 0
 
-  /** @param primes whether the client accepts priming events (SEP-1699) */
-  constructor (primes: boolean) {
+  /** @param owner the session's @param primes whether the client accepts priming events (SEP-1699) */
+  constructor (owner: string, primes: boolean) {
+    this.#owner = owner
     this.#primes = primes
   }
 
   open (): Stream {
-    this.#replay ??= new Replay()
+    this.#replay ??= new Replay(this.#owner)
     const stream = new Stream(++this.#last, this.#replay, this.#primes)
     this.#streams.set(stream.number, stream)
     return stream
