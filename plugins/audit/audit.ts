@@ -5,7 +5,7 @@ import { errors } from '../errors/list.ts'
 import { askedRecords } from '../errors/storage.ts'
 import type { Committed } from '../settings/settings.ts'
 import { entriesOf, entryOf, type Parts } from './entries.ts'
-import { tooMany, type TrailBounds } from './memory-trail.ts'
+import { BoundedEntries, type TrailBounds } from './memory-trail.ts'
 
 type Json = Record<string, unknown>
 
@@ -24,8 +24,8 @@ export type AuditQuery = Omit<AuditFilter, 'from' | 'to'> & DateRange & { readon
 export interface AuditDeps {
   readonly trail: AuditTrail
   /**
-   * Of the entries that wait for the storage; beyond: the oldest are dropped. `part`: max characters of one `before` or `after`; `stored`:
-   * max entries that the trail keeps.
+   * Of the entries that wait for the storage; beyond: the oldest of the actor that has most are dropped. `part`: max characters of one
+   * `before` or `after`; `stored`: max entries that the trail keeps.
    */
   readonly bounds: TrailBounds & { readonly part: number, readonly stored: number }
   /** Receives each new entry. */
@@ -42,7 +42,7 @@ const defaultLimit = 50
 /** The audit log: the changes made by the management API. */
 export class Audit {
   readonly #deps: AuditDeps
-  #waiting: AuditEntry[] = []
+  readonly #waiting: BoundedEntries
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #sinceTrim = 0
@@ -50,6 +50,7 @@ export class Audit {
 
   constructor (deps: AuditDeps) {
     this.#deps = deps
+    this.#waiting = new BoundedEntries(deps.bounds)
   }
 
   /** Adds an entry for each change of a commit. Commits without an author, such as the last use of keys, make no entries. */
@@ -64,14 +65,10 @@ export class Audit {
   }
 
   #add (entries: readonly AuditEntry[]): void {
-    const { bounds, notify, warn } = this.#deps
-    for (const entry of entries) {
-      this.#waiting.push(entry)
-      notify(entry)
-    }
-    const dropped = tooMany(this.#waiting, bounds)
+    const { notify, warn } = this.#deps
+    for (const entry of entries) notify(entry)
+    const dropped = this.#waiting.add(entries)
     if (dropped > 0) warn(`${dropped} changes are in no audit log but that of the process: the database is away`)
-    this.#waiting.splice(0, dropped)
     this.#write().catch(() => {})
   }
 
@@ -98,14 +95,14 @@ export class Audit {
     await Promise.race([late, this.#write().catch(() => {})])
     clearTimeout(timer)
     clearTimeout(this.#timer)
-    if (this.#waiting.length > 0) this.#deps.warn(`${this.#waiting.length} changes are in no audit log but that of the process`)
+    if (this.#waiting.size > 0) this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the process`)
   }
 
   /** Resolves when no entry waits. @throws StorageError, after which it is tried again by itself */
   async #write (): Promise<void> {
     clearTimeout(this.#timer)
     await (this.#writing ??= this.#writeAll().finally(() => { this.#writing = undefined }))
-    if (this.#waiting.length > 0) await this.#write()
+    if (this.#waiting.size > 0) await this.#write()
   }
 
   async #writeAll (): Promise<void> {
@@ -122,8 +119,7 @@ export class Audit {
       this.#timer = setTimeout(() => { this.#write().catch(() => {}) }, pause).unref()
       throw error
     }
-    const written = new Set(entries)
-    this.#waiting = this.#waiting.filter((entry) => !written.has(entry))
+    for (const entry of entries) this.#waiting.delete(entry)
     if ((this.#sinceTrim += entries.length) < trimInterval) return
     this.#sinceTrim = 0
     await trail.trim(bounds.stored)

@@ -1,34 +1,60 @@
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../db/audit-trail.ts'
+import { OwnedMap } from '../limits/owned-map.ts'
 
 /** Max number of entries, and max characters of all `before` and `after` together. */
 export interface TrailBounds { readonly entries: number, readonly size: number }
 
-const sizeOf = ({ before = '', after = '' }: Partial<AuditEntry> = {}): number => before.length + after.length
+const sizeOf = ({ before = '', after = '' }: AuditEntry): number => before.length + after.length
 
-/** How many entries must be dropped from the beginning of a list for the others to be within its bounds. */
-export function tooMany (entries: readonly AuditEntry[], bounds: TrailBounds): number {
-  let size = entries.reduce((sum, entry) => sum + sizeOf(entry), 0)
-  let dropped = 0
-  while (entries.length - dropped > bounds.entries || size > bounds.size) size -= sizeOf(entries[dropped++])
-  return dropped
+/** Whose an entry is: a user's, with all of the user's keys, or that of a system key without owner. */
+const actorOf = ({ username, keyId }: AuditEntry): string =>
+  keyId !== undefined && username === 'system' ? `key ${keyId}` : `user ${username}`
+
+/**
+ * Entries in the order of their changes. Beyond each of the bounds, the oldest entry of the actor that has most by it is dropped: nobody
+ * removes what others did by changes of his own.
+ */
+export class BoundedEntries {
+  readonly #entries = new Set<AuditEntry>()
+  readonly #bounds: ReadonlyArray<OwnedMap<true, AuditEntry>>
+
+  constructor ({ entries, size }: TrailBounds) {
+    const onEvict = (entry: AuditEntry): void => { this.delete(entry) }
+    this.#bounds = [new OwnedMap(entries, { onEvict }), new OwnedMap(size, { sizeOf, onEvict })]
+  }
+
+  get size (): number { return this.#entries.size }
+
+  [Symbol.iterator] (): IterableIterator<AuditEntry> { return this.#entries.values() }
+
+  /** Adds entries. @returns how many were dropped */
+  add (entries: readonly AuditEntry[]): number {
+    const before = this.#entries.size
+    for (const entry of entries) {
+      this.#entries.add(entry)
+      for (const bound of this.#bounds) if (this.#entries.has(entry)) bound.set(actorOf(entry), entry, true)
+    }
+    return before + entries.length - this.#entries.size
+  }
+
+  delete (entry: AuditEntry): void {
+    this.#entries.delete(entry)
+    for (const bound of this.#bounds) bound.delete(actorOf(entry), entry)
+  }
 }
 
-/** The newest entries, in the memory of this process; beyond the bounds, the oldest are dropped. */
+/** The newest entries of each actor, in the memory of this process, within bounds. */
 export class MemoryTrail implements AuditTrail {
-  readonly #bounds: TrailBounds
-  readonly #entries: AuditEntry[] = []
+  readonly #entries: BoundedEntries
 
   constructor (bounds: TrailBounds) {
-    this.#bounds = bounds
+    this.#entries = new BoundedEntries(bounds)
   }
 
-  async append (entries: readonly AuditEntry[]): Promise<void> {
-    for (const entry of entries) this.#entries.push(entry)
-    this.#entries.splice(0, tooMany(this.#entries, this.#bounds))
-  }
+  async append (entries: readonly AuditEntry[]): Promise<void> { this.#entries.add(entries) }
 
   async list (filter: AuditFilter, limit: number, after?: string): Promise<AuditEntry[] | undefined> {
-    const newestFirst = this.#entries.toReversed()
+    const newestFirst = [...this.#entries].reverse()
     const from = after === undefined ? 0 : newestFirst.findIndex(({ id }) => id === after) + 1
     if (after !== undefined && from === 0) return undefined
     return newestFirst.slice(from).filter((entry) => matches(entry, filter)).slice(0, limit)

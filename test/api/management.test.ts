@@ -24,6 +24,7 @@ import {
 } from '../helpers/client.ts'
 import { Audit, type ShownEntry } from '../../plugins/audit/audit.ts'
 import { MemoryTrail } from '../../plugins/audit/memory-trail.ts'
+import type { Author } from '../../plugins/access/author.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import type { Committed } from '../../plugins/settings/settings.ts'
 import type { Snapshot } from '../../db/store.ts'
@@ -3042,6 +3043,41 @@ test('the audit of writes', async (t) => {
     assert.deepEqual((await list(100)).map(({ name }) => name), Array.from({ length: 9 }, (_, at) => `v${19 - at}`))
     for (let at = 0; at < 60; at++) write(`w${at}`, 5_000)
     assert.deepEqual([(await list(100)).length, (await list(1))[0]?.after], [50, { truncated: true }])
+  })
+
+  await t.test('who makes changes without end removes his own entries, and nobody else\'s', async () => {
+    const bounds = { entries: 1_000, part: 32_000, size: 1_000_000, stored: 1_000 }
+    let isAway = false
+    const memory = new MemoryTrail(bounds)
+    const append = async (entries: Parameters<typeof memory.append>[0]): Promise<void> => {
+      if (isAway) throw new Error('away')
+      await memory.append(entries)
+    }
+    const trail = { append, list: memory.list.bind(memory), trim: memory.trim.bind(memory) }
+    const audit = new Audit({ trail, bounds, notify: () => {}, warn: () => {} })
+    const names = async (username: string): Promise<string[]> => (await audit.list({ username, limit: 2_000 })).data.map(({ name }) => name)
+    const note = (by: Author, name: string, size = 0): void => {
+      audit.note(by, { entity: 'key', name, after: { name, note: 'x'.repeat(size) } })
+    }
+    const eve = (n: number): Author => ({ username: 'eve', keyId: `k${n % 100}`, keyName: 'k' })
+    const others: Author[] = [{ username: 'ann' }, { username: 'system', keyId: 'one', keyName: 'one' }]
+    note({ username: 'ann' }, 'first')
+    for (let n = 0; n < 1_050; n++) note(eve(n), `toggled ${n}`)
+    assert.deepEqual(await names('ann'), ['first'])
+    assert.deepEqual(await names('eve'), Array.from({ length: 999 }, (_, at) => `toggled ${1_049 - at}`), 'the newest of his own')
+    for (const by of others) note(by, 'later')
+    for (let n = 0; n < 1_050; n++) note({ username: 'system', keyId: 'two', keyName: 'two' }, `by key ${n}`)
+    assert.deepEqual([await names('ann'), (await names('eve')).length], [['later', 'first'], 498], 'who had most')
+    assert.ok((await names('system')).includes('later'), 'system keys are actors of their own')
+    for (let n = 0; n < 100; n++) note(eve(n), `large ${n}`, 30_000)
+    assert.deepEqual(await names('ann'), ['later', 'first'], 'by size as well')
+    assert.ok((await names('system')).includes('by key 1049'))
+    isAway = true
+    note({ username: 'ann' }, 'while it was away')
+    for (let n = 0; n < 1_050; n++) note(eve(n), `toggled again ${n}`)
+    await assert.rejects(audit.list({}))
+    isAway = false
+    assert.deepEqual(await names('ann'), ['while it was away', 'later', 'first'], 'what waits, too')
   })
 
   await t.test('of a trail that cannot be written the log is told once, and once more when it can', async () => {
