@@ -547,6 +547,25 @@ test('task registry: whose a task is, and for how long', async (t) => {
     assert.deepEqual([pending.any, pending.knowsTask('t')], [false, false])
   })
 
+  await t.test('who begins tasks, or is sent to pages, without end loses his own, and nobody else anything', async () => {
+    const pending = new TaskRegistry()
+    const eves = ['e1', 'e2'].map((id) => new PlainClient(id, 'eve', 'eve', false, 'user eve'))
+    pending.task({ taskId: 'anns', status: 'working' }, link, one)
+    pending.task({ taskId: 'anns that is over', status: 'completed' }, link, one)
+    pending.elicitation('anns', one)
+    for (let n = 0; n < 2 * limits.tasksPerConnection; n++) {
+      for (const eve of eves) pending.task({ taskId: `${eve.id} ${n}`, status: 'working' }, link, eve)
+      for (const eve of eves) pending.elicitation(`${eve.id} ${n}`, eve)
+    }
+    assert.deepEqual([pending.ownerOfTask('anns')?.id, pending.hasTask('anns that is over', one)], ['s1', true])
+    const last = 2 * limits.tasksPerConnection - 1
+    assert.deepEqual(['anns', 'e1 0', `e2 ${last}`].map((id) => pending.elicited(id)?.id), ['s1', undefined, 'e2'])
+    assert.deepEqual([pending.knowsTask('e1 0'), pending.knowsTask(`e1 ${last}`)], [false, true])
+    assert.equal(workers(pending).length, limits.tasksPerConnection - 1)
+    pending.task({ taskId: 'bobs', status: 'working' }, link, stranger)
+    assert.deepEqual([pending.ownerOfTask('bobs')?.id, pending.ownerOfTask('anns')?.id], ['s3', 's1'])
+  })
+
   await t.test('news of what nobody began are nobody\'s', async () => {
     const pending = new TaskRegistry()
     pending.task({ taskId: 'x', status: 'working' }, link)

@@ -1,6 +1,6 @@
 import type { Client } from '../../../protocol/exchange.ts'
-import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
+import { OwnedMap } from '../../limits/owned-map.ts'
 import type { Link } from './link.ts'
 
 /** States of a task after which only its result is left to fetch (MCP 2025-11-25, "Tasks"). */
@@ -12,23 +12,52 @@ const terminal: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelle
  */
 export interface TaskProgress { readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string }
 
-interface Task {
+interface Awaited {
+  /** In whose share it counts: the principal, or the address of a caller without credentials. */
+  readonly owner: string
+  readonly until: number
+  /** Only its result is left to fetch. */
+  readonly over: boolean
+}
+
+/**
+ * What is awaited on one connection, by id. Beyond the bound, the oldest of the owner that has most is forgotten; what is over goes first.
+ */
+class AwaitedMap<Value extends Awaited> extends Map<string, Value> {
+  readonly #held = new OwnedMap<true>(limits.tasksPerConnection, { onEvict: (id) => { super.delete(id) } })
+
+  /** Sets an entry, and makes it the newest one of its owner. */
+  override set (id: string, value: Value): this {
+    this.delete(id)
+    super.set(id, value)
+    this.#held.set(value.owner, id, true, value.over)
+    return this
+  }
+
+  override delete (id: string): boolean {
+    const known = this.get(id)
+    if (known) this.#held.delete(known.owner, id)
+    return super.delete(id)
+  }
+}
+
+interface Task extends Awaited {
   /** The principal that owns it, whichever of its clients is there. */
   principal: string
   /** The client that began it or asked about it last: it gets its notifications and questions. Undefined: gone. */
   client: Client | undefined
   /** The connection on which the upstream mentioned it last. */
   link: Link
-  until: number
-  /** Only its result is left to fetch. */
-  over: boolean
   progress: TaskProgress | undefined
 }
 
+/** A page that a client was sent to. */
+interface Page extends Awaited { readonly client: Client }
+
 /** What outlives the call that began it, on the connections of one slot: tasks, and pages that a person was sent to (url elicitation). */
 export class TaskRegistry {
-  readonly #tasks = new Map<string, Task>()
-  readonly #pages = new BoundedMap<string, { client: Client, until: number }>(limits.tasksPerConnection)
+  readonly #tasks = new AwaitedMap<Task>()
+  readonly #pages = new AwaitedMap<Page>()
 
   /** True while something is under way: the connection is needed. */
   get any (): boolean {
@@ -61,25 +90,23 @@ export class TaskRegistry {
     if (typeof taskId !== 'string') return
     const known = this.#tasks.get(taskId)
     const principal = client ? principalOf(client) : known?.principal
-    if (principal === undefined) return
+    const owner = client ? ownerOf(client) : known?.owner
+    if (principal === undefined || owner === undefined) return
     this.#tasks.set(taskId, {
       principal,
+      owner,
       client: client ?? known?.client,
       link,
       until: Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.taskTime),
       over: terminal.has(status),
       progress: progress ?? known?.progress
     })
-    if (this.#tasks.size <= limits.tasksPerConnection) return
-    // Tasks that are over are dropped first.
-    const [oldest] = [...this.#tasks].find(([, { over }]) => over) ?? [...this.#tasks][0] ?? []
-    if (oldest !== undefined) this.#tasks.delete(oldest)
   }
 
   /** A task whose result was fetched. */
   taskOver (id: unknown): void {
     const task = this.#tasks.get(String(id))
-    if (task) task.over = true
+    if (task) this.#tasks.set(String(id), { ...task, over: true })
   }
 
   /** The recipient of progress under the token of no open call. */
@@ -91,7 +118,7 @@ export class TaskRegistry {
   /** A client was sent to a page (`elicitation/create` with a URL). */
   elicitation (id: unknown, client: Client): void {
     if (typeof id !== 'string') return
-    this.#pages.set(id, { client, until: Date.now() + limits.questionTimeout })
+    this.#pages.set(id, { owner: ownerOf(client), client, until: Date.now() + limits.questionTimeout, over: false })
   }
 
   /** The client that was sent to a page which the upstream says is completed. */
@@ -110,4 +137,5 @@ export class TaskRegistry {
   }
 }
 
+const ownerOf = ({ owner, id }: Client): string => owner ?? id
 const principalOf = ({ principal, id }: Client): string => principal ?? id
