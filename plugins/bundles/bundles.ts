@@ -7,6 +7,7 @@ import type { UploadedBundle } from '../../schemas/bundle.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
+import { Shares } from '../limits/shares.ts'
 import { ArchiveError, type ArchiveEntry } from './archive/archive.ts'
 import { cutSignature } from './archive/end.ts'
 import { readEntries } from './archive/entries.ts'
@@ -42,7 +43,7 @@ export class Bundles {
   readonly #alone = pLimit(1)
   /** How often each bundle was installed by this process. */
   readonly #installs = new Map<string, number>()
-  #uploads = 0
+  readonly #uploads = new Shares(limits.bundles.uploads, 'uploads of bundles')
 
   constructor (deps: BundlesDeps) {
     this.#deps = deps
@@ -51,13 +52,13 @@ export class Bundles {
   /**
    * Receives, checks and installs a bundle. Nothing of it runs. When the promise rejects, nothing is left of it on disk, and a bundle of
    * the same name is as it was.
+   * @param owner in whose name it is uploaded (`ownerOf`)
    * @param parts of the multipart body
    * @param signal aborted when the client is gone
-   * @throws InvalidInput, InvalidBundle, BundleTooLarge, TooSlow, LimitReached, StorageFull, DiskFailing, StorageAway
+   * @throws InvalidInput, InvalidBundle, BundleTooLarge, TooSlow, ShareError, StorageFull, DiskFailing, StorageAway
    */
-  async upload (parts: AsyncIterable<Part>, signal: AbortSignal): Promise<UploadedBundle> {
-    if (this.#uploads >= limits.bundles.uploads) throw new errors.LimitReached('Other bundles are being uploaded; try again later')
-    this.#uploads++
+  async upload (owner: string, parts: AsyncIterable<Part>, signal: AbortSignal): Promise<UploadedBundle> {
+    const release = this.#uploads.take(owner)
     let temporary: string | undefined
     try {
       temporary = await this.#deps.folder.makeTemporary()
@@ -68,7 +69,7 @@ export class Bundles {
     } catch (error) {
       throw toHttpError(error)
     } finally {
-      this.#uploads--
+      release()
       if (temporary !== undefined) await rm(temporary, { recursive: true, force: true })
     }
   }

@@ -7,7 +7,8 @@ import { openapiServers } from './openapi-servers.ts'
 
 export const limits = {
   /**
-   * `entries`: max entries of the audit log; `size`: max size of all of them, in characters; beyond: the oldest are dropped.
+   * `entries`: max entries of the audit log in memory, or that wait for the database; `size`: max size of all of them, in characters;
+   * beyond: the oldest of the actor (a user with all of the user's keys, or a system key) that has most are dropped.
    * `stored`: max entries in a database; beyond: the oldest are removed.
    * `part`: max size of one `before` or `after`, in characters; beyond: it is replaced by its id, its name and `truncated: true`.
    */
@@ -286,7 +287,10 @@ export const limits = {
   resourceLinks: 10_000,
   /** Max tasks whose owner is remembered; beyond: the oldest of the principal that has most is forgotten. */
   tasks: 10_000,
-  /** Max tasks, and max URL elicitations, awaited per upstream connection; beyond: the oldest is forgotten, its notifications dropped. */
+  /**
+   * Max tasks, and max URL elicitations, awaited per upstream connection; beyond: the oldest of the owner that has most is forgotten, a
+   * task that is over first, and its notifications are dropped.
+   */
   tasksPerConnection: 1_000,
   /** Max time that such a task is remembered, in ms; beyond: its notifications are dropped. */
   taskTime: 60 * 60_000,
@@ -453,9 +457,10 @@ export const limits = {
 
   /**
    * Uploads of bundles. `upload`: max size, in bytes; beyond: 413. `uploads`: max that are received or wait to be unpacked, which happens
-   * one at a time; beyond: 503. `idle`, `time`: max time without a byte, and of the whole upload, in ms; beyond: 408. `manifest`: max size
-   * of the manifest, in bytes. `archive`: the content, as `ArchiveBounds` says; beyond all of these: 400. `unread`: max bytes of a refused
-   * body that are read and thrown away, `linger`: max time for that, in ms; beyond: the connection is closed.
+   * one at a time, with a share for each owner; beyond: 429 or 503. `idle`, `time`: max time without a byte, and of the whole upload, in
+   * ms; beyond: 408. `manifest`: max size of the manifest, in bytes. `archive`: the content, as `ArchiveBounds` says; beyond all of these:
+   * 400. `unread`: max bytes of a refused body that are read and thrown away, `linger`: max time for that, in ms; beyond: the connection
+   * is closed.
    */
   bundles: {
     upload: 100 * 1024 * 1024,

@@ -18,7 +18,8 @@ export type Release = () => void
 
 /**
  * Places of one kind, with a bound for all and a share for each owner (DECISIONS §15): an owner may take what is free, but the last
- * quarter is for owners that hold less than a tenth of all places. So one owner cannot shut out those that hold little.
+ * quarter is for owners that hold less than a tenth of all places; of less than ten places, for those that hold none. So one owner cannot
+ * shut out those that hold little.
  */
 export class Shares {
   readonly #max: number
@@ -57,7 +58,7 @@ export class Shares {
     const held = this.heldBy(owner)
     const taken = this.#taken + others + places
     if (taken > this.#max) throw new ShareError(`The gateway has as many ${this.#noun} as it can hold; try again later`, false)
-    if (taken > this.#max * 3 / 4 && held + places > this.#max / 10) {
+    if (taken > this.#max * 3 / 4 && held + places > Math.max(1, this.#max / 10)) {
       throw new ShareError(`You hold as many ${this.#noun} as one caller may while the gateway is busy; end some, or try again later`, true)
     }
     this.#held.set(owner, held + places)

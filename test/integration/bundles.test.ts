@@ -15,7 +15,7 @@ import { bundleProblem, bundlesOf } from '../../plugins/bundles/usage.ts'
 import { appFor } from '../helpers/app.ts'
 import { fieldOf, filesBelow, injectBundle, multipartOf, multipartType } from '../helpers/bundles.ts'
 import { at, KEY, OTHER, otherKey, settings, type Json } from '../helpers/client.ts'
-import { until } from '../helpers/hub.ts'
+import { bearerKey, until } from '../helpers/hub.ts'
 import { bundleEntries, hostile, manifest, zip } from '../fakes/zip.ts'
 
 /** A folder of bundles, removed after the test. */
@@ -374,8 +374,47 @@ test('too many uploads at once are asked to come back', async (t) => {
   const app = await start(t, root)
   const answers = await Promise.all(Array.from({ length: 12 }, async () => await injectBundle(app, KEY, multipartOf(zip(bundleEntries())))))
   const statuses = new Set(answers.map(({ statusCode }) => statusCode))
-  assert.deepEqual([...statuses].sort(), [200, 503])
+  assert.deepEqual([...statuses].sort(), [200, 429])
   assert.equal((await filesBelow(root)).some((name) => name.includes('.tmp-')), false)
+})
+
+test('who holds all the uploads that he may does not shut out the next one', async (t) => {
+  const root = await rootFor(t)
+  // System keys without an owner are one owner on the management API.
+  const third = `thk_${'c'.repeat(64)}`
+  const app = await start(t, root, {}, {
+    bearerKeys: [
+      bearerKey(),
+      otherKey({ owner: 'ann' }),
+      otherKey({ id: '33333333-3333-4333-8333-333333333333', name: 'third', token: third, owner: 'bob' })
+    ]
+  })
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const body = multipartOf(zip(bundleEntries()))
+  let held = 0
+  /** Begins an upload, and sends all but its end. */
+  const hold = async (token: string): Promise<() => void> => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': multipartType, 'content-length': String(body.length) }
+    const posting = request({ host: url.hostname, port: url.port, method: 'POST', path: '/api/mcpb/upload', headers })
+    posting.on('error', () => {})
+    posting.write(body.subarray(0, body.length - 50))
+    held++
+    await until(async () => (await filesBelow(root)).filter((name) => name.endsWith('archive')).length === held)
+    return () => { posting.destroy() }
+  }
+  const ask = async (token: string): Promise<unknown[]> => {
+    const answer = await injectBundle(app, token, body)
+    return [answer.statusCode, answer.json<Json>().code]
+  }
+  const ends = [await hold(KEY), await hold(KEY), await hold(KEY)]
+  assert.deepEqual(await ask(KEY), [429, 'TH_SHARE_USED'])
+  assert.deepEqual(await ask(OTHER), [200, undefined])
+  held = (await filesBelow(root)).filter((name) => name.endsWith('archive')).length
+  ends.push(await hold(OTHER))
+  assert.deepEqual(await ask(third), [503, 'TH_LIMIT_REACHED'])
+  for (const end of ends) end()
+  await until(async () => !(await filesBelow(root)).some((name) => name.endsWith('archive')))
+  assert.deepEqual(await ask(KEY), [200, undefined], 'places that were given back')
 })
 
 test('two uploads of one name are one after the other', async (t) => {

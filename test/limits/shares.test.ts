@@ -65,6 +65,17 @@ test('places of different size', async () => {
   assert.equal(shares.heldBy('b'), 0)
 })
 
+test('of less than ten places, an owner that holds none may have one of the last quarter', async () => {
+  const shares = new Shares(4, 'things')
+  for (let n = 0; n < 3; n++) shares.take('a')
+  assert.throws(() => shares.take('a'), share)
+  assert.throws(() => shares.take('b', 2), full)
+  const release = shares.take('b')
+  assert.throws(() => shares.take('c'), full)
+  release()
+  assert.equal(shares.taken, 3)
+})
+
 test('owners: users with all their keys, system keys, addresses', async () => {
   const principal = (kind: Principal['kind'], key: string, username?: string): Principal =>
     ({ kind, key, user: username ?? key, isAdmin: false, ...(username === undefined ? {} : { username }) })

@@ -1,4 +1,5 @@
 import multipart from '@fastify/multipart'
+import { ownerOf } from '../../../plugins/access/owner.ts'
 import { mayBeSlow } from '../../../plugins/body/slow.ts'
 import { endUnread } from '../../../plugins/body/unread.ts'
 import { errors } from '../../../plugins/errors/list.ts'
@@ -7,7 +8,7 @@ import { Success } from '../../../schemas/api.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
 import { signalOf } from '../../disconnect.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { authorOf } from '../principal.ts'
+import { authorOf, principalOf } from '../principal.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
@@ -41,7 +42,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       }
     },
     async (request, reply) => {
-      const data = await app.bundles.upload(request.parts(), signalOf(reply))
+      const data = await app.bundles.upload(ownerOf(principalOf(request), request.ip), request.parts(), signalOf(reply))
       const { name, manifest, usedBy } = data
       app.audit.note(authorOf(request), { entity: 'bundle', name, after: { name, manifest, usedBy } })
       const message = [`The bundle ${JSON.stringify(data.name)} is stored`, ...data.warnings].join('. ')
