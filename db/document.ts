@@ -8,10 +8,21 @@ import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
 import { isObject, keyMembers, type Document, type ListName } from './apply.ts'
 import { orderedEntries } from './order.ts'
+import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
 import type { Server, Snapshot, StoredGroup } from './store.ts'
 
-/** The items of a section of the document; `raw`: the section they were read from, `problems`: messages about unusable entries. */
-interface Section<Item> { readonly raw: unknown, readonly items: ReadonlyMap<string, Item>, readonly problems: readonly string[] }
+/**
+ * The items of a section of the document; `raw`: the section they were read from, `problems`: messages about unusable entries,
+ * `warnings`: about members without effect.
+ */
+interface Section<Item> {
+  readonly raw: unknown
+  readonly items: ReadonlyMap<string, Item>
+  readonly problems: readonly string[]
+  readonly warnings: readonly string[]
+}
+
+const emptySection = (raw: unknown, ...problems: string[]) => ({ raw, items: new Map<string, never>(), problems, warnings: [] })
 
 /** A document and the snapshot that was read from it. */
 export interface Reading {
@@ -25,6 +36,8 @@ export interface Reading {
     prompts: Section<BuiltInPrompt>
     resources: Section<BuiltInResource>
   }
+  /** About members of the system configuration without effect. */
+  readonly systemWarnings: readonly string[]
 }
 
 /**
@@ -51,30 +64,36 @@ export const lockOf = (entry: unknown): string | undefined => isObject(entry) ? 
 /** Makes a reader for a section that is a list. Results are cached by entry, since entries are immutable. */
 function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schema, make: (entry: Static<Schema>) => Item) {
   const validate = validatorOf(schema)
-  const known = new WeakMap<object, { item: Item } | { problem: string }>()
-  const readEntry = (entry: unknown): { item: Item } | { problem: string } => {
+  type Result = { item: Item, warnings: readonly string[] } | { problem: string }
+  const known = new WeakMap<object, Result>()
+  const readEntry = (entry: unknown): Result => {
     const before = isObject(entry) ? known.get(entry) : undefined
     if (before) return before
     const problem = lockOf(entry) ?? validate(entry)
-    const result = problem === undefined ? { item: make(entry as Static<Schema>) } : { problem }
+    const warnings = problem === undefined && isObject(entry) ? warningsOfEntry(name, schema, entry) : []
+    const result = problem === undefined ? { item: make(entry as Static<Schema>), warnings } : { problem }
     if (isObject(entry)) known.set(entry, result)
     return result
   }
   return (document: Document, former: Section<Item> | undefined): Section<Item> => {
     const raw = document[name]
     if (former && former.raw === raw) return former
-    if (raw === undefined || raw === null) return { raw, items: new Map(), problems: [] }
-    if (!Array.isArray(raw)) return { raw, items: new Map(), problems: [`"${name}" is not a list; it is ignored`] }
+    if (raw === undefined || raw === null) return emptySection(raw)
+    if (!Array.isArray(raw)) return emptySection(raw, `"${name}" is not a list; it is ignored`)
     const items = new Map<string, Item>()
     const problems: string[] = []
+    const warnings: string[] = []
     raw.forEach((entry: Record<string, unknown>, at) => {
       const result = readEntry(entry)
       const key = String(entry?.[keyMembers[name]])
       if ('problem' in result) problems.push(`"${name}" entry ${at + 1} is ignored: ${result.problem}`)
       else if (items.has(key)) problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same "${keyMembers[name]}"`)
-      else items.set(key, result.item)
+      else {
+        items.set(key, result.item)
+        warnings.push(...result.warnings)
+      }
     })
-    return { raw, items, problems }
+    return { raw, items, problems, warnings: bounded(warnings, `"${name}"`) }
   }
 }
 
@@ -122,17 +141,18 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   const raw = document.mcpServers
   const { nameSeparator: separator = '-' } = isObject(document.systemConfig) ? document.systemConfig as SystemConfig : {}
   if (former && former.raw === raw && separators.get(former) === separator) return former
-  if (raw === undefined || raw === null) return { raw, items: new Map(), problems: [] }
-  if (!isObject(raw)) return { raw, items: new Map(), problems: ['"mcpServers" is not an object; it is ignored'] }
+  if (raw === undefined || raw === null) return emptySection(raw)
+  if (!isObject(raw)) return emptySection(raw, '"mcpServers" is not an object; it is ignored')
   const items = new Map<string, Server>()
   const problems: string[] = []
+  const warnings: string[] = []
   for (const [name, config] of orderedEntries(raw)) {
     const server = readServer(name, config, separator)
     items.set(name, server)
     if (server.problem !== undefined) problems.push(`server ${JSON.stringify(name)} is not connected: ${server.problem}`)
-    for (const warning of server.warnings ?? []) problems.push(`server ${JSON.stringify(name)}: ${warning}`)
+    for (const warning of server.warnings ?? []) warnings.push(`server ${JSON.stringify(name)}: ${warning}`)
   }
-  const section = { raw, items, problems }
+  const section = { raw, items, problems, warnings }
   separators.set(section, separator)
   return section
 }
@@ -179,9 +199,13 @@ export function read (document: Document, version: number, former?: Reading): Re
     prompts: readPrompts(document, former?.sections.prompts),
     resources: readResources(document, former?.sections.resources)
   }
+  const all = Object.values(sections)
+  const systemWarnings = isSameSystem ? former.systemWarnings : warningsOfSystem(system)
+  const warnings = [...all.flatMap(({ warnings }) => warnings), ...systemWarnings, ...warningsOfDocument(document)]
   return {
     document,
     sections,
+    systemWarnings,
     snapshot: {
       version,
       servers: sections.servers.items,
@@ -191,7 +215,8 @@ export function read (document: Document, version: number, former?: Reading): Re
       prompts: sections.prompts.items,
       resources: sections.resources.items,
       system: isSameSystem ? former.snapshot.system : system,
-      problems: [...Object.values(sections).flatMap(({ problems }) => problems), ...problemsOfSystem(document)]
+      problems: [...all.flatMap(({ problems }) => problems), ...problemsOfSystem(document), ...warnings],
+      warnings
     }
   }
 }

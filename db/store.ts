@@ -40,8 +40,10 @@ export interface Snapshot {
   readonly prompts: ReadonlyMap<string, BuiltInPrompt>
   readonly resources: ReadonlyMap<string, BuiltInResource>
   readonly system: SystemConfig
-  /** Messages about entries that were read and cannot be used. */
+  /** Messages about entries that were read and cannot be used, and `warnings`. */
   readonly problems: readonly string[]
+  /** Messages about members that have no effect; undefined: there are none. */
+  readonly warnings?: readonly string[]
 }
 
 /** The entities that can be written, by section. Their keys are usernames, names of servers, and the ids of all others. */

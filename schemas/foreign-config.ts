@@ -1,12 +1,12 @@
-import type { TObject } from '@sinclair/typebox'
+import { Type, type TObject } from '@sinclair/typebox'
 import { fillText, type Variables } from './foreign-variables.ts'
 import { OpenApiConfig } from './openapi-upstream.ts'
-import { ServerConfig } from './server.ts'
+import { ItemOverride, ServerConfig } from './server.ts'
+import { isComment, quoted, unknownMembers, unknownSentence } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
 
 type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
-const quoted = (name: string): string => JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
 /** A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no or another effect. */
 export interface Adopted { readonly config: Json, readonly warnings: readonly string[] }
@@ -240,8 +240,9 @@ const within: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(Object.entries(nested).map(([name, schema]) => [name, Object.keys(schema.properties)]))
 }
 
-/** Whether a member is a comment, or the address of a schema. */
-export const isComment = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
+/** Maps of overrides, whose members have other members by which a tool is switched off. */
+const overrides: readonly string[] = ['tools', 'prompts', 'resources']
+const Overrides = Type.Record(Type.String(), ItemOverride)
 
 function warnOfOthers ({ config, warnings }: Adoption): void {
   for (const [name, value] of Object.entries(config)) {
@@ -249,13 +250,14 @@ function warnOfOthers ({ config, warnings }: Adoption): void {
     if (Object.hasOwn(within, name) && isObject(value)) {
       const known = within[name] ?? []
       for (const member of Object.keys(value)) {
-        if (!known.includes(member) && !isComment(member)) warnings.push(`${quoted(`${name}.${member}`)} is not known and has no effect`)
+        if (!known.includes(member) && !isComment(member)) warnings.push(unknownSentence(`${name}.${member}`, member, known))
       }
     }
+    if (overrides.includes(name)) warnings.push(...unknownMembers(Overrides, value, `${name}.`))
     if (Object.hasOwn(ServerConfig.properties, name)) continue
     const isEmpty = value === false || (Array.isArray(value) && value.length === 0)
     const reason = Object.hasOwn(ofClients, name) ? ofClients[name] : undefined
-    if (reason === undefined) warnings.push(`${quoted(name)} is not known and has no effect`)
+    if (reason === undefined) warnings.push(unknownSentence(name, name, Object.keys(ServerConfig.properties)))
     else if (!isEmpty) warnings.push(`"${name}" has no effect: ${reason}`)
   }
 }

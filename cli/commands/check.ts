@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Document } from '../../db/apply.ts'
 import { read } from '../../db/document.ts'
 import { readSettings } from '../../db/seed.ts'
+import type { Snapshot } from '../../db/store.ts'
 import { readEnvironment } from '../../plugins/config/environment.ts'
 import { expand } from '../../plugins/upstream/links/variables.ts'
 import { doubtsOf, type Env } from '../../schemas/env.ts'
@@ -64,22 +65,31 @@ async function settingsOf (env: Env, environment: Environment, add: Add): Promis
       return undefined
     }
     const { snapshot } = read(document, 1)
-    const warned = new Set([...snapshot.servers.values()].flatMap(({ name, warnings = [] }) =>
-      warnings.map((warning) => `server ${JSON.stringify(name)}: ${warning}`)))
+    const warned = new Set(snapshot.warnings)
     for (const problem of snapshot.problems) add(warned.has(problem) ? 'warning' : 'error', path, problem)
     for (const { name, config, problem } of snapshot.servers.values()) {
       if (problem !== undefined || config.enabled === false) continue
       for (const warning of expand(config, environment).warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
     }
-    for (const group of snapshot.groups.values()) {
-      for (const { name } of group.members) {
-        if (snapshot.servers.has(name)) continue
-        add('warning', path, `group ${JSON.stringify(group.name)} has a server ${JSON.stringify(name)}, which is not there`)
-      }
-    }
+    for (const warning of namesOfNothing(snapshot)) add('warning', path, warning)
     return document
   } catch (error) {
     add('error', path, error)
     return undefined
   }
+}
+
+/** A sentence for each server or group that a group or a key names and that is not there. */
+function namesOfNothing ({ servers, groups, keys }: Snapshot): string[] {
+  const quoted = (name: string): string => JSON.stringify(name)
+  const isGroup = (name: string): boolean => groups.has(name) || [...groups.values()].some((group) => group.name === name)
+  const missing = (place: string, noun: string, names: readonly string[], isThere: (name: string) => boolean): string[] =>
+    names.filter((name) => !isThere(name)).map((name) => `${place} a ${noun} ${quoted(name)}, which is not there`)
+  const ofGroups = [...groups.values()].flatMap(({ name, members }) =>
+    missing(`group ${quoted(name)} has`, 'server', members.map((member) => member.name), (each) => servers.has(each)))
+  const ofKeys = [...keys.values()].flatMap(({ name, allowedGroups = [], allowedServers = [] }) => [
+    ...missing(`key ${quoted(name)} allows`, 'group', allowedGroups, isGroup),
+    ...missing(`key ${quoted(name)} allows`, 'server', allowedServers, (each) => servers.has(each))
+  ])
+  return [...ofGroups, ...ofKeys]
 }

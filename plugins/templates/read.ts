@@ -1,9 +1,10 @@
 import { isObject } from '../../protocol/json.ts'
-import { adopt, isComment } from '../../schemas/foreign-config.ts'
+import { adopt } from '../../schemas/foreign-config.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { GroupMember } from '../../schemas/settings.ts'
 import type { SentTemplate } from '../../schemas/templates.ts'
 import { Template, TemplateGroup } from '../../schemas/templates.ts'
+import { isComment, quoted } from '../../schemas/unknown-members.ts'
 import { errors } from '../errors/list.ts'
 import { leftOut, portable } from './config.ts'
 
@@ -11,8 +12,6 @@ type Json = Record<string, unknown>
 
 /** Max warnings about one item of a template. */
 const mostWarnings = 20
-
-const quoted = (name: string): string => JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
 /** The names of a value's members that are not known. Comments are no members. */
 const unknownIn = (value: Readonly<Json>, known: Readonly<Json>): string[] =>

@@ -1,8 +1,9 @@
 // `tool-hub check` says what a start of the gateway would say, by the same code, and leaves no trace.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { check } from '../../cli/commands/check.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 
@@ -42,4 +43,70 @@ test('what the gateway refuses is an error, and what it warns of a warning', asy
     if (message) assert.match(findings[0]?.message ?? '', message)
   }
   assert.deepEqual(readdirSync(folder), [])
+})
+
+/** The warnings and errors of a check of these settings, without those about the environment. */
+async function findingsOf (t: Test, settings: object): Promise<Array<[level: string, message: string]>> {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'mcp_settings.json')
+  await writeFile(file, JSON.stringify(settings))
+  const findings = await check({ PATH: process.env.PATH, SETTINGS_PATH: file, JWT_SECRET: 'x'.repeat(32) })
+  return findings.map(({ level, message }) => [level, message])
+}
+
+test('members of the settings that have no effect are named', async (t) => {
+  const key = { id: '1', name: 'agent', token: 'x'.repeat(40) }
+  const cases: Array<[settings: object, ...messages: string[]]> = [
+    [{ bearerKeys: [{ ...key, accesType: 'groups' }] }, 'key "agent": "accesType" is not known and has no effect: did you mean "accessType"?'],
+    [{ users: [{ username: 'bob', isAdmn: true }] }, 'user "bob": "isAdmn" is not known and has no effect: did you mean "isAdmin"?'],
+    [{ mcpServers: { a: { command: 'x', enabled: false } }, groups: [{ id: '1', name: 'g', servers: [{ name: 'a', tool: ['x'] }], wonder: 1 }] },
+      'group "g": "servers.0.tool" is not known and has no effect: did you mean "tools"?', 'group "g": "wonder" is not known and has no effect'],
+    [{ mcpServers: { a: { command: 'x', enabled: false, tools: { b: { enable: false } }, arg: [] } } },
+      'server "a": "tools.b.enable" is not known and has no effect: did you mean "enabled"?',
+      'server "a": "arg" is not known and has no effect: did you mean "args"?'],
+    [{
+      systemConfig: {
+        routing: { skipAuht: false },
+        instal: {},
+        oauthServer: { enabld: true },
+        toolResultCompression: { min_tokens: 1 },
+        auth: { betterAuth: { providers: { oidc: { pkc: false } } } }
+      }
+    },
+    '"systemConfig.routing.skipAuht" is not known and has no effect: did you mean "skipAuth"?',
+    '"systemConfig.instal" is not known and has no effect: did you mean "install"?',
+    '"systemConfig.oauthServer.enabld" is not known and has no effect: did you mean "enabled"?',
+    '"systemConfig.toolResultCompression.min_tokens" is not known and has no effect: did you mean "minTokens"?',
+    '"systemConfig.auth.betterAuth.providers.oidc.pkc" is not known and has no effect: did you mean "pkce"?'],
+    [{ mcpServer: { a: {} }, bearerkeys: [key], userConfigs: { bob: {} }, systemConfig: { mcpRouter: { title: 'x' } } },
+      '"systemConfig.mcpRouter" is MCPHub\'s: it is kept, and has no effect',
+      '"mcpServer" is not known and has no effect: did you mean "mcpServers"?',
+      '"bearerkeys" is not known and has no effect: did you mean "bearerKeys"?',
+      '"userConfigs" is MCPHub\'s: it is kept, and has no effect'],
+    // Former names of members, comments, and what all versions write.
+    [{ $schema: 'x', '//': 'x', version: 1, systemConfig: { smartRouting: { openaiApiKey: 'x' }, _comment: 'x' }, oauthClients: [], oauthTokens: [], users: [{ username: 'bob', '#': 'x' }] }]
+  ]
+  for (const [settings, ...messages] of cases) {
+    assert.deepEqual(await findingsOf(t, settings), messages.map((message) => ['warning', message]))
+  }
+  const many = Array.from({ length: 50 }, (_, n) => ({ username: `u${n}`, [`wonder${'x'.repeat(100)}`]: 1 }))
+  const told = await findingsOf(t, { users: many })
+  assert.deepEqual([told.length, told.at(-1)?.[1]], [21, '"users": 30 more members have no effect'])
+  assert.ok(told.every(([, message]) => message.length < 200))
+})
+
+test('keys and groups that name nothing are warned of', async (t) => {
+  const scope = { accessType: 'custom', allowedGroups: ['daily', 'g1', 'gone'], allowedServers: ['a', 'b'] }
+  assert.deepEqual(
+    await findingsOf(t, {
+      mcpServers: { a: { command: 'x', enabled: false } },
+      groups: [{ id: 'g1', name: 'daily', servers: ['a', 'c'] }],
+      bearerKeys: [{ id: '1', name: 'agent', token: 'x'.repeat(40), ...scope }]
+    }),
+    [
+      ['warning', 'group "daily" has a server "c", which is not there'],
+      ['warning', 'key "agent" allows a group "gone", which is not there'],
+      ['warning', 'key "agent" allows a server "b", which is not there']
+    ]
+  )
 })

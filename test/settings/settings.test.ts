@@ -179,3 +179,15 @@ test('an entry without an id is told what an id is', async () => {
   assert.deepEqual(problems, ['groups', 'bearerKeys'].map((section) =>
     `"${section}" entry 1 is ignored: "id": expected required property: a UUID, for example from \`uuidgen\``))
 })
+
+test('an entry with an unknown member is read as it is, and named once', async () => {
+  const key = { id: '1', name: 'agent', token: 'x', accesType: 'groups' }
+  const first = read({ bearerKeys: [key], systemConfig: { nameSeperator: '_' } }, 1)
+  assert.equal(first.snapshot.keys.get('1'), key)
+  assert.deepEqual(first.snapshot.problems, first.snapshot.warnings)
+  assert.equal(first.snapshot.problems.length, 2)
+  const second = read({ ...first.document, users: [{ username: 'a' }] }, 2, first)
+  assert.deepEqual(second.snapshot.problems, first.snapshot.problems, 'the same sentences, which the log has told')
+  const mended = read({ ...second.document, systemConfig: {} }, 3, second)
+  assert.deepEqual(mended.snapshot.warnings, ['key "agent": "accesType" is not known and has no effect: did you mean "accessType"?'])
+})

@@ -1,0 +1,68 @@
+import { Type, type TSchema } from '@sinclair/typebox'
+import { SystemConfig } from '../schemas/settings.ts'
+import { SocialConfig } from '../schemas/social.ts'
+import { withTodaysNames } from '../schemas/smart-routing.ts'
+import { SystemSections } from '../schemas/system.ts'
+import { isComment, quoted, unknownMembers, unknownSentence } from '../schemas/unknown-members.ts'
+import { isObject, type Document, type ListName } from './apply.ts'
+
+/** Max warnings about one section; beyond: they are counted. */
+const mostWarnings = 20
+
+/** What an entry of each list is, and the member that tells people which one it is. */
+const nouns = {
+  users: ['user', 'username'],
+  groups: ['group', 'name'],
+  bearerKeys: ['key', 'name'],
+  prompts: ['prompt', 'name'],
+  resources: ['resource', 'uri']
+} as const satisfies Record<ListName, readonly [noun: string, member: string]>
+
+/** The members of MCPHub's that have no counterpart here: they are kept. */
+const ofMcpHub = (path: string): string => `${quoted(path)} is MCPHub's: it is kept, and has no effect`
+
+const { mcpRouter: _, ...sections } = SystemSections.properties
+
+/** The members of the system configuration that have an effect, in all depths. */
+const SystemMembers = Type.Object({ ...SystemConfig.properties, ...sections, auth: Type.Object({ betterAuth: SocialConfig }) })
+
+/** The sections of a document. */
+const known: readonly string[] = [
+  'version', 'mcpServers', 'users', 'groups', 'bearerKeys', 'systemConfig', 'prompts', 'resources', 'oauthClients', 'oauthTokens',
+  'oauthConsents'
+]
+
+const isNothing = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
+
+/** At most 20 warnings, and how many more there are. @param place what they are about */
+export const bounded = (warnings: readonly string[], place: string): readonly string[] => warnings.length <= mostWarnings
+  ? warnings
+  : [...warnings.slice(0, mostWarnings), `${place}: ${warnings.length - mostWarnings} more members have no effect`]
+
+/** Warnings about the members of one entry of a list that are not known, in the form of those about servers. */
+export function warningsOfEntry (name: ListName, schema: TSchema, entry: Readonly<Record<string, unknown>>): string[] {
+  const [noun, member] = nouns[name]
+  const called = entry[member]
+  return unknownMembers(schema, entry).map((sentence) => `${noun} ${quoted(typeof called === 'string' ? called : '')}: ${sentence}`)
+}
+
+/** Warnings about members of the system configuration that have no effect. They are kept. */
+export function warningsOfSystem (system: unknown): readonly string[] {
+  if (!isObject(system)) return []
+  const { mcpRouter, ...others } = system
+  const { smartRouting } = others
+  const named = isObject(smartRouting) ? { ...others, smartRouting: withTodaysNames(smartRouting) } : others
+  return [
+    ...unknownMembers(SystemMembers, named, 'systemConfig.'),
+    ...isNothing(mcpRouter) ? [] : [ofMcpHub('systemConfig.mcpRouter')]
+  ]
+}
+
+/** Warnings about members of the document itself that have no effect. They are kept. */
+export const warningsOfDocument = (document: Document): readonly string[] => bounded(
+  Object.entries(document)
+    .filter(([name, value]) => !known.includes(name) && !isComment(name) && !isNothing(value))
+    .map(([name]) => name === 'userConfigs' ? ofMcpHub(name) : unknownSentence(name, name, known)),
+  'the settings'
+)
