@@ -216,7 +216,7 @@ export const Env = Type.Object({
   }),
   INIT_TIMEOUT: Duration('60s', 'How long an upstream may take to answer `initialize`'),
   REQUEST_TIMEOUT: Duration('60s', "How long an upstream may be silent during a call, unless the server's `options.timeout` is set"),
-  DRAIN_TIMEOUT: Duration('5s', 'How long calls in flight may take after SIGTERM')
+  DRAIN_TIMEOUT: Duration('5s', 'How long calls in flight may take after SIGTERM, at most `9s`: the gateway ends within 10 s')
 })
 export type Env = Static<typeof Env>
 
@@ -232,13 +232,26 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
   }))
   const env: unknown = Value.Default(Env, given)
   const problem = problemOf(Env, env)
-  if (!problem) return env as Env
+  if (!problem) return withinBounds(env as Env)
   const { expected, type }: TSchema = Env.properties[problem.path as keyof Env]
   const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
   const reason = typeof words === 'string' ? `expected ${words}` : problem.message
   // An address may have a password in it.
   const shown = environment[problem.path]?.replace(/\/\/[^/?#]*@/, '//…@')
   throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(shown)}: ${reason}.`)
+}
+
+/** Max of DRAIN_TIMEOUT, in ms: the rest of the 10 s within which the process ends is for its children. */
+const longestDrain = 9_000
+
+/** @throws Error for a duration that the gateway cannot keep to */
+function withinBounds (env: Env): Env {
+  const { DRAIN_TIMEOUT: text } = env
+  if (span(text) <= longestDrain) return env
+  throw new Error(
+    `The environment variable DRAIN_TIMEOUT cannot be ${JSON.stringify(text)}: the gateway ends within 10 s of SIGTERM, whatever still ` +
+    'runs. Set it to 9s or less.'
+  )
 }
 
 /** Converts the text of a variable to the type of its schema. Only digits are a number: not `1e3`, not `0x10`. */
