@@ -9,6 +9,9 @@ export interface UserSources {
   passwd: string
 }
 
+/** The highest id of a user or group: they have 32 bits, and the highest number stands for none (chown(2)). */
+const highestId = 2 ** 32 - 2
+
 const system = (): UserSources => ({ uid: process.getuid?.(), passwd: readPasswd() })
 
 function readPasswd (): string {
@@ -21,7 +24,7 @@ function readPasswd (): string {
 
 /**
  * The user that children run as, from CHILD_USER: a name, `uid` or `uid:gid`. Its further groups are not given to children.
- * @throws Error with a sentence when this process is not root's, and when there is no such user
+ * @throws Error with a sentence when this process is not root's, when there is no such user, and when it is root
  */
 export function findChildUser (text: string | undefined, { uid: own, passwd } = system()): ProcessUser | undefined {
   if (text === undefined) return undefined
@@ -32,6 +35,13 @@ export function findChildUser (text: string | undefined, { uid: own, passwd } = 
   const entries = passwd.split('\n').map((line) => line.split(':'))
   const [known, , uid = name, gid = uid, , home = '/'] = entries.find((entry) => entry[0] === name || entry[2] === name) ?? []
   if (!/^[0-9]+$/.test(uid)) throw new Error(`CHILD_USER: there is no user ${JSON.stringify(name)} in /etc/passwd.`)
+  const ids = { uid: Number(uid), gid: Number(group ?? gid) }
+  if (ids.uid === 0) {
+    throw new Error(
+      `CHILD_USER=${text} is root: children would run as the gateway does, and could read all that it can. Name another user, or unset it.`
+    )
+  }
+  if (Math.max(ids.uid, ids.gid) > highestId) throw new Error(`CHILD_USER=${text}: the ids of users and groups end at ${highestId}.`)
   // Some users have a home that is not there, and a child must run somewhere.
-  return { uid: Number(uid), gid: Number(group ?? gid), home: existsSync(home) ? home : '/', name: known ?? uid }
+  return { ...ids, home: existsSync(home) ? home : '/', name: known ?? uid }
 }
