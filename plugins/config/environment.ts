@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { readEnv, secretNames, type Env } from '../../schemas/env.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Max size of a file that holds a secret, in characters. */
+/** Max size of a file that holds a secret, in bytes. */
 const maxSecretFile = 64 * 1024
 
 /**
@@ -13,23 +13,41 @@ const maxSecretFile = 64 * 1024
 export const readEnvironment = (environment: Environment): Env =>
   readEnv({ ...environment, ...Object.fromEntries(secretNames.map((name) => [name, secretOf(name, environment)])) })
 
-/** A secret from its variable, or from its file, without a line break at the end. @throws Error */
+/** A secret from its variable, or from its file, without a byte-order mark, and without a line break at the end. @throws Error */
 function secretOf (name: string, environment: Environment): string | undefined {
   const [text, path = ''] = [environment[name], environment[`${name}_FILE`]]
   if (path === '') return text
   if (text !== undefined && text !== '') throw new Error(`${name} and ${name}_FILE are both set. Set one of them.`)
-  const secret = contentOf(path, name).replace(/\r?\n$/, '')
-  if (secret === '') throw new Error(`The file that ${name}_FILE names is empty.`)
-  if (secret.length > maxSecretFile) throw new Error(`The file that ${name}_FILE names is too large for a secret.`)
+  const secret = contentOf(path, name).replace(/^\uFEFF/, '').replace(/\r?\n$/, '')
+  if (secret.trim() === '') throw new Error(`The file that ${name}_FILE names is empty.`)
   return secret
 }
 
+/** The text of a file that holds a secret, of which no more than the limit is read. @throws Error without path and text */
 function contentOf (path: string, name: string): string {
+  let file: number | undefined
   try {
-    return readFileSync(path, 'utf8')
+    // Without waiting: a FIFO that nobody writes to would hold the start up.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stat = fstatSync(file)
+    if (!stat.isFile() && !stat.isDirectory()) {
+      throw new Error(`What ${name}_FILE names is no file, but a device or a pipe. Name a file that holds the secret.`)
+    }
+    const bytes = Buffer.alloc(maxSecretFile + 1)
+    let [length, read] = [0, -1]
+    while (read !== 0 && length < bytes.length) {
+      read = readSync(file, bytes, length, bytes.length - length, null)
+      length += read
+    }
+    if (length > maxSecretFile) throw new Error(`The file that ${name}_FILE names is too large for a secret.`)
+    return bytes.toString('utf8', 0, length)
   } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error
     // Without the path: somebody may have put the secret itself there.
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-    throw new Error(`The file that ${name}_FILE names cannot be read (${code}). Check the path, and that this user may read the file.`)
+    throw new Error(
+      `The file that ${name}_FILE names cannot be read (${String(error.code)}). Check the path, and that this user may read the file.`
+    )
+  } finally {
+    if (file !== undefined) closeSync(file)
   }
 }

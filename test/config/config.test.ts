@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { test } from 'tap'
 import { Value } from '@sinclair/typebox/value'
 import Fastify from 'fastify'
@@ -48,6 +49,8 @@ test('secrets come from files, too', async (t) => {
     await writeFile(join(folder, name), content)
     return join(folder, name)
   }
+  const pipe = join(folder, 'canary-pipe')
+  execFileSync('mkfifo', [pipe])
   const secrets = Object.entries(Env.properties).filter(([, schema]) => 'secret' in schema).map(([name]) => name)
   assert.deepEqual(
     secrets.sort(),
@@ -57,6 +60,7 @@ test('secrets come from files, too', async (t) => {
     const variable = `${name}_FILE`
     for (const end of ['', '\n', '\r\n']) assert.equal(readEnvironment({ [variable]: await file('one', `canary ${name} ${end}`) })[name], `canary ${name} `)
     assert.equal(readEnvironment({ [variable]: await file('one', 'a\n\n') })[name], 'a\n', 'one line break is cut off')
+    assert.equal(readEnvironment({ [variable]: await file('marked', '\uFEFFa secret\n') })[name], 'a secret')
     assert.equal(readEnvironment({ [name]: 'x', [variable]: '' })[name], 'x')
     const path = await file('one', 'canary')
     for (const [environment, said] of [
@@ -64,6 +68,9 @@ test('secrets come from files, too', async (t) => {
       [{ [variable]: join(folder, 'canary') }, new RegExp(`^Error: The file that ${variable} names cannot be read \\(ENOENT\\)`)],
       [{ [variable]: folder }, new RegExp(`${variable} names cannot be read \\(EISDIR\\)`)],
       [{ [variable]: await file('empty', '\n') }, new RegExp(`${variable} names is empty`)],
+      [{ [variable]: await file('blank', '\uFEFF \n\r\n\t\n') }, new RegExp(`${variable} names is empty`)],
+      [{ [variable]: '/dev/zero' }, new RegExp(`What ${variable} names is no file, but a device or a pipe`)],
+      [{ [variable]: pipe }, new RegExp(`What ${variable} names is no file, but a device or a pipe`)],
       [{ [variable]: await file('large', 'canary'.repeat(20_000)) }, new RegExp(`${variable} names is too large`)]
     ] as const) {
       assert.throws(() => readEnvironment(environment), (error) => {
@@ -80,7 +87,7 @@ test('secrets come from files, too', async (t) => {
 })
 
 test('CHILD_USER is a user of the system, and needs root', async () => {
-  const passwd = 'root:x:0:0:root:/:/bin/sh\nmcp:x:1000:1001:an agent:/:/bin/sh\nlost:x:7:7::/no/such/folder:/bin/false\n'
+  const passwd = 'root:x:0:0:root:/:/bin/sh\ntoor:x:0:5::/:/bin/sh\nmcp:x:1000:1001:an agent:/:/bin/sh\nlost:x:7:7::/no/such/folder:/bin/false\n'
   const find = (text: string | undefined, uid: number | undefined = 0) => findChildUser(text, { uid, passwd })
   assert.equal(find(undefined, 1000), undefined)
   assert.deepEqual(find('mcp'), { uid: 1000, gid: 1001, home: '/', name: 'mcp' })
@@ -89,6 +96,9 @@ test('CHILD_USER is a user of the system, and needs root', async () => {
   assert.deepEqual(find('4711'), { uid: 4711, gid: 4711, home: '/', name: '4711' })
   assert.equal(find('lost')?.home, '/')
   assert.throws(() => find('nobody-here'), /CHILD_USER: there is no user "nobody-here"/)
+  for (const root of ['root', '0', '000', '0:5', 'toor']) assert.throws(() => find(root), /CHILD_USER=.* is root: .*Name another user/, root)
+  for (const high of ['4294967295', '99999999999', '1000:4294967295']) assert.throws(() => find(high), /the ids of users and groups end at 4294967294/)
+  assert.equal(find('4294967294')?.uid, 4_294_967_294)
   for (const uid of [1000, undefined]) assert.throws(() => findChildUser('mcp', { uid, passwd }), /started by root/)
   for (const wrong of ['a b', '-1', '1:', 'a:b', '../x']) assert.throws(() => readEnvironment({ CHILD_USER: wrong }), /the name of a user, or its number/)
 })
@@ -107,4 +117,11 @@ test('a duration that was probably meant in seconds is doubted', async () => {
     'INIT_TIMEOUT=60 is 60 ms. Write 60s for seconds, or 60ms if that is what you mean',
     'DRAIN_TIMEOUT=5 is 5 ms. Write 5s for seconds, or 5ms if that is what you mean'
   ])
+})
+
+test('DRAIN_TIMEOUT fits into the time in which the gateway ends', async () => {
+  for (const text of ['9s', '9000', '500ms']) assert.equal(readEnvironment({ DRAIN_TIMEOUT: text }).DRAIN_TIMEOUT, text)
+  for (const text of ['10s', '9001', '1m']) {
+    assert.throws(() => readEnvironment({ DRAIN_TIMEOUT: text }), /^Error: .*DRAIN_TIMEOUT cannot be ".*within 10 s of SIGTERM.*Set it to 9s or less\.$/)
+  }
 })
