@@ -106,9 +106,12 @@ async function exportFile ({ driver, vault, path, force, masked }: Task): Promis
       )
     }
   )
+  const secrets = locked.length === 0
+    ? 'holds secrets in plain text'
+    : 'holds masks (••••) in place of the secrets that cannot be opened, and others in plain text'
   result(
     { file: path, location: driver.location },
-    `The database at ${driver.location} was exported to ${path}. The file holds secrets in plain text: only its owner may read it.`
+    `The database at ${driver.location} was exported to ${path}. The file ${secrets}: only its owner may read it.`
   )
 }
 

@@ -670,6 +670,7 @@ void test(
     const masked = await npm('db:export', [file, '--masked'], env)
     assert.equal(masked.code, 0, masked.stderr)
     assert.match(masked.stderr, /mcpServers\/remote cannot be opened/)
+    assert.match(masked.stderr, /The file holds masks \(••••\) in place of the secrets that cannot be opened, and others in plain text/)
     const written = JSON.parse(await readFile(file, 'utf8')) as Json
     assert.deepEqual(written.prompts, prompts)
     assert.equal(
