@@ -16,7 +16,7 @@ import { openKeyRing } from './plugins/secrets/ring.ts'
 import { sealerOf } from './plugins/secrets/seal.ts'
 import { SealedVault } from './plugins/secrets/vault.ts'
 import type { FirstAdmin } from './plugins/users/users.ts'
-import { doubtsOf, milliseconds, type Env } from './schemas/env.ts'
+import { doubtsOf, milliseconds, misspeltIn, type Env } from './schemas/env.ts'
 
 /** With `npm run dev` the admin has a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
@@ -67,7 +67,7 @@ async function start (): Promise<void> {
     developmentPassword
   })
   log = app.log
-  for (const sentence of doubtsOf(process.env)) log.warn(sentence)
+  for (const sentence of [...doubtsOf(process.env), ...misspeltIn(process.env)]) log.warn(sentence)
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
     // Not `fatal`, which writes again and again to an output that is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
@@ -87,6 +87,9 @@ async function start (): Promise<void> {
   // A password that nobody can read is not spent. Of several gateways on one database, only the one whose password counts prints it.
   const isAlone = env.DB_URL === undefined
   const password = env.ADMIN_PASSWORD ?? developmentPassword
+  if (env.ADMIN_PASSWORD !== undefined && app.settings.current.users.size > 0) {
+    app.log.info('ADMIN_PASSWORD has no effect, since there are users: tool-hub user reset-password <username> sets another password')
+  }
   firstAdmin = app.users.bootstrap(password, listening, isAlone ? announce : undefined).then(async (admin) => {
     if (admin) {
       if (!isAlone) await announce(admin)

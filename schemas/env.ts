@@ -1,5 +1,6 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { nearName } from './near-name.ts'
 import { problemOf } from './problem.ts'
 import { StringEnum } from './string-enum.ts'
 
@@ -276,6 +277,34 @@ export const doubtsOf = (environment: Readonly<Record<string, string | undefined
     if (isDuration !== true || !/^[0-9]+$/.test(text) || Number(text) === 0 || Number(text) >= 1_000) return []
     return [`${name}=${text} is ${Number(text)} ms. Write ${Number(text)}s for seconds, or ${Number(text)}ms if that is what you mean`]
   })
+
+/** How many edits make a name of the environment a mistyped one of ours. Short names are near to too many others. */
+const typosIn = (given: string, known: string): number => {
+  const length = Math.min(given.length, known.length)
+  if (length < 5) return -1
+  if (length < 6) return 0
+  // People seldom mistype the first letter: APP_CLIENT_ID is not IDP_CLIENT_ID.
+  return length < 10 || given[0] !== known[0] ? 1 : 2
+}
+
+/** Max sentences about mistyped names. */
+const mostTypos = 10
+
+/**
+ * Variables that have no effect, and whose names are near to one of ours that is not set: READ_ONLY, JWT_SECERT.
+ * @returns a sentence for each, without its value
+ */
+export function misspeltIn (environment: Readonly<Record<string, string | undefined>>): string[] {
+  const isSet = (name: string): boolean => environment[name] !== undefined && environment[name] !== ''
+  const ours = new Set([...Object.keys(Env.properties), ...secretNames.map((name) => `${name}_FILE`)])
+  const unset = [...ours].filter((name) => !isSet(name))
+  return Object.keys(environment).flatMap((name) => {
+    // npm gives each of its settings to the programs that it runs.
+    if (ours.has(name) || !isSet(name) || /^npm_/i.test(name)) return []
+    const meant = nearName(name, unset, typosIn)
+    return meant === undefined ? [] : [`The environment variable ${name} is not known and has no effect: did you mean ${meant}?`]
+  }).slice(0, mostTypos)
+}
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 

@@ -5,7 +5,7 @@ import { readSettings } from '../../db/seed.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { readEnvironment } from '../../plugins/config/environment.ts'
 import { expand } from '../../plugins/upstream/links/variables.ts'
-import { doubtsOf, type Env } from '../../schemas/env.ts'
+import { doubtsOf, misspeltIn, type Env } from '../../schemas/env.ts'
 import { placesOf } from '../backup/places.ts'
 import { outputOf } from '../context.ts'
 import { Failure } from '../failure.ts'
@@ -42,7 +42,7 @@ export async function check (environment: Environment): Promise<Finding[]> {
     add('error', 'environment', error)
     return findings
   }
-  for (const doubt of doubtsOf(environment)) add('warning', 'environment', doubt)
+  for (const doubt of [...doubtsOf(environment), ...misspeltIn(environment)]) add('warning', 'environment', doubt)
   const document = await settingsOf(env, environment, add)
   const { rehearse } = await import('../rehearsal.ts')
   const { errors, warnings } = await rehearse(env, placesOf(env), env.DB_URL === undefined ? document ?? {} : {}, environment)

@@ -10,7 +10,7 @@ import config from '../../plugins/config/index.ts'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { doubtsOf, Env } from '../../schemas/env.ts'
+import { doubtsOf, Env, misspeltIn } from '../../schemas/env.ts'
 import { childEnvironment } from '../../plugins/upstream/links/environment.ts'
 import { expand, isOurs } from '../../plugins/upstream/links/variables.ts'
 import { path } from '../helpers/hub.ts'
@@ -124,4 +124,34 @@ test('DRAIN_TIMEOUT fits into the time in which the gateway ends', async () => {
   for (const text of ['10s', '9001', '1m']) {
     assert.throws(() => readEnvironment({ DRAIN_TIMEOUT: text }), /^Error: .*DRAIN_TIMEOUT cannot be ".*within 10 s of SIGTERM.*Set it to 9s or less\.$/)
   }
+})
+
+test('a mistyped name of a variable is told, and names of others are not', async () => {
+  const typos = {
+    READ_ONLY: 'READONLY',
+    JWT_SECERT: 'JWT_SECRET',
+    DRAIN_TIMOUT: 'DRAIN_TIMEOUT',
+    DB_URL_FIEL: 'DB_URL_FILE',
+    ALLOW_HOSTS: 'ALLOWED_HOSTS',
+    DBURL: 'DB_URL',
+    jwt_secret: 'JWT_SECRET',
+    METRIC: 'METRICS'
+  }
+  for (const [given, meant] of Object.entries(typos)) {
+    assert.deepEqual(misspeltIn({ [given]: 'canary' }), [`The environment variable ${given} is not known and has no effect: did you mean ${meant}?`])
+  }
+  assert.deepEqual(misspeltIn({ READ_ONLY: '', JWT_SECERT: 'x', JWT_SECRET: 'y' }), [], 'one without a value, and one whose meaning is set')
+  assert.equal(misspeltIn(Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`ALLOWED_HOSTS${n % 10}${n}`, 'x']))).length, 10)
+  const others = [
+    'HOME', 'PATH', 'HOSTNAME', 'PORTS', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'TERM', 'PWD', 'OLDPWD', 'TMPDIR', 'EDITOR', 'MAIL', 'SHLVL', 'TZ', 'HOSTTYPE', 'HOSTS', 'host', 'port',
+    'XDG_RUNTIME_DIR', 'XDG_DATA_DIRS', 'XDG_CONFIG_HOME', 'SSH_AUTH_SOCK', 'SSH_CLIENT', 'DISPLAY', 'LS_COLORS', 'DBUS_SESSION_BUS_ADDRESS', 'MANPATH', 'INFOPATH', 'CDPATH',
+    'NODE_ENV', 'NODE_PATH', 'NODE_OPTIONS', 'NODE_VERSION', 'NODE_EXTRA_CA_CERTS', 'NO_COLOR', 'npm_config_registry', 'npm_package_json', 'npm_lifecycle_event', 'INIT_CWD',
+    'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY', 'SSL_CERT_FILE', 'JAVA_HOME', 'PYTHONPATH', 'VIRTUAL_ENV', 'GOPATH', 'BASH_ENV',
+    'POSTGRES_USER', 'POSTGRES_DB', 'POSTGRES_PASSWORD', 'PGHOST', 'PGUSER', 'PGPASSWORD', 'PGDATA', 'DATABASE_URL', 'DB_USER', 'DB_HOST', 'DB_PORT', 'DB_NAME', 'DB_PASSWORD', 'REDIS_URL',
+    'KUBERNETES_SERVICE_HOST', 'KUBERNETES_PORT', 'KUBERNETES_PORT_443_TCP_ADDR', 'TOOL_HUB_PORT', 'TOOL_HUB_SERVICE_HOST', 'TOOL_HUB_SERVICE_PORT', 'HUB_NAME', 'POD_NAME', 'container',
+    'INVOCATION_ID', 'JOURNAL_STREAM', 'SYSTEMD_EXEC_PID', 'NOTIFY_SOCKET', 'LISTEN_FDS', 'STATE_DIRECTORY', 'CREDENTIALS_DIRECTORY', 'AWS_REGION', 'AWS_SECRET_ACCESS_KEY',
+    'OTEL_SERVICE_NAME', 'OTEL_METRICS_EXPORTER', 'OTEL_LOGS_EXPORTER', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT', 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
+    'APP_CLIENT_ID', 'OAUTH_CLIENT_SECRET', 'GITHUB_TOKEN', 'GITHUB_CLIENT_ID', 'ADMIN_USERNAME', 'CI', 'DEBUG', 'LOG_FORMAT'
+  ]
+  assert.deepEqual(misspeltIn(Object.fromEntries(others.map((name) => [name, 'x']))), [])
 })

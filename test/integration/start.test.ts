@@ -32,6 +32,16 @@ test('a DATA_DIR that cannot be made is told of, and the gateway serves', { skip
   assert.equal(await hub.stop(), 0)
 })
 
+test('an ADMIN_PASSWORD that comes too late is told of, and a mistyped variable', { timeout: 60_000 }, async (t) => {
+  const users = [{ username: 'ada', isAdmin: true }]
+  const hub = await spawnHub(t, { settings: { ...settings({}), users }, env: { ADMIN_PASSWORD: 'canary-Password-1', ALLOW_HOSTS: 'a' } })
+  await until(() => hub.output().includes('MCP endpoint'), 10_000, hub.output)
+  assert.equal(hub.output().match(/ADMIN_PASSWORD has no effect.*tool-hub user reset-password <username>/g)?.length, 1)
+  assert.match(hub.output(), /ALLOW_HOSTS is not known and has no effect: did you mean ALLOWED_HOSTS\?/)
+  assert.ok(!hub.output().includes('canary'))
+  assert.equal(await hub.stop(), 0)
+})
+
 /** A gateway whose output nobody reads any more after the first line. */
 async function cutShort (t: Test, options: ProcessOptions): Promise<ProcessHub> {
   const hub = await spawnHub(t, { ...options, wait: false })
