@@ -37,6 +37,7 @@ async function run (): Promise<void> {
   }
   if (file === undefined || more.length > 0) throw new Failure(usage, exits.usage)
   const env = readEnvironment(process.env)
+  checkPlace(process.env)
   const places = placesOf(env)
   const work = join(places.dataDir, `.restore-${randomUUID()}`)
   try {
@@ -46,6 +47,7 @@ async function run (): Promise<void> {
     await checkKeys(description, work, places, env, values['without-key'])
     checkFolder(description, bundles, places)
     const target = await openTarget(description, work, places, env, { replace: values.replace, keepTokens: values['keep-tokens'] })
+    print(`Restores the backup of ${description.createdAt} to ${target.location}.`)
     try {
       await change(target, work, places, bundles)
     } finally {
@@ -67,6 +69,19 @@ async function run (): Promise<void> {
     // Only if it is empty: then this command made it.
     await rmdir(places.dataDir).catch(() => {})
   }
+}
+
+/**
+ * An empty variable counts as unset, so that DB_URL_FILE counts beside an empty DB_URL, by which somebody may mean the settings file.
+ * @throws Failure when both are given
+ */
+function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>): void {
+  if (dbUrl !== '' || dbUrlFile === '') return
+  throw new Failure(
+    'DB_URL is empty, and DB_URL_FILE names a database. Set DB_URL_FILE= as well to restore to the settings file, or unset DB_URL to ' +
+    'restore to that database. Nothing was changed.',
+    exits.usage
+  )
 }
 
 /** @throws Error for the backup of a database that is to become a settings file */

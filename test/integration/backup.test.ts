@@ -115,7 +115,16 @@ test('a settings file, with a bundle', { timeout }, async (t) => {
 
   await t.test('is restored elsewhere', async (t) => {
     const elsewhere = await folderFor(t)
-    assert.match(await done('restore', elsewhere, [file]), /with 1 bundles/)
+    // An empty DB_URL alone does not keep it out of the database that DB_URL_FILE names.
+    const url = join(elsewhere, 'url')
+    await writeFile(url, `pglite://${join(elsewhere, 'live')}`)
+    const refused = await run('restore', elsewhere, [file], { DB_URL: '', DB_URL_FILE: url })
+    assert.equal(refused.code, 2, refused.told)
+    assert.match(refused.told, /DB_URL is empty, and DB_URL_FILE names a database\. Set DB_URL_FILE= as well/)
+    assert.deepEqual(await filesBelow(elsewhere), ['url'])
+    const told = await done('restore', elsewhere, [file], { DB_URL: '', DB_URL_FILE: '' })
+    assert.match(told, /^Restores the backup of .* to \S+mcp_settings\.json\.$/m)
+    assert.match(told, /with 1 bundles/)
     await greets(await hubIn(t, elsewhere))
     assert.ok(!(await readFile(join(elsewhere, 'mcp_settings.json'), 'utf8')).includes(folder), 'the config names the new folder')
   })
