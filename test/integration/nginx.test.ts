@@ -227,6 +227,13 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
   })
 
   await t.test('what is for those inside only is not served outside', async () => {
+    const inside = ['/metrics', '/metrics/', '/docs', '/docs/json', '/hub/metrics', '/hub/docs', '/a/b/docs/json', '/hub/%64ocs', '/hub//metrics']
+    // The gateway answers 404 to some of these itself, in JSON.
+    const isByNginx = async (route: string): Promise<boolean> => /nginx/.test(await (await fetch(`${url}${route}`)).text())
+    for (const route of inside) assert.ok(await isByNginx(route), route)
+    for (const route of ['/mcp/docs', '/hub/mcp/metrics', '/sse/docs/x', '/api/tools/docs/metrics', '/api/servers/docs', '/metricsx', '/docsx']) {
+      assert.ok(!await isByNginx(route), route)
+    }
     for (const route of ['/metrics', '/docs', '/docs/json']) assert.equal((await fetch(`${url}${route}`)).status, 404, route)
     assert.equal((await fetch(`${url}/health`)).status, 200)
   })
