@@ -306,7 +306,7 @@ export interface UpstreamTokens {
   find: (server: string, holder: string) => Promise<StoredLogin | undefined>
   /**
    * Stores a value if the stored one is still that version. Of all callers on all replicas that name the same version, one succeeds.
-   * @param replaces undefined: nothing is stored; `any`: whatever is stored
+   * @param replaces undefined: nothing is stored, or a value that cannot be opened; `any`: whatever is stored
    * @returns the new version; undefined: another value is stored meanwhile
    */
   swap: (

@@ -48,10 +48,13 @@ export class FileUpstreamTokens implements UpstreamTokens {
   /** A value whose key is gone counts as none: whoever it is for logs in again. */
   async find (server: string, holder: string): Promise<StoredLogin | undefined> {
     const found = this.#list.entries.get(keyOf(server, holder))
-    if (found === undefined) return undefined
+    const opened = found && this.#open(found)
+    return opened && { version: found.version, ...opened }
+  }
+
+  #open ({ server, holder, data, sealed }: Entry): { value: unknown } | undefined {
     try {
-      const { secret } = this.#vault.reveal(found.data, found.sealed, placeOf(server, holder))
-      return { version: found.version, value: JSON.parse(secret) as unknown }
+      return { value: JSON.parse(this.#vault.reveal(data, sealed, placeOf(server, holder)).secret) as unknown }
     } catch {
       return undefined
     }
@@ -67,7 +70,9 @@ export class FileUpstreamTokens implements UpstreamTokens {
     // The trailing space keeps the last characters of the text out of its mask.
     const { value: data, sealed } = this.#vault.hide({ secret: `${JSON.stringify(value)} ` }, placeOf(server, holder))
     const version = await this.#list.change((entries) => {
-      if (replaces !== 'any' && entries.get(key)?.version !== replaces?.version) return undefined
+      const former = entries.get(key)
+      const isFree = replaces === undefined && (former === undefined || this.#open(former) === undefined)
+      if (replaces !== 'any' && !isFree && (replaces === undefined || former?.version !== replaces.version)) return undefined
       const entry: Entry = { server, holder, version: randomUUID(), changedAt: Date.now(), data, sealed }
       entries.set(key, entry)
       return entry.version

@@ -908,6 +908,24 @@ void test('unknown members of clients are sealed again with a new key', { timeou
   assert.deepEqual([entry?.name, entry?.['x-note']], ['renamed', { by: 'hand' }])
 })
 
+/** A vault with these keys, as ENCRYPTION_KEY has them. */
+const vaultWith = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
+
+for (const kind of ['file', 'PostgreSQL']) {
+  void test(`${kind}: a login that cannot be opened counts as none, and another one takes its place, once`, { timeout }, async (t) => {
+    const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
+    const dbUrl = kind === 'file' ? undefined : (await database(t)).url
+    const first = await open(t, dbUrl, {}, vaultWith(former))
+    await first.storage.upstreamTokens.swap('guarded', 'client', undefined, 'lost')
+    const document = kind === 'file' ? JSON.parse(await readFile(first.path, 'utf8')) as object : undefined
+    const { storage: { upstreamTokens } } = await open(t, dbUrl, document, vaultWith(newest))
+    assert.equal(await upstreamTokens.find('guarded', 'client'), undefined)
+    const stored = await race(5, async (n) => await upstreamTokens.swap('guarded', 'client', undefined, n))
+    assert.equal(stored.filter((version) => version !== undefined).length, 1)
+    assert.equal((await upstreamTokens.find('guarded', 'client'))?.value, stored.findIndex((version) => version !== undefined))
+  })
+}
+
 void test(
   'a database that begins with a settings file takes no tokens from it: they would come back by an export after they were revoked',
   { timeout },

@@ -3,14 +3,14 @@ import { and, eq, gt, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
 import { maxEntries, retention, type LoginChange, type StoredLogin, type UpstreamTokens } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { openText, sealText } from '../sealed-text.ts'
+import { openText, sealText, type SealedText } from '../sealed-text.ts'
 import { upstreamTokens as logins } from '../tables.ts'
 import { indexable, unescape } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 const keyOf = (server: string, holder: string): string => createHash('sha256').update(JSON.stringify([server, holder])).digest('hex')
 /** The place that a value is sealed for: it cannot be opened as another one's. */
-const placeOf = (key: string): string => `upstream-tokens/${key}`
+export const placeOf = (key: string): string => `upstream-tokens/${key}`
 const removed = { version: null, data: null, sealed: null, claimed: null, changed: sql`now()` }
 
 /** Logins at upstreams, shared by all replicas. A removed one leaves its row for an hour, so that every replica hears of it. */
@@ -43,12 +43,24 @@ export class PostgresUpstreamTokens implements UpstreamTokens {
         await db.select({ version: logins.version, data: logins.data, sealed: logins.sealed }).from(logins).where(eq(logins.key, key))
     )
     if (!found?.data || found.version === null) return undefined
+    const opened = this.#open(key, { data: found.data, sealed: found.sealed })
+    return opened && { version: found.version, ...opened }
+  }
+
+  #open (key: string, stored: SealedText): { value: unknown } | undefined {
     try {
-      const text = openText(this.#vault, { data: found.data, sealed: found.sealed }, placeOf(key))
-      return { version: found.version, value: JSON.parse(text) as unknown }
+      return { value: JSON.parse(openText(this.#vault, stored, placeOf(key))) as unknown }
     } catch {
       return undefined
     }
+  }
+
+  /** The version of a value that cannot be opened, and so counts as none. */
+  async #lockedVersion (key: string): Promise<string | undefined> {
+    const [found] = await this.#queries.quick(async (db) =>
+      await db.select({ version: logins.version, data: logins.data, sealed: logins.sealed }).from(logins).where(eq(logins.key, key)))
+    if (!found?.data || found.version === null) return undefined
+    return this.#open(key, { data: found.data, sealed: found.sealed }) === undefined ? found.version : undefined
   }
 
   async swap (
@@ -72,7 +84,9 @@ export class PostgresUpstreamTokens implements UpstreamTokens {
         .returning()
     })
     this.#cleanup.runIfDue()
-    return stored && version
+    if (stored || replaces !== undefined) return stored && version
+    const locked = await this.#lockedVersion(key)
+    return locked === undefined ? undefined : await this.swap(server, holder, { version: locked }, value)
   }
 
   async claim (server: string, holder: string, version: string, time: number): Promise<boolean> {
