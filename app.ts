@@ -29,6 +29,7 @@ import errors, { byPath, envelope } from './plugins/errors/index.ts'
 import { errors as list } from './plugins/errors/list.ts'
 import gateway from './plugins/gateway/index.ts'
 import groups from './plugins/groups/index.ts'
+import keyRotation from './plugins/key-rotation/index.ts'
 import keys from './plugins/keys/index.ts'
 import callLog from './plugins/logs/calls.ts'
 import logs from './plugins/logs/index.ts'
@@ -142,6 +143,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(settings, { store: storage.store })
   await app.register(logs, { ring })
   await app.register(audit, storage)
+  await app.register(keyRotation, { resealing: storage.resealing, connects: options.connects })
   await app.register(counters, { counters: storage.counters })
   await app.register(refusals)
   await app.register(throttle)

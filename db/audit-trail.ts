@@ -15,6 +15,8 @@ export interface AuditEntry {
   readonly name: string
   readonly before?: string
   readonly after?: string
+  /** `before`, `after` and the bearer key are stored, and cannot be opened: the key that sealed them is not available. */
+  readonly locked?: true
 }
 
 /** A filter for entries, which must match all given members; `from` is inclusive, `to` exclusive, in ms since 1970. */

@@ -52,13 +52,15 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
   }
   const store = new PostgresStore({ driver, vault, warn, seed: firstContent })
   const health = (): string | undefined => store.health()
-  return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...openPorts(driver, vault, health) }
+  const ports = openPorts(driver, vault, health, async () => await store.reseal())
+  return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...ports }
 }
 
 /** The ports where the settings are one document. */
 export function storageOn (file: Store & SectionFile, vault: Vault): Storage {
   const tokens = new FileTokens(file)
   const consents = new FileConsents(file)
+  const upstreamTokens = new FileUpstreamTokens(file, vault)
   return {
     store: file,
     counters: new MemoryCounters(),
@@ -68,7 +70,8 @@ export function storageOn (file: Store & SectionFile, vault: Vault): Storage {
     consents,
     loginStates: new MemoryLoginStates(),
     usedStates: new MemoryUsedStates(),
-    upstreamTokens: new FileUpstreamTokens(file, vault),
+    upstreamTokens,
+    resealing: upstreamTokens,
     vectors: new MemoryVectors()
   }
 }

@@ -160,6 +160,27 @@ export interface Vault {
   masks: (value: unknown) => string[]
   /** Whether a text was sealed with a former key, and should be sealed again with the newest. */
   outdated: (sealed: string) => boolean
+  /** Whether a text was sealed with a key that is not available. */
+  locked: (sealed: string) => boolean
+}
+
+/** What is stored sealed, apart from what the newest key has sealed. */
+export interface SealedCounts {
+  /** The number of texts that a former key has sealed, which is available. */
+  readonly former: number
+  /** Texts that cannot be opened, by what they are (`logins at servers`) and the id of their key. */
+  readonly locked: ReadonlyArray<{ readonly what: string, readonly key: string, readonly count: number }>
+}
+
+/** Seals anew what a former key has sealed. Every method throws StorageError when the storage cannot be used now. */
+export interface Resealing {
+  count: () => Promise<SealedCounts>
+  /**
+   * Goes through all texts once, in small steps. What somebody else changes at that moment is left out, and what was interrupted is left as
+   * it is.
+   * @returns the number of texts that were sealed anew, and of those that do not open though their key is there
+   */
+  run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>
 }
 
 /** The ports of one kind of storage. */
@@ -173,6 +194,7 @@ export interface Storage {
   loginStates: LoginStates
   usedStates: UsedStates
   upstreamTokens: UpstreamTokens
+  resealing: Resealing
   vectors: Vectors
   /** Available with a database only. */
   activities?: Activities

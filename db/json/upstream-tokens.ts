@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { isObject } from '../apply.ts'
 import { maxEntries, retention, type LoginChange, type StoredLogin, type UpstreamTokens } from '../ports.ts'
-import type { Vault } from '../store.ts'
+import type { Resealing, SealedCounts, Vault } from '../store.ts'
 import { EntryList, type SectionFile } from './section.ts'
+import { pause } from './steps.ts'
 
 /** The name of the section of logins at upstreams. */
 export const upstreamSection = 'upstreamTokens'
@@ -21,8 +22,11 @@ const keyOf = (server: string, holder: string): string => JSON.stringify([server
 /** The place that a value is sealed for: it cannot be opened as another one's. */
 const placeOf = (server: string, holder: string): string => `${upstreamSection}/${keyOf(server, holder)}`
 
+/** The id of the key of a sealed text. */
+const keyIdOf = (sealed: string): string => sealed.split('.')[1] ?? ''
+
 /** Logins at upstreams in the settings file. While the process runs, an edit of the file can remove some, but not bring any back. */
-export class FileUpstreamTokens implements UpstreamTokens {
+export class FileUpstreamTokens implements UpstreamTokens, Resealing {
   readonly #list: EntryList<Entry>
   readonly #vault: Vault
   /** Claims by key: the version that is being replaced, and until when. */
@@ -108,6 +112,48 @@ export class FileUpstreamTokens implements UpstreamTokens {
       ...stored.map(({ server, holder, version }) => ({ server, holder, version })),
       ...removed.map(({ server, holder }) => ({ server, holder, version: undefined }))
     ]
+  }
+
+  /** Counts the values of former keys and of those that are not available. */
+  async count (): Promise<SealedCounts> {
+    const keys = [...this.#list.entries.values()].flatMap(({ sealed }) => sealed ?? [])
+    const locked = new Map<string, number>()
+    for (const sealed of keys) if (this.#vault.locked(sealed)) locked.set(keyIdOf(sealed), (locked.get(keyIdOf(sealed)) ?? 0) + 1)
+    return {
+      former: keys.filter((sealed) => this.#vault.outdated(sealed)).length,
+      locked: [...locked].map(([key, count]) => ({ what: 'logins at servers', key, count }))
+    }
+  }
+
+  /** Seals anew what a former key has sealed, in steps, and writes it at once. A value that was changed meanwhile stays as it is. */
+  async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
+    const anew = new Map<Entry, Entry>()
+    let broken = 0
+    for (const entry of this.#list.entries.values()) {
+      if (entry.sealed === null || !this.#vault.outdated(entry.sealed)) continue
+      const next = this.#resealed(entry)
+      if (next) anew.set(entry, next)
+      else broken++
+      await pause()
+      signal.throwIfAborted()
+    }
+    if (anew.size > 0) {
+      await this.#list.change((entries) => {
+        for (const [key, entry] of [...entries]) entries.set(key, anew.get(entry) ?? entry)
+      })
+    }
+    return { anew: anew.size, broken }
+  }
+
+  /** @returns undefined: it cannot be opened */
+  #resealed (entry: Entry): Entry | undefined {
+    const place = placeOf(entry.server, entry.holder)
+    try {
+      const { value: data, sealed } = this.#vault.hide(this.#vault.reveal(entry.data, entry.sealed, place), place)
+      return { ...entry, data, sealed }
+    } catch {
+      return undefined
+    }
   }
 
   /** @returns how many were removed */

@@ -10,5 +10,11 @@ export function sealText (vault: Vault, text: string, place: string): SealedText
   return { data, sealed }
 }
 
+/** Seals with the newest key what `sealText` has sealed. @throws Error as `openText` */
+export function resealText (vault: Vault, { data, sealed }: SealedText, place: string): SealedText {
+  const anew = vault.hide(vault.reveal(data, sealed, place), place)
+  return { data: anew.value, sealed: anew.sealed }
+}
+
 /** Reverses `sealText`. @throws Error when the key is not available, or the text was sealed for another place */
 export const openText = (vault: Vault, { data, sealed }: SealedText, place: string): string => vault.reveal(data, sealed, place).secret

@@ -65,6 +65,9 @@ export function isOutdated (ring: KeyRing, sealed: string): boolean {
   return id !== ring.newest?.id && ring.find(id) !== undefined
 }
 
+/** Whether the key that sealed a text is unavailable. */
+export const isLocked = (ring: KeyRing, sealed: string): boolean => ring.find(sealed.split('.')[1] ?? '') === undefined
+
 /** Seals and opens with one ring. */
 export const sealerOf = (ring: KeyRing): Record<'seal' | 'unseal', (text: string, place: string) => string> => ({
   seal: (text, place) => seal(ring, text, place),

@@ -2,7 +2,7 @@ import type { Vault } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
 import { isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
-import { isOutdated, seal, unseal } from './seal.ts'
+import { isLocked, isOutdated, seal, unseal } from './seal.ts'
 import { isAddress } from './tokens.ts'
 
 /** One secret: its path within the value, the secret itself, and the mask that replaced it. */
@@ -40,6 +40,10 @@ export class SealedVault implements Vault {
 
   outdated (sealed: string): boolean {
     return isOutdated(this.#ring, sealed)
+  }
+
+  locked (sealed: string): boolean {
+    return isLocked(this.#ring, sealed)
   }
 }
 

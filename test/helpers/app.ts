@@ -14,7 +14,8 @@ const noVault = {
   hide: <Value>(value: Value) => ({ value, sealed: null }),
   reveal: <Value>(value: Value) => value,
   masks: () => [],
-  outdated: () => false
+  outdated: () => false,
+  locked: () => false
 }
 
 /**

@@ -926,6 +926,51 @@ for (const kind of ['file', 'PostgreSQL']) {
   })
 }
 
+for (const kind of ['file', 'PostgreSQL']) {
+  void test(`${kind}: all that a former key has sealed is sealed anew, and opens without that key`, { timeout: 150_000 }, async (t) => {
+    const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
+    const dbUrl = kind === 'file' ? undefined : (await database(t)).url
+    const state = { kind: 'session', username: 'ann', value: 'state', createdAt: 1 } as const
+    const entries = Array.from({ length: 120 }, (_, n) => ({
+      id: randomUUID(), timestamp: n, username: 'ann', action: 'create', entity: 'group', name: `g${n}`, after: `{"n":${n}}`
+    } as const))
+    const first = await open(t, dbUrl, {}, vaultWith(former))
+    await first.storage.upstreamTokens.swap('guarded', 'shared', undefined, { token: 'kept' })
+    await first.storage.grants.put(hashOf('code'), 'family', 'grant', soon())
+    await first.storage.loginStates.put(hashOf('cookie'), state, soon())
+    await first.storage.auditTrail?.append(entries)
+    const secret = await first.storage.socialLogins?.secret()
+    const document = async (path: string): Promise<object | undefined> =>
+      kind === 'file' ? JSON.parse(await readFile(path, 'utf8')) as object : undefined
+    const lost = await open(t, dbUrl, await document(first.path), vaultWith(newest))
+    const expected = kind === 'file' ? 1 : 124
+    const { former: none, locked } = await lost.storage.resealing.count()
+    assert.deepEqual([none, locked.reduce((sum, { count }) => sum + count, 0)], [0, expected])
+    const [entry] = await lost.storage.auditTrail?.list({}, 1) ?? []
+    assert.deepEqual([entry?.after, entry?.locked], [undefined, kind === 'file' ? undefined : true])
+
+    const both = await open(t, dbUrl, await document(first.path), vaultWith(`${newest},${former}`))
+    const { signal } = new AbortController()
+    assert.equal((await both.storage.resealing.count()).former, expected)
+    // Two replicas at once: each text is sealed anew once.
+    const passes = await Promise.all([both, ...kind === 'file' ? [] : [{ storage: await both.another() }]].map(async ({ storage }) =>
+      await storage.resealing.run(signal)))
+    assert.equal(passes.reduce((sum, { anew }) => sum + anew, 0), expected)
+    assert.deepEqual(await both.storage.resealing.count(), { former: 0, locked: [] })
+    assert.deepEqual(await both.storage.resealing.run(signal), { anew: 0, broken: 0 })
+
+    const { storage } = await open(t, dbUrl, await document(both.path), vaultWith(newest))
+    assert.deepEqual(await storage.resealing.count(), { former: 0, locked: [] })
+    assert.deepEqual((await storage.upstreamTokens.find('guarded', 'shared'))?.value, { token: 'kept' })
+    if (kind === 'file') return
+    assert.deepEqual(await storage.loginStates.find(hashOf('cookie')), state)
+    assert.deepEqual(await storage.grants.take(hashOf('code')), { first: true, family: 'family', value: 'grant' })
+    assert.equal(await storage.socialLogins?.secret(), secret)
+    const listed = await storage.auditTrail?.list({}, 200) ?? []
+    assert.deepEqual(listed.map(({ after, locked }) => [after, locked]).reverse(), entries.map(({ after }) => [after, undefined]))
+  })
+}
+
 void test(
   'a database that begins with a settings file takes no tokens from it: they would come back by an export after they were revoked',
   { timeout },

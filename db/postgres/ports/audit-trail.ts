@@ -10,10 +10,10 @@ import { escape, indexable, unescape } from '../text.ts'
 const maxRemoved = 1_000
 
 /** The place that a change is sealed for: it cannot be opened in another entry. */
-const placeOf = (id: string): string => `audit/${id}`
+export const placeOf = (id: string): string => `audit/${id}`
 
 /** The members that are sealed. */
-type Sealed = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName'>
+type Sealed = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName' | 'locked'>
 
 /** The audit log of all replicas, in one table. */
 export class PostgresAuditTrail implements AuditTrail {
@@ -68,12 +68,12 @@ export class PostgresAuditTrail implements AuditTrail {
     return { ...entry, username: unescape(username), name: unescape(name), ...this.#opened(entry.id, data, sealed) }
   }
 
-  /** What was changed, and with which key; nothing where the key is not there any more. */
+  /** What was changed, and with which bearer key; `locked` where it cannot be opened. */
   #opened (id: string, data: { secret: string }, sealed: string | null): Sealed {
     try {
       return JSON.parse(openText(this.#vault, { data, sealed }, placeOf(id))) as Sealed
     } catch {
-      return {}
+      return { locked: true }
     }
   }
 

@@ -7,7 +7,7 @@ import { grants } from '../tables.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 /** The place that a value is sealed for: it cannot be opened under another hash. */
-const placeOf = (hash: string): string => `grants/${hash}`
+export const placeOf = (hash: string): string => `grants/${hash}`
 
 /** Grants shared by all replicas: the caller whose UPDATE comes first takes a grant. */
 export class PostgresGrants implements Grants {

@@ -8,7 +8,7 @@ import { indexable } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 /** The place that a state is sealed for: it cannot be opened under another hash. */
-const placeOf = (hash: string): string => `login-states/${hash}`
+export const placeOf = (hash: string): string => `login-states/${hash}`
 
 /** States of browsers, shared by all replicas. */
 export class PostgresLoginStates implements LoginStates {

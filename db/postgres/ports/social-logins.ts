@@ -13,7 +13,8 @@ import {
 import { indexable } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
-const place = 'social-secret'
+/** The place that the signing key is sealed for. */
+export const place = 'social-secret'
 
 /** Identities, sessions and the signing key of social login, shared by all replicas. */
 export class PostgresSocialLogins implements SocialLogins {

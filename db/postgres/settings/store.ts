@@ -8,7 +8,7 @@ import { Conflict, StorageError, type Change, type Snapshot, type Store, type Va
 import { moveClients, outdatedClients, resealClients, splitClients } from './clients.ts'
 import { commit } from './commit.ts'
 import { moveSections } from './sections.ts'
-import type { Driver } from '../connection/driver.ts'
+import type { Db, Driver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { readHead, readInTransaction, readRows, type DatabaseState } from './read.ts'
 import { noRows, toDocument, toRows, updateRows } from './rows.ts'
@@ -22,6 +22,9 @@ import { planWrites, reseal, writeFirstCommit } from './write.ts'
 const lockHoldTime = 200
 /** Delay of the poll after a failure, in ms. */
 const pollDelayAfterFailure = 100
+
+/** Max rows that are sealed anew in one turn. */
+const resealedAtOnce = 100
 
 /** The state of the database as of the last read, and the document and snapshot that it holds. */
 interface State { readonly database: DatabaseState, readonly reading: Reading }
@@ -48,6 +51,8 @@ export class PostgresStore implements Store {
   /** Whatever reads or writes the database runs one at a time, in the order of the calls. */
   readonly #queue = pLimit(1)
   readonly #listeners: Listeners
+  /** What `load` has begun to seal anew, until somebody asks for the outcome. */
+  #resealing: Promise<number> | undefined
   /** Codes of the errors that were logged already: each is logged once. */
   readonly #loggedCodes = new Set<string>()
   readonly #changeFeed: ChangeFeed
@@ -150,7 +155,8 @@ export class PostgresStore implements Store {
     const found = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
     const database = await this.#moveClients(await moveSections(this.#driver, this.#vault, found))
     const state = { database, reading: read(toDocument(database.rows), database.version) }
-    this.#reseal(database, await withTimeout(this.#driver, timeouts.read, async (db) => await outdatedClients(db, this.#vault)))
+    this.#resealing = this.#reseal(database)
+    this.#resealing.catch(() => {})
     return state
   }
 
@@ -273,20 +279,30 @@ export class PostgresStore implements Store {
     }
   }
 
-  /** Seals secrets of a former key with the newest one, in the background. */
-  #reseal ({ rows, outdated }: DatabaseState, clients: readonly string[]): void {
-    if (outdated.length === 0 && clients.length === 0) return
-    void this.#queue(async () => {
-      if (this.#isClosed) return
-      await withTimeout(this.#driver, timeouts.read, async (db) => {
-        if (outdated.length > 0) await reseal(db, this.#vault, rows, outdated)
-        await resealClients(db, this.#vault, clients)
-      })
-    }).catch((error: unknown) => {
-      this.#warn(
-        `Secrets could not be sealed with the newest key (${messageOf(error)}). ` +
-        'It is tried again at the next start; keep the former key until then.'
-      )
+  /**
+   * Seals secrets of settings and clients that a former key has sealed with the newest one. The first time, that is what `load` has begun.
+   * @returns the number of rows
+   */
+  async reseal (): Promise<number> {
+    const begun = this.#resealing
+    this.#resealing = undefined
+    if (begun) return await begun
+    return await this.#reseal(await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault)))
+  }
+
+  /** Each batch has a turn of its own in the queue, so that changes of the settings do not wait for all of them. */
+  async #reseal ({ rows, outdated }: DatabaseState): Promise<number> {
+    const inTurn = async <Result>(work: (db: Db) => Promise<Result>): Promise<Result> => await this.#queue(async () => {
+      if (this.#isClosed) throw new StorageError('The store is closed.', false)
+      return await withTimeout(this.#driver, timeouts.read, work)
     })
+    for (let at = 0; at < outdated.length; at += resealedAtOnce) {
+      await inTurn(async (db) => { await reseal(db, this.#vault, rows, outdated.slice(at, at + resealedAtOnce)) })
+    }
+    const clients = await inTurn(async (db) => await outdatedClients(db, this.#vault))
+    for (let at = 0; at < clients.length; at += resealedAtOnce) {
+      await inTurn(async (db) => { await resealClients(db, this.#vault, clients.slice(at, at + resealedAtOnce)) })
+    }
+    return outdated.length + clients.length
   }
 }

@@ -20,7 +20,12 @@ const Entry = Type.Object(
     entity: StringEnum(entities),
     name: Type.String(),
     before: Type.Optional(Open),
-    after: Type.Optional(Open)
+    after: Type.Optional(Open),
+    locked: Type.Optional(
+      Type.Literal(true, {
+        description: '`before`, `after` and the bearer key cannot be opened: they are sealed with a key that is not in ENCRYPTION_KEY'
+      })
+    )
   },
   {
     examples: [

@@ -1,0 +1,161 @@
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { and, asc, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import { StorageError, type Resealing, type SealedCounts, type Vault } from '../../store.ts'
+import type { Transaction } from '../connection/driver.ts'
+import { messageOf } from '../connection/failures.ts'
+import type { QueryRunner } from '../connection/query-runner.ts'
+import { resealText, type SealedText } from '../sealed-text.ts'
+import {
+  auditEntries, grants, loginStates, oauthClients, socialSecret, tableNames, tableOf, upstreamTokens
+} from '../tables.ts'
+import { placeOf as placeOfEntry } from './audit-trail.ts'
+import { placeOf as placeOfGrant } from './grants.ts'
+import { placeOf as placeOfState } from './login-states.ts'
+import { place as placeOfSecret } from './social-logins.ts'
+import { placeOf as placeOfLogin } from './upstream-tokens.ts'
+
+/** Max rows that are sealed anew in one transaction. */
+const batchSize = 50
+/** The pause after a batch, in ms: others use the database, too. */
+const batchPause = 10
+
+/** A table of values that `sealText` has sealed: its columns `data` and `sealed`. */
+interface SealedTable {
+  readonly what: string
+  readonly table: PgTable & { readonly sealed: PgColumn, readonly data: PgColumn }
+  /** The primary key, in whose order it is gone through. */
+  readonly key: PgColumn
+  /** The column that `placeOf` is given. */
+  readonly name: PgColumn
+  readonly placeOf: (name: string) => string
+}
+
+const sealedTables: readonly SealedTable[] = [
+  { what: 'logins at servers', table: upstreamTokens, key: upstreamTokens.key, name: upstreamTokens.key, placeOf: placeOfLogin },
+  { what: 'keys of session cookies', table: socialSecret, key: socialSecret.id, name: socialSecret.id, placeOf: () => placeOfSecret },
+  { what: 'sessions of browsers', table: loginStates, key: loginStates.hash, name: loginStates.hash, placeOf: placeOfState },
+  { what: 'authorization codes', table: grants, key: grants.hash, name: grants.hash, placeOf: placeOfGrant },
+  { what: 'entries of the audit log', table: auditEntries, key: auditEntries.number, name: auditEntries.id, placeOf: placeOfEntry }
+]
+
+/** All tables with sealed texts. */
+const counted: ReadonlyArray<Pick<SealedTable, 'what'> & { readonly table: PgTable & { readonly sealed: PgColumn } }> = [
+  ...tableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: tableOf(name) })),
+  { what: 'OAuth clients', table: oauthClients },
+  ...sealedTables
+]
+
+/** The id of the key of a sealed text (`v1.<8 hex digits>.…`), so that the text itself is not read. */
+const keyIdOf = (sealed: PgColumn): SQL<string> => sql<string>`substr(${sealed}, 4, 8)`
+
+/** A text with the id of this key alone, as `Vault.outdated` and `Vault.locked` take it. */
+const sealedBy = (id: string): string => `v1.${id}.`
+
+/**
+ * Seals anew what a former key has sealed in any table. Each batch is a transaction that locks its rows and leaves out those that somebody
+ * else has locked: several replicas may work at once, and one that is interrupted has sealed whole batches.
+ */
+export class PostgresResealing implements Resealing {
+  readonly #queries: QueryRunner
+  readonly #vault: Vault
+  readonly #resealSettings: () => Promise<number>
+
+  /** @param resealSettings does the same for settings and clients; the number of rows */
+  constructor (queries: QueryRunner, vault: Vault, resealSettings: () => Promise<number>) {
+    this.#queries = queries
+    this.#vault = vault
+    this.#resealSettings = resealSettings
+  }
+
+  async count (): Promise<SealedCounts> {
+    let former = 0
+    const locked: Array<SealedCounts['locked'][number]> = []
+    for (const { what, table } of counted) {
+      for (const { id, count } of await this.#keysIn(table)) {
+        if (this.#vault.outdated(sealedBy(id))) former += count
+        else if (this.#vault.locked(sealedBy(id))) locked.push({ what, key: id, count })
+      }
+    }
+    return { former, locked }
+  }
+
+  async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
+    const all = { anew: await this.#settings(), broken: 0 }
+    for (const table of sealedTables) {
+      const { anew, broken } = await this.#reseal(table, signal)
+      all.anew += anew
+      all.broken += broken
+    }
+    return all
+  }
+
+  /** @throws StorageError */
+  async #settings (): Promise<number> {
+    try {
+      return await this.#resealSettings()
+    } catch (error) {
+      throw error instanceof StorageError ? error : new StorageError(messageOf(error), false)
+    }
+  }
+
+  async #keysIn (table: PgTable & { readonly sealed: PgColumn }): Promise<Array<{ id: string, count: number }>> {
+    const id = keyIdOf(table.sealed)
+    return await this.#queries.slow(async (db) =>
+      await db.select({ id, count: sql<number>`count(*)::int` }).from(table as PgTable).where(isNotNull(table.sealed)).groupBy(id))
+  }
+
+  async #reseal (table: SealedTable, signal: AbortSignal): Promise<{ anew: number, broken: number }> {
+    const formerKeys = (await this.#keysIn(table.table)).map(({ id }) => id).filter((id) => this.#vault.outdated(sealedBy(id)))
+    const all = { anew: 0, broken: 0 }
+    if (formerKeys.length === 0) return all
+    for (let last: string | number | undefined; ;) {
+      signal.throwIfAborted()
+      const from = last
+      const batch = await this.#queries.record(async (tx) => await this.#batch(tx, table, formerKeys, from))
+      all.anew += batch.anew
+      all.broken += batch.read - batch.anew
+      if (batch.last === undefined) return all
+      last = batch.last
+      await sleep(batchPause, undefined, { signal })
+    }
+  }
+
+  /** @param from the key of the last row of the batch before @returns `last` undefined: that was the last batch */
+  async #batch (
+    tx: Transaction,
+    { table, key, name, placeOf }: SealedTable,
+    formerKeys: readonly string[],
+    from: string | number | undefined
+  ): Promise<{ read: number, anew: number, last: string | number | undefined }> {
+    const rows = await tx
+      .select({ key: sql<string | number>`${key}`, name: sql<string>`${name}`, data: table.data, sealed: table.sealed })
+      .from(table as PgTable)
+      .where(and(isNotNull(table.sealed), inArray(keyIdOf(table.sealed), [...formerKeys]), from === undefined ? undefined : gt(key, from)))
+      .orderBy(asc(key))
+      .limit(batchSize)
+      .for('update', { skipLocked: true })
+    let anew = 0
+    for (const row of rows) {
+      const next = this.#resealed({ data: row.data, sealed: row.sealed } as SealedText, placeOf(row.name))
+      if (next) {
+        const { data: { secret }, sealed } = next
+        await tx.execute(
+          sql`update ${table} set data = jsonb_build_object('secret', ${secret}::text), sealed = ${sealed} where ${eq(key, row.key)}`
+        )
+        anew++
+      }
+      await turn()
+    }
+    return { read: rows.length, anew, last: rows.length < batchSize ? undefined : rows.at(-1)?.key }
+  }
+
+  /** @returns undefined: it does not open */
+  #resealed (stored: SealedText, place: string): SealedText | undefined {
+    try {
+      return resealText(this.#vault, stored, place)
+    } catch {
+      return undefined
+    }
+  }
+}
