@@ -7,9 +7,9 @@ import { limits } from '../limits/index.ts'
  */
 export class FreshLookUps {
   readonly #store: Pick<Store, 'refresh'>
-  #running: Promise<void> | undefined
+  #running: Promise<boolean> | undefined
   /** The look-up that starts after the running one, which may have read the database before the caller's change was made. */
-  #next: Promise<void> | undefined
+  #next: Promise<boolean> | undefined
   #started = 0
   #second = 0
 
@@ -17,15 +17,18 @@ export class FreshLookUps {
     this.#store = store
   }
 
-  /** Resolves when the changes that were made before the call have arrived. Undefined: nothing is looked up. */
-  request (): Promise<void> | undefined {
+  /**
+   * Resolves when the changes that were made before the call have arrived, with true; with false when the store has failed or is too slow.
+   * Undefined: nothing is looked up.
+   */
+  request (): Promise<boolean> | undefined {
     if (!this.#store.refresh) return undefined
     if (this.#next) return this.#next
     if (!this.#mayStart()) return undefined
     if (!this.#running) return this.#start()
     this.#next = this.#running.then(async () => {
       this.#next = undefined
-      await this.#start()
+      return await this.#start()
     })
     return this.#next
   }
@@ -39,12 +42,16 @@ export class FreshLookUps {
     return ++this.#started <= limits.freshLookUps.perSecond
   }
 
-  #start (): Promise<void> {
+  #start (): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<void>((resolve) => { timer = setTimeout(resolve, limits.freshLookUps.timeout).unref() })
-    const lookUp = Promise.race([this.#store.refresh?.().catch(() => {}), timeout]).then(() => {
+    const timeout = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => { resolve(false) }, limits.freshLookUps.timeout).unref()
+    })
+    const answered = this.#store.refresh?.().then(() => true, () => false)
+    const lookUp = Promise.race([answered ?? true, timeout]).then((hasAnswered) => {
       clearTimeout(timer)
       this.#running = undefined
+      return hasAnswered
     })
     this.#running = lookUp
     return lookUp

@@ -73,10 +73,17 @@ export class Settings extends EventEmitter<{
    * Looks once for a change by another replica, since something is unknown here that may have been stored there a moment ago. `current`
    * is then another snapshot, or it stays.
    * @returns undefined: nothing is looked up
+   * @throws DataAway (as a rejection) while the storage of several replicas is away: what is unknown here may be stored there
    */
   lookUp (): Promise<void> | undefined {
-    return this.#lookUps.request()
+    const looking = this.#isAway ? Promise.resolve(false) : this.#lookUps.request()
+    return looking?.then((hasAnswered) => {
+      if (!hasAnswered || this.#isAway) throw new errors.DataAway()
+    })
   }
+
+  /** Other replicas may have stored what cannot be read now. */
+  get #isAway (): boolean { return this.#store.refresh !== undefined && this.#store.health(true) !== undefined }
 
   /**
    * Changes the settings.

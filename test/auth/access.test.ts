@@ -1075,6 +1075,41 @@ test('a key that another replica has just stored is looked up before it is refus
   assert.ok(lookUps <= 2 * limits.freshLookUps.perSecond + 2, `${lookUps} look-ups`)
 })
 
+test('what is unknown here is 503 while the storage of several replicas is away; what is known counts as before', async (t) => {
+  const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
+  const { snapshot } = read({ bearerKeys: [stored] }, 1)
+  let away: string | undefined
+  let fails = true
+  const store: Store = {
+    load: async () => snapshot,
+    commit: async () => snapshot,
+    onChange: () => () => {},
+    refresh: async () => { if (fails) throw new Error('away') },
+    health: () => away,
+    close: async () => {}
+  }
+  const app = await appFor(t, {}, {}, { store })
+  const unknown = { authorization: `Bearer thk_${'0'.repeat(64)}` }
+  const asks = [
+    { url: '/api/servers', headers: unknown },
+    { url: '/api/tools/a/b', method: 'POST' as const, headers: unknown, payload: {} },
+    { url: '/mcp', method: 'POST' as const, headers: unknown, payload: { jsonrpc: '2.0', id: 1, method: 'ping' } },
+    { url: '/api/auth/login', method: 'POST' as const, payload: { username: 'nobody', password: 'Some-Password-1' } }
+  ]
+  for (const reason of [undefined, 'The database cannot be used.']) {
+    away = reason
+    for (const ask of asks) {
+      const { statusCode, headers } = await app.inject(ask)
+      assert.deepEqual([ask.url, statusCode, headers['retry-after']], [ask.url, 503, '5'])
+    }
+    assert.equal((await app.inject({ url: '/api/servers', headers: { authorization: `Bearer ${key.token}` } })).statusCode, 200)
+    assert.equal((await app.inject({ url: '/api/servers' })).statusCode, 401, 'nothing is to be looked up')
+  }
+  away = undefined
+  fails = false
+  assert.equal((await app.inject({ url: '/api/servers', headers: unknown })).statusCode, 401)
+})
+
 test('bodies of callers without credentials leave room for callers with some, at the same address', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const { app, port, url } = await start(t, {
