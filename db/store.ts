@@ -126,6 +126,8 @@ export interface CatalogueCache {
   write: (server: string, text: Iterable<string>) => Promise<void>
   /** Removes the catalogue of a server that is no more. */
   remove: (server: string) => Promise<void>
+  /** Removes the catalogues of all other servers. Absent where none outlive the process. */
+  keepOnly?: (servers: Iterable<string>) => Promise<void>
   /** Resolves when all that was begun is on disk, or has failed. */
   settled: () => Promise<void>
 }

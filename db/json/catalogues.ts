@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { open, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
+import { open, readdir, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { errorCode } from '../error-code.ts'
@@ -8,6 +8,11 @@ import type { CatalogueCache } from '../store.ts'
 
 /** The system's codes for a file whose folder is not there; nothing is written then. */
 const noFolder: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
+
+/** The name of a server's file. */
+const nameOf = (server: string): string => `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`
+/** The names of our files, also of those that are being written: others are left alone. */
+const fileName = /^[0-9a-f]{32}\.json(\.tmp)?$/
 
 /** The catalogue cache as one file per server, named by a hash of the server's name. */
 export class CatalogueFiles implements CatalogueCache {
@@ -42,6 +47,14 @@ export class CatalogueFiles implements CatalogueCache {
     await this.#alone(path, async () => { await rm(path, { force: true }) })
   }
 
+  async keepOnly (servers: Iterable<string>): Promise<void> {
+    const kept = new Set([...servers].map((server) => nameOf(server)))
+    // No folder: nothing was ever kept.
+    const names = await readdir(this.#folder).catch((): string[] => [])
+    const gone = names.filter((name) => fileName.test(name) && !kept.has(name.replace(/\.tmp$/, '')))
+    for (const name of gone) await rm(join(this.#folder, name), { force: true })
+  }
+
   async settled (): Promise<void> {
     await Promise.allSettled([...this.#writing.values()].map(async (limit) => { await limit(() => {}) }))
   }
@@ -69,6 +82,6 @@ export class CatalogueFiles implements CatalogueCache {
   }
 
   #path (server: string): string {
-    return join(this.#folder, `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`)
+    return join(this.#folder, nameOf(server))
   }
 }

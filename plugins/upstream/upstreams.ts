@@ -87,6 +87,7 @@ export class Upstreams implements ProviderSource {
     for (const [name, server] of servers) {
       if (isUsable(server) && !this.#upstreams.has(name)) fresh.push(this.#put(server, former.get(name)))
     }
+    if (!this.#isStarted) this.#forgetOthers(servers.keys())
     this.#isStarted = true
     for (const upstream of former.values()) this.#end(upstream)
     for (const name of this.#configured) if (!servers.has(name)) this.#forget(name)
@@ -176,6 +177,14 @@ export class Upstreams implements ProviderSource {
     this.#upstreams.clear()
     await Promise.allSettled(this.#ending.values())
     await this.#deps.cache.settled()
+  }
+
+  /** At the start: removes what servers listed that were removed while the gateway was down. */
+  #forgetOthers (configured: Iterable<string>): void {
+    const { cache, log } = this.#deps
+    cache.keepOnly?.(configured).catch((error: unknown) => {
+      log('catalogues', 'warn', 'those of removed servers could not be removed from disk', { error })
+    })
   }
 
   /** Removes what a removed server listed from the cache. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -24,4 +24,23 @@ test('the catalogue of a server that is removed goes with it, also where it was 
   assert.equal(kept(), 2, 'a disabled one keeps it')
   assert.equal(await ask('DELETE', 'two'), 200)
   await until(() => kept() === 1)
+})
+
+test('the catalogue of a server that was removed while the gateway was down goes at the next start', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const config = { url: upstream.url }
+  const hub = await startHub(t, { settings: settings({ one: config, two: config }) })
+  await connected(hub, 2)
+  const folder = join(hub.folder, '.tool-hub', 'catalogues')
+  const kept = (): string[] => existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : []
+  await until(() => kept().length === 2)
+  await hub.stop()
+  writeFileSync(join(folder, 'notes.json'), 'not ours')
+  const content = JSON.parse(readFileSync(hub.settingsPath, 'utf8')) as { mcpServers: Json }
+  delete content.mcpServers.two
+  writeFileSync(hub.settingsPath, JSON.stringify(content))
+  const again = await startHub(t, { folder: hub.folder })
+  await connected(again, 1)
+  await until(() => kept().length === 2, 5_000, () => kept().join())
+  assert.ok(kept().includes('notes.json'), 'what others have put there stays')
 })
