@@ -169,6 +169,28 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   assertNoToken(server, [...answers, noted.text, hub.output(), restarted.output(), ...await filesOf(hub.folder)], 'the gateway')
 })
 
+void test('a login whose key is gone counts as none: the log says so, and its server asks for another one', { timeout }, async (t) => {
+  const server = await startLoginServer(t)
+  const config = settings({ guarded: { url: server.url, type: 'streamable-http' } })
+  const hub = await startHub(t, { settings: config, env: { ENCRYPTION_KEY: 'a'.repeat(64) } })
+  await server.login(await waits(hub), 'ann')
+  await isConnected(hub)
+  await hub.stop()
+  const without = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: 'b'.repeat(64) } })
+  const address = await waits(without)
+  assert.equal((await record(without)).status, 'oauth_required')
+  assert.match(without.output(), /not to be opened: 2 logins at servers \(key [0-9a-f]{8}\)/)
+  await server.login(address, 'bob')
+  await isConnected(without)
+  await without.stop()
+  const both = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: `${'c'.repeat(64)},${'b'.repeat(64)}` } })
+  await until(() => both.output().includes('key rotation: 2 secrets were sealed anew'), 15_000, both.output)
+  await both.stop()
+  const rotated = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: 'c'.repeat(64) } })
+  await isConnected(rotated)
+  assert.equal(await whoami(rotated), 'bob')
+})
+
 void test('an SSE server that asks for a login', { timeout }, async (t) => {
   const server = await startLoginServer(t, 'sse')
   const hub = await startHub(t, { settings: settings({ guarded: { url: server.url, type: 'sse' } }) })
