@@ -6,8 +6,9 @@ import { oneLine } from '../json.ts'
 import { inSteps, type LargeWork } from '../large-message.ts'
 import { LastWords } from './last-words.ts'
 import { MessageReader } from './message-reader.ts'
-import { descendantsOf, guardGroup, killAll, killGroup, killMarked } from './process-group.ts'
+import { guardGroup } from './process-group.ts'
 import { lowerPriority, mayStart, noteStart, startFailure } from './process-start.ts'
+import { ProcessTree } from './process-tree.ts'
 import { mayEnter, type ProcessUser } from './process-user.ts'
 import {
   answeredId,
@@ -180,11 +181,10 @@ export class StdioTransport implements Transport {
     this.#receiver = undefined
     if (!child?.pid) return
     // Before it ends: what a process leaves behind has another parent afterwards.
-    const descendants = await descendantsOf(child.pid)
+    const tree = new ProcessTree(child.pid, this.#mark)
+    await tree.look()
     child.stdin?.end()
-    await killGroup(child.pid, this.#gone ?? Promise.resolve(), this.#options.grace ?? 2_000)
-    await killAll(descendants)
-    await killMarked(this.#mark)
+    await tree.end(this.#gone ?? Promise.resolve(), this.#options.grace ?? 2_000)
     child.stdout?.destroy()
     child.stderr?.destroy()
   }
@@ -281,11 +281,7 @@ export class StdioTransport implements Transport {
     if (open === 0) read()
     for (const pipe of pipes) pipe?.once('close', () => { if (--open === 0) read() })
     // The rest of the group is ended, too: its answers would not be read any more.
-    if (!this.#closing && this.#child?.pid) {
-      void killGroup(this.#child.pid, Promise.resolve(), 500).then(async () => {
-        await killMarked(this.#mark)
-      })
-    }
+    if (!this.#closing && this.#child?.pid) void endRest(new ProcessTree(this.#child.pid, this.#mark))
   }
 
   /** Reports the connection as closed, stops reading, and ends the process. */
@@ -311,4 +307,10 @@ export class StdioTransport implements Transport {
       this.#receiver?.failed(id, new UpstreamError('unreachable', reason, { detail: this.#lastWords.detail, isPublic: true }))
     }
   }
+}
+
+/** Ends what a child that has exited left behind. */
+async function endRest (tree: ProcessTree): Promise<void> {
+  await tree.look()
+  await tree.end(Promise.resolve(), 500)
 }

@@ -3,7 +3,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mock } from 'node:test'
@@ -1360,6 +1360,19 @@ const marked = (mark: string): number[] =>
     }
   })
 
+/** A command that no other process has. */
+const uniqueSleep = (): string => `sleep 304.${randomInt(1e9)}`
+
+/** The processes that run a command of two words. */
+const running = (command: string): number[] =>
+  processes((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'latin1') === `${command.replace(' ', '\0')}\0`
+    } catch {
+      return false
+    }
+  })
+
 test('killGroup: a process group ends as a whole', { skip: linux }, async (t) => {
   const start = async (script: string): Promise<{ pid: number, gone: Promise<void>, child: ChildProcess }> => {
     const child = spawn('sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
@@ -1642,6 +1655,36 @@ test('stdio: a child and its streams', async (t) => {
     const left = await pid()
     // A process that has ended has no command line, even if nobody has asked for its end.
     await until(async () => await readFile(`/proc/${left}/cmdline`, 'utf8').catch(() => '') === '', 1_000, 'it is left')
+  })
+
+  await t.test('also what a process outside of its group started, once both have lost their parents', { skip: linux }, async (t) => {
+    const name = uniqueSleep()
+    const orphan = `setsid sh -c "env -i $(command -v setsid) ${name} & sleep 305; true" >/dev/null 2>&1 </dev/null &`
+    const child = await sh(t, `(${orphan}); echo '{"jsonrpc":"2.0","method":"ready"}'; sleep 62`, { env: { PATH: process.env.PATH ?? '' } })
+    await until(() => child.heard.length > 0 && running(name).length === 1)
+    await child.transport.close()
+    assert.equal(running(name).length, 0, 'it is left')
+  })
+
+  await t.test('also what a process outside of its group starts while the child has its time to end', { skip: linux }, async (t) => {
+    const name = uniqueSleep()
+    const late = `setsid sh -c "sleep 0.3; env -i $(command -v setsid) ${name} & sleep 305; true" >/dev/null 2>&1 </dev/null &`
+    const child = await sh(t, `trap "" TERM; (${late}); echo '{"jsonrpc":"2.0","method":"ready"}'; while :; do sleep 62; done`, {
+      env: { PATH: process.env.PATH ?? '' },
+      grace: 1_000
+    })
+    await until(() => child.heard.length > 0)
+    await child.transport.close()
+    assert.equal(running(name).length, 0, 'it is left')
+  })
+
+  await t.test('also when the child ends by itself', { skip: linux }, async (t) => {
+    const name = uniqueSleep()
+    const orphan = `setsid sh -c "env -i $(command -v setsid) ${name} & sleep 305; true" >/dev/null 2>&1 </dev/null &`
+    const child = await sh(t, `(${orphan}); sleep 0.5; exit 0`, { env: { PATH: process.env.PATH ?? '' } })
+    await until(() => running(name).length === 1)
+    await until(() => child.closed() !== undefined)
+    await until(() => running(name).length === 0, 3_000, 'it is left')
   })
 
   await t.test('so does the child\'s own end', { skip: linux }, async (t) => {
