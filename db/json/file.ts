@@ -10,7 +10,7 @@ import { checkInvariants, checkValues } from '../invariants.ts'
 import { Listeners } from '../listeners.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
 import { Disk } from './disk.ts'
-import { loadDocument, withReadError } from './load.ts'
+import { adviceFor, loadDocument, withReadError } from './load.ts'
 import { parse } from './parse.ts'
 import { share } from './share.ts'
 import { bytesInSteps, pause } from './steps.ts'
@@ -50,6 +50,8 @@ export class JsonFileStore implements Store, SectionFile {
   #invalid: { reason: string, since: number, isReported: boolean } | undefined
   /** The file is missing. That is reported at the second check, since an editor may be about to replace it. */
   #missing: 'seen' | 'reported' | undefined
+  /** The system could not read the file; what it holds is not known. */
+  #readFailure: string | undefined
   /** The last write failed. */
   #writeFailure: { reason: string, since: number } | undefined
   #isChecking = false
@@ -147,6 +149,7 @@ export class JsonFileStore implements Store, SectionFile {
   health (readonly = false): string | undefined {
     if (this.#isClosed) return 'The store is closed.'
     if (this.#invalid) return invalidEdit
+    if (this.#readFailure !== undefined) return this.#readFailure
     return readonly ? undefined : this.#writeFailure?.reason
   }
 
@@ -224,7 +227,10 @@ export class JsonFileStore implements Store, SectionFile {
     }
   }
 
-  /** Reads the file if it was edited. An edit that is invalid leaves the settings in memory as they are. */
+  /**
+   * Reads the file if it was edited. An edit that is invalid leaves the settings in memory as they are.
+   * @throws StorageError when the system cannot read it now
+   */
   async #checkFile (): Promise<'same' | 'gone' | 'edited' | 'invalid'> {
     const former = this.#reading
     if (!former) return 'same'
@@ -243,6 +249,11 @@ export class JsonFileStore implements Store, SectionFile {
       this.#listeners.notify(next.snapshot)
       return 'edited'
     } catch (error) {
+      if (error instanceof StorageError) {
+        this.#readFailed(error)
+        throw error
+      }
+      this.#readFailure = undefined
       if (await this.#recover()) return await this.#checkFile()
       const reason = messageOf(error)
       if (this.#invalid?.reason !== reason) this.#invalid = { reason, since: Date.now(), isReported: false }
@@ -259,7 +270,10 @@ export class JsonFileStore implements Store, SectionFile {
       this.#reportMissing(await this.#checkFile() === 'gone')
       this.#reportInvalid()
       if (this.#writeFailure && Date.now() - this.#writeFailure.since >= probeInterval) await this.#probe()
-    }).catch((error: unknown) => { this.#warn(messageOf(error)) }).finally(() => { this.#isChecking = false })
+    }).catch((error: unknown) => {
+      // A failed read is told once, by `#readFailed`.
+      if (!(error instanceof StorageError)) this.#warn(messageOf(error))
+    }).finally(() => { this.#isChecking = false })
   }
 
   #reportMissing (isMissing: boolean): void {
@@ -274,7 +288,21 @@ export class JsonFileStore implements Store, SectionFile {
     }
   }
 
+  /** Told once, until it can be read again. */
+  #readFailed ({ message: reason }: StorageError): void {
+    if (this.#readFailure === undefined) {
+      this.#warn(`${this.#path}: ${reason}${adviceFor(reason)} The last settings stay in force.`)
+    }
+    this.#readFailure = reason
+  }
+
+  #becomeReadable (): void {
+    if (this.#readFailure !== undefined) this.#warn(`The settings file ${this.#path} can be read again.`)
+    this.#readFailure = undefined
+  }
+
   #becomeValid (): void {
+    this.#becomeReadable()
     if (this.#invalid?.isReported === true) this.#warn(`The settings file ${this.#path} is valid again, and is in force.`)
     this.#invalid = undefined
   }

@@ -1,16 +1,32 @@
 import { errorCode } from '../error-code.ts'
 import type { Document } from '../apply.ts'
+import { StorageError } from '../store.ts'
 import type { Disk } from './disk.ts'
 import { parse } from './parse.ts'
 
-/** Adds the path and advice to the error of a read. @throws Error */
+/** Failures of the system that say nothing of the file, by code. */
+const systemFailures: Readonly<Record<string, string>> = {
+  EMFILE: 'this process has too many files open',
+  ENFILE: 'the system has too many files open',
+  ENOMEM: 'no memory is left',
+  EAGAIN: 'the system is too busy',
+  EIO: 'the disk reports an error'
+}
+
+/** Adds the path and advice to the error of a read. @throws StorageError when the system failed, whatever the file holds; Error */
 export async function withReadError<Result> (reading: Promise<Result>, path: string): Promise<Result> {
   return await reading.catch((error: unknown) => { throw readError(error, path) })
 }
 
-/** The error for a settings file that exists and cannot be read. */
+/** What an operator can do about a failed read. @param reason the message of its StorageError */
+export const adviceFor = (reason: string): string =>
+  /E[MN]FILE/.test(reason) ? ' Raise the limit of open files (ulimit -n, LimitNOFILE of systemd; fs.file-max for all processes).' : ''
+
+/** The error for a settings file that exists and cannot be read. That of a StorageError holds no path, since it may reach a client. */
 export function readError (error: unknown, path: string): Error {
   const code = errorCode(error) ?? (error instanceof Error ? error.message : String(error))
+  const failure = systemFailures[code]
+  if (failure !== undefined) return new StorageError(`The settings file cannot be read (${failure}, ${code}).`, false, code === 'EIO')
   // The code is our own: a device, a named pipe or a socket.
   const reason = code === 'ENOTFILE' ? 'it is not a regular file' : code
   return new Error(`The settings file ${path} cannot be read (${reason}). Check that it is a file and that this user may read it.`)

@@ -12,6 +12,8 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write in its folder',
   EPERM: 'this user may not write it',
   EIO: 'the disk reports an error',
+  EMFILE: 'this process has too many files open',
+  ENFILE: 'the system has too many files open',
   ENOENT: 'its folder does not exist'
 }
 

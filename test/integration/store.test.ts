@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import filePromises, { appendFile, chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createHash } from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { apply, type Document } from '../../db/apply.ts'
@@ -42,6 +43,30 @@ onFile('a refusal names a whole backup, and no other', '{"mcpServers": {"a"', as
   await writeFile(`${path}.bak`, '{"mcpServers": {}}')
   assert.match(await refused(), /not valid JSON.* whole backup, \S+\.bak, written \S+Z: to go back to it, .*copy it over \S+ and start again\.$/)
   assert.equal(await readFile(path, 'utf8'), '{"mcpServers": {"a"')
+})
+
+onFile('a read that the system refuses is no edit: nothing is changed, and the log says what to do', {}, async ({ store, path, warnings, t }) => {
+  const { version } = await store.load()
+  const { open } = filePromises
+  const restore = (): void => {
+    filePromises.open = open
+    syncBuiltinESMExports()
+  }
+  t.after(restore)
+  for (const code of ['EMFILE', 'ENFILE']) {
+    filePromises.open = async () => { throw Object.assign(new Error(`${code}: too many open files, open`), { code }) }
+    syncBuiltinESMExports()
+    const isAway = (error: unknown): boolean =>
+      error instanceof StorageError && !error.full && error.message.includes(code) && !error.message.includes(path)
+    await assert.rejects(store.commit([server('a')], version), isAway)
+    assert.match(store.health(true) ?? '', new RegExp(code))
+    restore()
+    await store.load()
+    assert.equal(store.health(), undefined)
+  }
+  assert.equal(warnings.filter((line) => /Raise the limit of open files/.test(line)).length, 2, warnings.join('\n'))
+  assert.doesNotMatch(warnings.join(), /edited|valid|correct/)
+  assert.ok((await store.commit([server('a')], version)).servers.has('a'))
 })
 
 for (const [what, content, word] of [
