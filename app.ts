@@ -38,6 +38,7 @@ import { maskPatterns } from './plugins/secrets/patterns.ts'
 import logStreams from './plugins/logs/streams.ts'
 import { tapped } from './plugins/logs/tap.ts'
 import arrivals from './plugins/limits/arrivals.ts'
+import connections from './plugins/limits/connections.ts'
 import counters from './plugins/limits/counters.ts'
 import { limits } from './plugins/limits/index.ts'
 import refusals from './plugins/auth/refusals.ts'
@@ -87,6 +88,8 @@ export interface AppOptions {
   drainTimeout: number
   /** Replaces `limits.slowSenders`. */
   slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
+  /** Replaces the bound that comes from the limit of open files. */
+  maxConnections?: number
   /** The environment that children may inherit from. */
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
@@ -136,6 +139,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 
   app.decorate('phase', { name: 'starting' })
   await app.register(config, { version, env })
+  await app.register(connections, { trustProxy: env.TRUST_PROXY, max: options.maxConnections })
   await app.register(errors)
   await app.register(arrivals)
   await app.register(largeReplies)
@@ -244,6 +248,7 @@ export async function buildWaitingRoom ({ logger, env }: Pick<AppOptions, 'logge
     http: { headersTimeout: limits.slowSenders.headers, connectionsCheckingInterval: limits.slowSenders.interval },
     frameworkErrors: envelope
   })
+  await app.register(connections, { trustProxy: env.TRUST_PROXY })
   const problem = 'waiting for the database'
   app.setErrorHandler(envelope)
   app.setNotFoundHandler((request, reply) => { envelope(new list.NotReady(problem), request, reply) })

@@ -143,6 +143,14 @@ export const limits = {
    * and the connection is closed. `interval`: how often connections are checked, which adds to both.
    */
   slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
+  /**
+   * Open connections of clients. `most`: max number, with a share for each address that is no trusted proxy's; beyond the share, the one of
+   * that address that has been idle for longest is closed, or else the new one; beyond the bound, one of the address that holds most. There
+   * are fewer where the process may open few files: a quarter of these, and at least `reserve`, but never more than half, is for files,
+   * processes and upstreams. `elsewhere`: max number where the system does not tell that limit. `logInterval`: min time between two lines
+   * in the log, in ms.
+   */
+  connections: { most: 30_000, reserve: 100, elsewhere: 4_000, logInterval: 60_000 },
   /** Max MCP sessions, with a share for each owner; beyond: 429 or 503. The same number of connections of the SSE transport. */
   sessions: 10_000,
   /** Max size of what a client declares in `initialize` and its session keeps, in characters of JSON; beyond: -32602. */

@@ -42,6 +42,11 @@ export default fp(async (app) => {
         this.set(read())
       }
     })
+  const count = (name: string, help: string, read: () => number): void => {
+    const counter = new Counter({ name, help, registers: [register], collect: () => { counter.reset(); counter.inc(read()) } })
+  }
+  gauge('toolhub_connections', 'Open connections of clients', () => app.connections.open)
+  count('toolhub_connections_closed_total', 'Connections that were closed, while idle or new, for want of room', () => app.connections.closed)
   gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
   gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.links)
   const states = new Gauge({
@@ -88,9 +93,7 @@ export default fp(async (app) => {
   app.gateway.addHook('onQuestion', (server) => { questions.inc({ server: calls.label(server) }) })
   app.decorate('metrics', {
     contentType: register.contentType,
-    count: (name, help, read) => {
-      const counter = new Counter({ name, help, registers: [register], collect: () => { counter.reset(); counter.inc(read()) } })
-    },
+    count,
     gauge: (name, help, read) => { gauge(name, help, read) },
     read: async (principal) => {
       const text = await register.metrics()
@@ -102,4 +105,4 @@ export default fp(async (app) => {
       }).join('\n')
     }
   })
-}, { name: 'metrics', dependencies: ['config', 'refusals', 'access', 'gateway', 'downstream', 'upstream'] })
+}, { name: 'metrics', dependencies: ['config', 'connections', 'refusals', 'access', 'gateway', 'downstream', 'upstream'] })

@@ -69,6 +69,8 @@ export interface HubOptions {
 export interface ProcessOptions extends HubOptions {
   /** false: do not wait for /health. */
   wait?: boolean
+  /** The limit of open files (`ulimit -n`). */
+  openFiles?: number
 }
 
 /** The folder of a gateway, with its settings file. `remove` leaves one that was there before. */
@@ -128,7 +130,10 @@ export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promi
   const port = Number(options.env?.PORT ?? await freePort())
   // By itself, a test file runs the sources; `npm test` makes a build first.
   const { TOOL_HUB_TEST_BUILD: build } = process.env
-  const child = spawn(process.execPath, build === undefined ? ['--import', 'tsx', join(root, 'server.ts')] : [join(root, build)], {
+  const command = [process.execPath, ...(build === undefined ? ['--import', 'tsx', join(root, 'server.ts')] : [join(root, build)])]
+  const limited = options.openFiles === undefined ? command : ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...command]
+  const [program = '', ...args] = limited
+  const child = spawn(program, args, {
     cwd: root,
     env: { PATH: process.env.PATH ?? '', HOME: folder, HOST: '127.0.0.1', PORT: String(port), SETTINGS_PATH: settingsPath, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe']
