@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import type { Server, ServerResponse } from 'node:http'
-import { Server as NetServer, Socket } from 'node:net'
+import type { Server as NetServer, Socket } from 'node:net'
 import fp from 'fastify-plugin'
 import { trustsPeer } from '../config/trust-proxy.ts'
 import { limits } from './index.ts'
@@ -158,8 +158,8 @@ export class Connections {
     this.#told = this.#closed
     this.#options.warn(details, lack === 'share'
       ? `${address} has ${peer.held} connections of ${this.open}, its share: for new ones, its idle ones are closed`
-      : `${this.open} connections are open, which is the bound: for new ones, idle ones are closed; where that is too few, raise the limit of ` +
-        'open files (ulimit -n, LimitNOFILE)')
+      : `${this.open} connections are open, which is the bound: for new ones, idle ones are closed; where that is too few, raise the ` +
+        'limit of open files (ulimit -n, LimitNOFILE)')
   }
 }
 

@@ -46,7 +46,7 @@ export default fp(async (app) => {
     const counter = new Counter({ name, help, registers: [register], collect: () => { counter.reset(); counter.inc(read()) } })
   }
   gauge('toolhub_connections', 'Open connections of clients', () => app.connections.open)
-  count('toolhub_connections_closed_total', 'Connections that were closed, while idle or new, for want of room', () => app.connections.closed)
+  count('toolhub_connections_closed_total', 'Idle or new connections that were closed for want of room', () => app.connections.closed)
   gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
   gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.links)
   const states = new Gauge({
