@@ -134,7 +134,7 @@ export function validCapabilities (server: ServerCapabilities): { capabilities: 
     if (types === undefined) return [[name, value]]
     if (!check(isObject(value), name, 'an object') || !isObject(value)) return []
     const valid = Object.entries(value).filter(([member, each]) => {
-      const type = types[member] ?? types['*']
+      const type = Object.hasOwn(types, member) ? types[member] : types['*']
       if (type === undefined) return true
       return type === 'object'
         ? check(isObject(each), `${name}.${member}`, 'an object')

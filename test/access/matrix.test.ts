@@ -77,8 +77,8 @@ function expected (asked: Asked): Expected {
     case 'nothing': return 'yes'
     // The authorization server, with `oauthServer.enabled` false; the record of calls and social login, without a database.
     case 'off': return 404
-    // DECISIONS §13: METRICS is not set.
-    case 'metrics': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
+    // DECISIONS §13: METRICS is not set. `routing.skipAuth`, by which guests come, is of the management API.
+    case 'metrics': return !isKnown('api', who) || who === 'guest' ? 401 : isAdmin(who) ? 'yes' : 403
     // ALLOW_REGISTRATION is off: admins only; keys that the management API does not know are nobody's.
     case 'registering': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
     // Who has no password has none to change.

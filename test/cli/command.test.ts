@@ -45,7 +45,9 @@ test('backup and restore: JSON, names that begin with a dash, and failures of th
   const refused = await cli(['restore', '--json', file], { env })
   assert.match((JSON.parse(refused.err) as { message: string }).message, /exists, and was left as it is/)
   const restored = JSON.parse((await cli(['restore', file, '--replace', '--json'], { env })).out) as { location: string, bundles: string[], remarks: string[] }
-  assert.deepEqual([basename(restored.location), restored.bundles, restored.remarks.length], ['mcp_settings.json', [], 1])
+  assert.deepEqual([basename(restored.location), restored.bundles, restored.remarks.length], ['mcp_settings.json', [], 2])
+  // Before anything is changed.
+  assert.match(restored.remarks[0] ?? '', /^Restores the backup of \S+ to .*mcp_settings\.json\.$/)
   const blocked = await cli(['restore', file, '--replace'], { env: { ...env, DATA_DIR: join(file, 'data') } })
   assert.match(blocked.err, /^What is in .* cannot be written: what should be its folder is a file/)
 })

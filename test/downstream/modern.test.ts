@@ -580,10 +580,14 @@ test('with its key, a principal loses what it has open', async (t) => {
 test('a bound that is reached is told by the status: 503 for all, 429 for one\'s own share', async (t) => {
   const { calls } = limits
   t.after(() => { Object.assign(limits, { calls }) })
-  // Of one place, the last quarter is for those that hold less than a tenth of it.
-  for (const [places, status, retryAfter, says] of [[0, 503, '5', /as it can hold/], [1, 429, '60', /as one caller may/]] as const) {
+  // Of two places, the last one is for those that hold none.
+  for (const [places, status, retryAfter, says] of [[0, 503, '5', /as it can hold/], [2, 429, '60', /as one caller may/]] as const) {
     Object.assign(limits, { calls: places })
-    const { url } = await bridge(t)
+    const { url, world } = await bridge(t)
+    if (places > 0) {
+      call(url, 'hang').catch(() => {})
+      await until(() => world.running === 1, 10_000, () => 'the call does not run')
+    }
     const answer = await call(url, 'echo')
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [status, retryAfter])
     assert.equal(answer.message.error?.code, -32001)

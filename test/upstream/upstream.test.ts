@@ -873,7 +873,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
   const linkOf = (capabilityClass: string, list: () => string[] | Promise<string[]>, more: () => object = () => ({})): Link => ({
     key: { capabilityClass },
     identity: { version: '2025-11-25', capabilities: { tools: {} }, serverInfo: '{"name":"x","version":"1"}', instructions: undefined },
-    request: async () => JSON.stringify({ tools: (await list()).map((name) => ({ name, inputSchema: {} })), ...more() })
+    request: async () => JSON.stringify({ tools: (await list()).map((name) => ({ name, inputSchema: { type: 'object' } })), ...more() })
   }) as unknown as Link
   /** A slot whose link lists these tools, and says how often it was asked. */
   interface Fake { slot: Slot, now: (tools: string[]) => void, asked: () => number, caching: () => object }
@@ -885,7 +885,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     slot.link = linkOf(slot.key.capabilityClass, () => { asked++; return current }, () => made.caching())
     return made
   }
-  const sizeOfItem = (name: string): number => JSON.stringify({ name, inputSchema: {} }).length
+  const sizeOfItem = (name: string): number => JSON.stringify({ name, inputSchema: { type: 'object' } }).length
   const tools = (found: Catalogue | undefined): string[] | undefined => found?.lists.tools.map(({ key }) => key)
 
   await t.test('a class that is not known yet is shown what clients are that declare nothing', async () => {
