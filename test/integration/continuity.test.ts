@@ -1013,7 +1013,7 @@ test('a server\'s record has its items as the upstream wrote them', { timeout },
     assert.match(String(answer.headers.get('content-type')), /^application\/json/)
     const body = await answer.text()
     assert.ok(body.includes(`${item.slice(0, -1).replace('"as it came"', '"ours"')},"overridden":true,"enabled":false}`), body)
-    assert.ok(body.includes('{"name":"other","inputSchema":{"type":"object"},"enabled":true}'), body)
+    assert.ok(body.includes('{"name":"other","inputSchema":{"type":"object"},"enabled":true,"description":""}'), body)
     assert.equal(at(JSON.parse(body), 'success'), true)
   }
   const named = await (await fetch(`${hub.url}/api/servers?fields=name,status`, { headers })).json()
