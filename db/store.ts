@@ -166,7 +166,7 @@ export interface Vault {
   locked: (sealed: string) => boolean
 }
 
-/** What is stored sealed, apart from what the newest key has sealed. */
+/** How many of the stored secrets were not encrypted with the newest key. */
 export interface SealedCounts {
   /** The number of texts that a former key has sealed, which is available. */
   readonly former: number

@@ -9,7 +9,7 @@ import { isObject, type Document, type ListName } from './apply.ts'
 /** Max warnings about one section; beyond: they are counted. */
 const mostWarnings = 20
 
-/** What an entry of each list is, and the member that tells people which one it is. */
+/** For warnings: the noun for an entry of each list, and the member by which the warning names the entry. */
 const nouns = {
   users: ['user', 'username'],
   groups: ['group', 'name'],

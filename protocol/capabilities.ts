@@ -106,7 +106,7 @@ export function classOf (client: ClientCapabilities): string {
 /** The class of clients that declare nothing. The gateway's own links are of this class. */
 export const plainClass = '{}'
 
-/** The server capabilities that MCP knows: the types of their members. `*`: any other one. */
+/** The JSON types of the members of each server capability in MCP's schema. `*` stands for every member that is not named. */
 const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' | 'object'>>>> = {
   tools: { listChanged: 'boolean' },
   prompts: { listChanged: 'boolean' },

@@ -18,7 +18,7 @@ export async function withReadError<Result> (reading: Promise<Result>, path: str
   return await reading.catch((error: unknown) => { throw readError(error, path) })
 }
 
-/** What an operator can do about a failed read. @param reason the message of its StorageError */
+/** How to mend it when too many files are open; empty for other failures of a read. @param reason the message of the StorageError */
 export const adviceFor = (reason: string): string =>
   /E[MN]FILE/.test(reason) ? ' Raise the limit of open files (ulimit -n, LimitNOFILE of systemd; fs.file-max for all processes).' : ''
 

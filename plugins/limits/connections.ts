@@ -34,9 +34,9 @@ export interface ConnectionsOptions {
 }
 
 /**
- * The open connections of clients, with a bound for all and a share for each address. Room for a new one is made by closing one that has
- * no request in flight: of the same address where that has had its share, else of the address that holds most. Where there is none, the
- * new one is closed.
+ * The open connections of clients, with a bound for all and a share for each address. When a bound is reached, an idle connection (one
+ * without a request in flight) is closed for the new one: one of the same address when that address has used up its share, or one of the
+ * address with most connections when the bound for all is reached. Without an idle connection, the new one is closed.
  */
 export class Connections {
   readonly #options: ConnectionsOptions

@@ -68,7 +68,7 @@ export class PostgresAuditTrail implements AuditTrail {
     return { ...entry, username: unescape(username), name: unescape(name), ...this.#opened(entry.id, data, sealed) }
   }
 
-  /** What was changed, and with which bearer key; `locked` where it cannot be opened. */
+  /** The decrypted `before`, `after` and bearer key of a row; `{ locked: true }` where the encryption key is not available. */
   #opened (id: string, data: { secret: string }, sealed: string | null): Sealed {
     try {
       return JSON.parse(openText(this.#vault, { data, sealed }, placeOf(id))) as Sealed

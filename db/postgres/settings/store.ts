@@ -51,7 +51,7 @@ export class PostgresStore implements Store {
   /** Whatever reads or writes the database runs one at a time, in the order of the calls. */
   readonly #queue = pLimit(1)
   readonly #listeners: Listeners
-  /** What `load` has begun to seal anew, until somebody asks for the outcome. */
+  /** The resealing that `load` has started. The first call of `reseal` waits for this one, and starts none. */
   #resealing: Promise<number> | undefined
   /** Codes of the errors that were logged already: each is logged once. */
   readonly #loggedCodes = new Set<string>()
