@@ -252,7 +252,7 @@ export class Upstream implements Provider {
     if (budget <= 0) return changed
     // On merged routes, a new class of clients is shown at once what others are shown. No process is started for its own lists.
     const isShown = !only && this.#catalogues.has(plainClass)
-    if (isShown && !this.remote) return changed
+    if (isShown && !this.remote && !own?.link) return changed
     const done = this.#readFor(only || isShown ? this.#placement.listing(client) : this.#placement.pool.base).catch(() => {})
     const isLeftOut = isShown || !(isWaitedFor || (!this.#catalogues.known && this.#deps.isWaitedFor(client)))
     return isLeftOut ? changed : [...changed, { done, budget }]
@@ -302,8 +302,10 @@ export class Upstream implements Provider {
       if (error instanceof LoginRequired) this.#asked.delete(capabilityClass)
       throw error
     }
-    if (this.#catalogues.has(capabilityClass) || slot.catalogue) return
-    await this.#catalogues.read(slot, slot === this.#placement.pool.base)
+    const isKnown = (): boolean => this.#catalogues.has(capabilityClass) || slot.catalogue !== undefined
+    if (!isKnown()) await this.#catalogues.read(slot, slot === this.#placement.pool.base)
+    // It answers in time: its lists are read again as soon as a change of what the gateway is shown has made them unknown.
+    if (isKnown()) this.#asked.delete(capabilityClass)
   }
 
   /**

@@ -25,6 +25,7 @@ import {
   type Json,
   type Message
 } from '../helpers/client.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import { bearerKey, path, spawnHub, startHub, until, type Cleanup, type Hub, type HubOptions, type ProcessHub } from '../helpers/hub.ts'
 
@@ -715,6 +716,28 @@ void test('regressions', async (t) => {
     }
   })
 
+  void t.test('clients that can be asked keep the tools that ask when the server lists more', { buffered: true }, async (t) => {
+    let names = ['a']
+    const upstream = await startUpstream(t, {
+      on: ({ method, session }) => {
+        if (method !== 'tools/list') return undefined
+        return { tools: [...names, ...at(session.capabilities, 'sampling') === undefined ? [] : ['ask']].map((name) => tool(name)) }
+      }
+    })
+    const hub = await startHub(t, { settings: settings({ s: { ...http(upstream.url), isolation: 'shared' } }) })
+    await connected(hub, 1)
+    const session = await Session.open(`${hub.url}/mcp/s`, { capabilities: { sampling: {} } })
+    const listed = async (): Promise<unknown[]> => await session.tools()
+    await until(async () => (await listed()).includes('ask'), 5_000, 'what it lists to clients that can be asked is not shown')
+    // What it lists to them is waited for again by then.
+    await sleep(limits.newClass + 100)
+    names = ['a', 'b']
+    const [own] = upstream.sessions.values()
+    await own?.notify('notifications/tools/list_changed')
+    await until(async () => (await listed()).includes('b'), 5_000, 'news are not shown')
+    await until(async () => (await listed()).join() === 'a,b,ask', 5_000, 'the tools that ask are not shown any more')
+  })
+
   void t.test('a gateway that is to stop', { buffered: true }, async (t) => {
     t.jobs = many
     const upstream = await startUpstream(t, {
@@ -835,7 +858,7 @@ void test('regressions', async (t) => {
   })
 })
 
-test('processes that clients cause beside the gateway\'s own yield to it', async (t) => {
+test('of the processes that a client causes beside the gateway\'s own, all but the first yield', async (t) => {
   const [own, beside] = [stdioFake(t), stdioFake(t, {}, { isolation: 'session' })]
   const hub = await startHub(t, { settings: settings({ own: own.config, beside: beside.config }) })
   await connected(hub, 2)
@@ -846,13 +869,13 @@ test('processes that clients cause beside the gateway\'s own yield to it', async
     const file = `/proc/${pid}/autogroup`
     return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' nice ') : []
   }
-  for (const name of ['own', 'beside']) {
+  for (const name of ['own', 'beside', 'beside']) {
     const session = await Session.open(`${hub.url}/mcp/${name}`)
     const pid = Number(text(await session.call('pid')))
     priorities.push(getPriority(pid) - getPriority())
     const [group, nice] = groupOf(pid)
     if (nice !== undefined && group !== groupOf('self')[0]) groups.push(nice)
   }
-  assert.deepEqual(priorities, [0, 10])
-  if (groups.length > 0) assert.deepEqual(groups, ['0', String(5 + getPriority())])
+  assert.deepEqual(priorities, [0, 0, 10])
+  if (groups.length > 0) assert.deepEqual(groups, ['0', '0', String(5 + getPriority())])
 })

@@ -5,7 +5,7 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { createConnection } from 'node:net'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
-import { bearerKey, freePort, npmServer, path, until, type Cleanup, type Hub } from './hub.ts'
+import { bearerKey, contention, freePort, npmServer, path, until, type Cleanup, type Hub } from './hub.ts'
 
 export type Json = Record<string, unknown>
 
@@ -217,14 +217,14 @@ export class Stream {
 
   get sse (): boolean { return (this.headers.get('content-type') ?? '').startsWith('text/event-stream') }
 
-  /** The first message that fits, now or within so many milliseconds. */
+  /** The first message that fits, now or within so many milliseconds, as `until` counts them. */
   async wait (fits: (message: Message) => boolean, ms = 10_000): Promise<Message> {
-    const end = Date.now() + ms
+    const start = Date.now()
     for (;;) {
       const found = this.messages.find(fits)
       if (found !== undefined) return found
       if (this.ended) throw new Error(`the stream ended without the message (HTTP ${this.status}): ${this.body.slice(0, 2_000)}`)
-      if (Date.now() > end) throw new Error(`no such message in ${ms} ms (HTTP ${this.status}): ${this.body.slice(0, 2_000)}`)
+      if (Date.now() - start > ms * contention()) throw new Error(`no such message in ${ms} ms (HTTP ${this.status}): ${this.body.slice(0, 2_000)}`)
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 50)
         this.#wake = () => { clearTimeout(timer); resolve() }

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -162,18 +162,24 @@ export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promi
   return hub
 }
 
-/** Polls until the condition holds (it may throw meanwhile); fails with the message after so many milliseconds. */
+/** How many processes want each core: what takes a second alone takes as many beside them. */
+export const contention = (): number => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+
+/**
+ * Polls until the condition holds (it may throw meanwhile); fails with the message after so many milliseconds of a machine that has
+ * nothing else to do.
+ */
 export async function until (
   condition: () => unknown,
   ms = 5_000,
   message: string | (() => string) = 'the condition never held'
 ): Promise<void> {
-  const end = Date.now() + ms
+  const start = Date.now()
   for (;;) {
     try {
       if (await condition()) return
     } catch {}
-    if (Date.now() > end) throw new Error(typeof message === 'string' ? message : message())
+    if (Date.now() - start > ms * contention()) throw new Error(typeof message === 'string' ? message : message())
     await new Promise((resolve) => {
       setTimeout(resolve, 20)
     })

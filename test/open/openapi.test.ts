@@ -1491,11 +1491,15 @@ test('what takes too long is stopped, and rests; what was only kept waiting is n
   assert.equal(timeBudgetOf(hands).run('other', 500, spin(1)), before + 1)
   assert.equal(timeBudgetOf({}).run('slow', 500, spin(1)), before + 2, 'other hands have nothing to do with it')
   // Stopped work is charged eight times its CPU time: the charge shows that a user's work was stopped after 20 ms, an admin's after 100.
-  const [user, admins] = [new CpuBudget(), new CpuBudget(true)]
-  assert.equal(timeBudgetOf({}).run('a', 100, spin(60_000), user), undefined)
-  assert.ok(user.left > limits.schemaCpu.burst - 8 * 2 * limits.schemaCpu.validation, `${user.left}`)
-  assert.equal(timeBudgetOf({}).run('a', 100, spin(60_000), admins), undefined)
-  assert.ok(admins.left < limits.schemaCpu.burst / 2, `${admins.left}`)
+  const left = (isPatient: boolean): number => {
+    const budget = new CpuBudget(isPatient)
+    assert.equal(timeBudgetOf({}).run('a', 100, spin(60_000), budget), undefined)
+    return budget.left
+  }
+  // Beside busy processes it is begun again, and stopped late: then it shows at another time.
+  await until(() => left(false) > limits.schemaCpu.burst - 8 * 2 * limits.schemaCpu.validation, 5_000, 'a user is charged for more')
+  const patient = left(true)
+  assert.ok(patient < limits.schemaCpu.burst / 2, `${patient}`)
   const deep = (): number => deep() + 1
   assert.equal(timeBudgetOf(hands).run('deep', 500, deep), undefined)
   assert.throws(() => timeBudgetOf(hands).run('wrong', 500, () => { throw new Error('of its own') }), /of its own/)

@@ -371,7 +371,7 @@ test('semaphore: so many at once, the others in order', async () => {
 
 const client = (id: string): Client => new PlainClient(id, id, id, false)
 
-const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...baseKey, ...more }, {}, undefined, '', user)
+const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...baseKey, ...more }, {}, { user })
 
 test('slot: what outlives one connection', async (t) => {
   const leveled = (id: string, level: Level | undefined): Client => {

@@ -77,7 +77,7 @@ export class Pool {
 
   constructor (options: PoolOptions) {
     this.#options = options
-    this.base = new Slot(options.base, {}, undefined)
+    this.base = new Slot(options.base, {})
     this.#slots.set(options.base.key, this.base)
   }
 
@@ -98,9 +98,12 @@ export class Pool {
     }
     this.#makeRoom(owner)
     if (isProcess) children.start(owner)
+    // The first is what clients as they should be come to: that one they wait for.
+    const yields = this.#ownedBy(owner).length > 0
+    const counted = { countedTo: owner, yields }
     const slot = key.affinity === 'session'
-      ? new Slot(key, bridged(client.capabilities), client.linksOf ?? client, owner, client.user)
-      : new Slot(key, shareable(client.capabilities), undefined, owner, key.affinity === 'user' ? client.user : undefined)
+      ? new Slot(key, bridged(client.capabilities), { ...counted, owner: client.linksOf ?? client, user: client.user })
+      : new Slot(key, shareable(client.capabilities), { ...counted, user: key.affinity === 'user' ? client.user : undefined })
     this.#slots.set(key.key, slot)
     this.#count(slot, 1)
     if (key.affinity === 'shared') this.#sweeping ??= setInterval(() => { this.#sweep() }, this.#sweepTime).unref()
@@ -151,11 +154,13 @@ export class Pool {
     children.add(slot.countedTo, change)
   }
 
+  #ownedBy (owner: string): Slot[] { return this.all.filter((slot) => slot !== this.base && slot.countedTo === owner) }
+
   /** Makes room for one more slot of an owner; one that nobody uses ends for it. @throws RpcError -32001 */
   #makeRoom (owner: string): void {
     const { server, isProcess, children } = this.#options
     const most = limits.linksPerServer
-    const own = this.all.filter((slot) => slot !== this.base && slot.countedTo === owner)
+    const own = this.#ownedBy(owner)
     const isCrowded = this.#slots.size >= most * 3 / 4 && own.length >= most / 10
     const hasAllHere = own.length >= (isProcess ? limits.childrenPerOwner : most)
     const hasAll = isProcess && children.of(owner) >= limits.allChildrenPerOwner

@@ -62,8 +62,8 @@ export interface TransportDeps {
 
 export interface ConnectionDeps extends TransportDeps {
   warn: (sentence: string) => void
-  /** Whether it is the gateway's own connection to the server; false: clients have caused it, beside that. */
-  isBase?: boolean
+  /** Whether its process gives way to others; default: false. */
+  yields?: boolean
 }
 
 /**
@@ -76,7 +76,7 @@ export interface ConnectionDeps extends TransportDeps {
 export function makeTransport (
   kind: TransportKind,
   config: ServerConfig,
-  { outbound, environment, childUser, install, onLine, redact, sharedApi, pace, warn, isBase }: ConnectionDeps,
+  { outbound, environment, childUser, install, onLine, redact, sharedApi, pace, warn, yields }: ConnectionDeps,
   passed?: () => Passed | undefined,
   authorization?: Authorization
 ): Transport {
@@ -90,7 +90,7 @@ export function makeTransport (
       env: childEnvironment(config, childUser ? environmentOf(childUser, environment) : environment, install?.() ?? {}),
       cwd: config.cwd,
       user: childUser,
-      yields: isBase === false,
+      yields,
       onLine,
       redact,
       ...reading
