@@ -96,9 +96,9 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
       ),
       { seed, numRuns: 500 }
     )
-    const begun = performance.now()
+    const begun = process.cpuUsage()
     for (const piece of [',', ';', ' ', 'q=0', ';q=', 'application/json;']) acceptedBy(piece.repeat(16 * 1024 / piece.length))
-    assert.ok(performance.now() - begun < 500)
+    assert.ok(process.cpuUsage(begun).user < 500_000)
   })
 })
 

@@ -151,9 +151,10 @@ test('hostile templates take a bounded time of a URI; thousands of ordinary ones
 test('sessions are notified one by one, each by what it saw', async () => {
   const catalogue = catalogueOf({ tools: itemsOf(2, (n) => `t${n}`) })
   let current = fold(catalogue, false)
-  let [inTurn, most] = [0, 0]
+  let [inTurn, most, looks] = [0, 0, 0]
   const surfaces = {
     of: () => {
+      looks++
       most = Math.max(most, ++inTurn)
       const until = performance.now() + 6
       while (performance.now() < until);
@@ -175,9 +176,10 @@ test('sessions are notified one by one, each by what it saw', async () => {
     if (isTicking) setImmediate(tick)
   }
   tick()
-  most = inTurn = 0
+  most = inTurn = looks = 0
   news.changed()
-  await new Promise((resolve) => { setTimeout(resolve, 200) })
+  await until(() => looks === clients.length)
+  await new Promise((resolve) => { setTimeout(resolve, 50) })
   assert.deepEqual(told, [], 'nothing has changed')
   current = fold(catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), false)
   news.changed()

@@ -18,10 +18,10 @@ const exchange = (): PlainExchange => new PlainExchange(view, 'tools/call', { na
 
 interface World { app: FastifyInstance, upstream: Upstream, call: () => Promise<LightMyRequestResponse[]> }
 
-/** @param answer what the server says to a call of its only tool */
-async function start (t: Test, answer: () => Answer): Promise<World> {
+/** @param answer what the server says to a call of its only tool @param timeout how long it is waited for, in ms */
+async function start (t: Test, answer: () => Answer, timeout?: number): Promise<World> {
   const upstream = await startUpstream(t, { tools: [tool('x')], on: ({ method }) => method === 'tools/call' ? answer() : undefined })
-  const app = await appFor(t, settings({ up: { url: upstream.url, visibility: 'public', options: { timeout: 300 } } }))
+  const app = await appFor(t, settings({ up: { url: upstream.url, visibility: 'public', options: { timeout } } }))
   await until(() => app.upstreams.get('up')?.status === 'connected')
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
   const call = async (): Promise<LightMyRequestResponse[]> => await Promise.all([
@@ -61,7 +61,7 @@ test('an error of the server\'s own is never mistaken for one of the gateway', a
 })
 
 test('an answer that does not come, and a server that is away', async (t) => {
-  const { app, upstream, call } = await start(t, () => 'never')
+  const { app, upstream, call } = await start(t, () => 'never', 300)
   for (const reply of await call()) assert.equal(reply.statusCode, 504, reply.body)
   await upstream.close()
   for (const reply of await call()) assert.equal(reply.statusCode, 502, reply.body)
