@@ -19,6 +19,25 @@ export function costOfValues (text: string, from: number, to: number): number {
   return cost
 }
 
+/** What is between two words of a text, or two parameters of an address. */
+const separator = /[\s&"']+/g
+
+/** The number of words, and of parameters of addresses, within all texts of a JSON value; the count stops above `max`. */
+export function wordsIn (value: unknown, max: number): number {
+  let count = 0
+  if (typeof value === 'string') {
+    separator.lastIndex = 0
+    while (count <= max && separator.test(value)) count++
+    return count + 1
+  }
+  if (typeof value !== 'object' || value === null) return 0
+  for (const each of Object.values(value)) {
+    if (count > max) break
+    count += wordsIn(each, max - count)
+  }
+  return count
+}
+
 /** The number of values within a JSON value, itself included; the count stops above `max`. */
 export function valuesIn (value: unknown, max: number): number {
   let count = 1

@@ -355,6 +355,8 @@ export const limits = {
   requestMembers: 10_000,
   /** Max values in a server's config, its OpenAPI description apart; beyond: 400. */
   configValues: 10_000,
+  /** Max words, and parameters of addresses, in the texts of a server's config that may be secrets; beyond: 400. */
+  configWords: 4_000,
   /** Max values in a request body for which all validation errors are reported; beyond: only the first one is. */
   findingValues: 256,
   /** Max pages per list of a server; beyond: the rest is left out, with a warning. */

@@ -4,7 +4,7 @@ import { problemOf } from '../../schemas/problem.ts'
 import { maxEntries } from '../../schemas/openapi-upstream.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { isObject } from '../../protocol/json.ts'
-import { valuesIn } from '../body/values.ts'
+import { valuesIn, wordsIn } from '../body/values.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import type { Principal } from '../access/view.ts'
@@ -65,8 +65,14 @@ function checkConfig (config: unknown): void {
 /** Members that nobody knows are kept, so they are bounded as well. @throws InvalidInput */
 function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
-  if (valuesIn([config, others], limits.configValues) <= limits.configValues) return
-  throw new errors.InvalidInput(`"config": it has more than ${limits.configValues} values`)
+  if (valuesIn([config, others], limits.configValues) > limits.configValues) {
+    throw new errors.InvalidInput(`"config": it has more than ${limits.configValues} values`)
+  }
+  // Each may be a secret that texts are searched for. Those of people and of servers are not.
+  const { tools: _tools, prompts: _prompts, resources: _resources, description: _text, ...secrets } = config
+  if (wordsIn([secrets, others], limits.configWords) > limits.configWords) {
+    throw new errors.InvalidInput(`"config": its texts have more than ${limits.configWords} words and parameters of addresses`)
+  }
 }
 
 /** Whether some member has more entries than one may have. */

@@ -1,4 +1,5 @@
 import { isObject } from '../../protocol/json.ts'
+import type { Pause } from '../../protocol/large-message.ts'
 import { lockOf } from '../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../db/order.ts'
 import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template, TemplateGroup } from '../../schemas/templates.ts'
@@ -8,6 +9,7 @@ import { canManage } from '../access/visibility.ts'
 import { errors } from '../errors/list.ts'
 import type { Groups, ShownGroup } from '../groups/groups.ts'
 import { limits } from '../limits/index.ts'
+import { turns } from '../limits/turns.ts'
 import type { Servers } from '../servers/servers.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Environment } from '../upstream/links/variables.ts'
@@ -16,6 +18,9 @@ import { readGroup, readServer, warningsOf } from './read.ts'
 import { Variables } from './variables.ts'
 
 const version = '1.0'
+
+/** A template, and the names of members of groups that the principal does not manage: they are left out. */
+interface Exported { template: Template, leftOut: string[] }
 
 const nameOf = (member: string | GroupMember): string => typeof member === 'string' ? member : member.name
 
@@ -36,14 +41,14 @@ export class Templates {
 
   /**
    * Makes a template of servers and groups that the principal manages; with neither named, of all of them. Groups bring their servers.
-   * @returns the template, and the names of members of groups that the principal does not manage: they are left out
-   * @throws NoSuch, Forbidden, SecretsLocked
+   * @param owner in whose turns it is made (`ownerOf`): servers may have thousands of secrets
+   * @throws NoSuch, Forbidden, SecretsLocked, ShareError
    */
-  export (principal: Principal, { name, description, groupIds, serverNames }: NewTemplate): { template: Template, leftOut: string[] } {
+  async export (principal: Principal, owner: string, { name, description, groupIds, serverNames }: NewTemplate): Promise<Exported> {
     const isEverything = groupIds === undefined && serverNames === undefined
     const groups = isEverything
       ? this.#ownGroups(principal)
-      : (groupIds ?? []).map((id) => named('group', id, () => this.#groups.managed(principal, id)))
+      : (groupIds ?? []).map((id) => lookedUp('group', id, () => this.#groups.managed(principal, id)))
     const chosen = new Set(isEverything ? this.#ownServers(principal) : serverNames)
     const leftOut = new Set<string>()
     for (const member of groups.flatMap(({ servers }) => servers.map(nameOf))) {
@@ -52,11 +57,15 @@ export class Templates {
       else leftOut.add(member)
     }
     const configs = [...chosen].map((each) =>
-      [each, named('server', each, () => this.#servers.managed(principal, each))] as const)
+      [each, lookedUp('server', each, () => this.#servers.managed(principal, each))] as const)
     const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
-    const variables = new Variables(configs.flatMap(([, config]) => referenced(portable(config))), this.#environment)
-    const covered = configs.map(([each, config]) => [each, withoutSecrets(each, config, variables)] as const)
+    const { covered, required } = await turns.run(owner, async (pause) => {
+      const named = await inSteps(configs, ([, config]) => referenced(portable(config)), pause)
+      const variables = new Variables(named.flat(), this.#environment)
+      const covered = await inSteps(configs, ([each, config]) => [each, withoutSecrets(each, config, variables)] as const, pause)
+      return { covered, required: await inSteps(covered, ([, config]) => referenced(config), pause) }
+    })
     const template: Template = {
       version,
       name,
@@ -68,15 +77,15 @@ export class Templates {
         ...(group.description === undefined ? {} : { description: group.description }),
         servers: group.servers.filter((member) => !leftOut.has(nameOf(member)))
       })),
-      requiredEnvVars: [...new Set(covered.flatMap(([, config]) => referenced(config)))].sort()
+      requiredEnvVars: [...new Set(required.flat())].sort()
     }
     return { template, leftOut: [...leftOut] }
   }
 
   /** The same of one group. @param name of the template; by default that of the group */
-  exportGroup (principal: Principal, idOrName: string, name?: string): ReturnType<Templates['export']> {
+  async exportGroup (principal: Principal, owner: string, idOrName: string, name?: string): Promise<Exported> {
     const { id, name: groupName, description } = this.#groups.managed(principal, idOrName)
-    return this.export(principal, { name: name ?? groupName, description, groupIds: [id] })
+    return await this.export(principal, owner, { name: name ?? groupName, description, groupIds: [id] })
   }
 
   /**
@@ -166,8 +175,24 @@ function refusalOf (error: unknown): string {
   return error.message
 }
 
+/** Time after which a step gives way, in ms. */
+const stepTime = 1
+
+/** What is made of each of a list, in steps. @param pause called between two steps */
+async function inSteps<Item, Result> (items: readonly Item[], work: (item: Item) => Result, pause: Pause): Promise<Result[]> {
+  const results: Result[] = []
+  let begun = performance.now()
+  for (const item of items) {
+    results.push(work(item))
+    if (performance.now() - begun < stepTime) continue
+    await pause()
+    begun = performance.now()
+  }
+  return results
+}
+
 /** Looks up one of several names, which a refusal then names. @throws as `find` */
-function named<Value> (kind: 'server' | 'group', name: string, find: () => Value): Value {
+function lookedUp<Value> (kind: 'server' | 'group', name: string, find: () => Value): Value {
   try {
     return find()
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { onRequestAsyncHookHandler } from 'fastify'
+import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { ownerOf } from '../../plugins/access/owner.ts'
 import { errors } from '../../plugins/errors/list.ts'
@@ -40,9 +40,15 @@ function resultOf ({ details }: Imported, variables: readonly string[]): string 
       variables.join(', ')
 }
 
+/** Who asks, and to whom the work for it is counted. */
+function callerOf (request: FastifyRequest): [principal: ReturnType<typeof principalOf>, owner: string] {
+  const principal = principalOf(request)
+  return [principal, ownerOf(principal, request.ip)]
+}
+
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const count: onRequestAsyncHookHandler = async (request) => {
-    await app.attempts.countTemplate(request, ownerOf(principalOf(request), request.ip))
+    await app.attempts.countTemplate(request, callerOf(request)[1])
   }
   app.addHook('onRequest', count)
   const bundlesIn = ({ servers }: Template): string[] => app.bundles.namesIn(Object.values(servers) as ServerConfig[])
@@ -66,7 +72,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       done(unknown === undefined ? undefined : new errors.InvalidInput(sentence))
     }
   }, async (request) => {
-    const { template, leftOut } = app.templates.export(principalOf(request), request.body)
+    const { template, leftOut } = await app.templates.export(...callerOf(request), request.body)
     return { success: true as const, data: template, ...remarksOn(leftOut, bundlesIn(template)) }
   })
 
@@ -81,7 +87,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'read' },
     preSerialization: serializeRecords
   }, async (request) => {
-    const { template, leftOut } = app.templates.exportGroup(principalOf(request), request.params.id, request.query.name)
+    const { template, leftOut } = await app.templates.exportGroup(...callerOf(request), request.params.id, request.query.name)
     return { success: true as const, data: template, ...remarksOn(leftOut, bundlesIn(template)) }
   })
 

@@ -34,6 +34,7 @@ import {
   type Stream
 } from '../helpers/client.ts'
 import { Raw, Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
+import { measureHold } from '../fakes/loop-hold.ts'
 import { bearerKey, npmServer, path, startHub, until, type Cleanup } from '../helpers/hub.ts'
 
 const TEAM = '0f9d2c2e-52f5-4c5c-9df6-3b8f3f2b9b01'
@@ -942,6 +943,22 @@ test('sessions', async (t) => {
     assertRefused(await session.post([]), 400, -32600)
     assertRefused(await session.post(Array.from({ length: 1_001 }, () => 1)), 400, -32600)
     for (const version of ['2025-06-18', '2025-11-25']) assertRefused(await (await Session.open(url, { version })).post(batch), 400, -32600)
+  })
+
+  await t.test('a long batch is handled in steps: others have the event loop between them', async () => {
+    const session = await Session.open(url, { version: '2025-03-26' })
+    for (const [method, params] of [['logging/setLevel', { level: 'info' }], ['resources/subscribe', { uri: 'fake://r' }]] as const) {
+      const batch = Array.from({ length: 1_000 }, (_, id) => ({ jsonrpc: '2.0', id, method, params }))
+      const longest = measureHold()
+      const before = process.cpuUsage()
+      const reply = await session.post(batch)
+      const { user, system } = process.cpuUsage(before)
+      const [held, all] = [longest(), (user + system) / 1_000]
+      t.comment(`${method}: ${Math.round(held)} of ${Math.round(all)} ms at once`)
+      assert.equal(reply.messages.length, 1_000)
+      assert.deepEqual(new Set(reply.messages.map(({ id }) => id)).size, 1_000)
+      assert.ok(held < all / 4, `${method}: ${Math.round(held)} of ${Math.round(all)} ms at once`)
+    }
   })
 })
 

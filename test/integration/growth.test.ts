@@ -376,5 +376,14 @@ test('what nobody knows in a config is bounded too, and told before it is looked
   assert.deepEqual(await store(mapOf(12_000, secret)), { status: 400, message: 'An object in the body has more than 10000 members' })
   assert.deepEqual(await store({ mine: indices(10_001) }), { status: 400, message: '"config": it has more than 10000 values' })
   assert.deepEqual(await store({ openapi: { mine: indices(10_001) } }), { status: 400, message: '"config": it has more than 10000 values' })
-  assert.equal((await store({ mine: indices(9_000), openapi: { schema: { known: indices(30_000) } } })).status, 200)
+  const message = '"config": its texts have more than 4000 words and parameters of addresses'
+  for (const config of [
+    { url: `http://127.0.0.1:9/?${'a=b&'.repeat(4_100)}` },
+    { env: { LONG: 'secret '.repeat(4_100) } },
+    { headers: { one: 'secret '.repeat(2_100), two: 'secret\t'.repeat(2_100) } }
+  ]) assert.deepEqual(await store(config), { status: 400, message })
+  assert.equal(
+    (await store({ mine: indices(9_000), openapi: { schema: { known: indices(30_000) } }, description: 'a '.repeat(5_000) })).status,
+    200
+  )
 })

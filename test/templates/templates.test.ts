@@ -89,6 +89,20 @@ test('what becomes a variable, and what stays', async () => {
   ] as Array<[Json, Json]>) assert.deepEqual(covered('my api', config), config.description === undefined ? wanted : { ...wanted, description: at(covered('my api', config), 'description') })
 })
 
+test('servers with many secrets are exported one by one: others get a turn between them', async (t) => {
+  const url = `http://192.0.2.1/?${Array.from({ length: 1_000 }, (_, n) => `token=${n}`).join('&')}`
+  const mcpServers = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`s${n}`, { url, enabled: false }]))
+  const app = await appFor(t, world({ mcpServers }))
+  let turns = 0
+  let isOver = false
+  const tick = (): void => { turns++; if (!isOver) setImmediate(tick) }
+  const exported = apiOf(app)('POST', '/templates/export', { name: 'x' })
+  tick()
+  assert.equal((await exported).statusCode, 200)
+  isOver = true
+  assert.ok(turns >= 30, `${turns} turns`)
+})
+
 test('what becomes a variable is masked as well, and a mask that comes back keeps it', async (t) => {
   const config = {
     command: 'npx',

@@ -1,6 +1,7 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { errorText, type Malformed, type Message, type Request } from '../../../protocol/message.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { ownerOf } from '../../access/owner.ts'
 import { errors } from '../../errors/list.ts'
@@ -34,7 +35,7 @@ export class LegacyRequests {
   get closing (): boolean { return this.#closing }
 
   /**
-   * Handles the messages of one POST. Answers and notifications are handled at once; requests run, and are answered on a channel.
+   * Handles the messages of one POST, in their order; those of a long batch in steps. Requests run, and are answered on a channel.
    * @param openReply makes the channel for a number of answers; `onGone` is to be called when the client is gone for good
    * @returns false when there is nothing to answer
    * @throws Draining
@@ -45,28 +46,51 @@ export class LegacyRequests {
     { view, headers, address }: Pick<Inbound, 'view' | 'headers' | 'address'>,
     openReply: (answers: number, onGone: () => void) => ReplyChannel
   ): boolean {
-    const requests: Request[] = []
-    const malformed: Malformed[] = []
-    for (const message of messages) {
-      if (message.kind === 'request') requests.push(message)
-      else if (message.kind === 'malformed') malformed.push(message)
-      else if (message.kind === 'response') session.questions.answer(message)
-      else if (!session.receive(message)) this.#gateway.notify(session.view, session, message.method, message.paramsText)
-    }
-    if (requests.length > 0 && this.#closing) throw new errors.Draining()
-    const answers = requests.length + malformed.length
-    if (answers === 0) return false
+    if (this.#closing && messages.some(({ kind }) => kind === 'request')) throw new errors.Draining()
+    const answers = messages.filter(({ kind }) => kind === 'request' || kind === 'malformed').length
     const started: ClientExchange[] = []
+    let isGone = false
+    const reply = answers === 0
+      ? undefined
+      : openReply(answers, () => {
+        isGone = true
+        for (const exchange of started) exchange.cancel('the client went away')
+      })
     const origin = { headers, address, credentialHeader: credentialHeader(view.principal, this.#snapshot()) }
-    const reply = openReply(answers, () => { for (const exchange of started) exchange.cancel('the client went away') })
-    for (const each of malformed) reply.finish([malformedText(each)])
-    for (const request of requests) {
-      const exchange = new ClientExchange(session, request, origin, reply)
-      started.push(exchange)
-      void this.#run(session, request, exchange)
+    const handle = (message: Message | Malformed): void => {
+      if (message.kind === 'malformed') reply?.finish([malformedText(message)])
+      else if (message.kind === 'response') session.questions.answer(message)
+      else if (message.kind === 'notification') {
+        if (!session.receive(message)) this.#gateway.notify(session.view, session, message.method, message.paramsText)
+      } else if (reply && !isGone) {
+        const exchange = new ClientExchange(session, message, origin, reply)
+        started.push(exchange)
+        void this.#run(session, message, exchange)
+      }
     }
-    return true
+    void this.#handleInSteps(messages, handle)
+    return answers > 0
   }
+
+  /** Handles the messages of one POST: the first ones before it returns, and others when the event loop has time. */
+  async #handleInSteps (messages: ReadonlyArray<Message | Malformed>, handle: (message: Message | Malformed) => void): Promise<void> {
+    const budget = new LoopBudget()
+    // Requests that have not begun are in flight, too.
+    this.#enter()
+    for (const [at, message] of messages.entries()) {
+      try {
+        handle(message)
+      } catch (error) {
+        this.#logError(error, 'a message failed unexpectedly')
+      }
+      if (at < messages.length - 1 && budget.spent) await budget.yieldToEventLoop()
+    }
+    this.#leave()
+  }
+
+  #enter (): void { this.#inFlight++ }
+
+  #leave (): void { if (--this.#inFlight === 0) this.#drained?.() }
 
   /** Refuses new requests, and waits for those in flight. @param timeout in ms */
   async drain (timeout: number): Promise<void> {
@@ -99,8 +123,12 @@ export class LegacyRequests {
       exchange.fail(new RpcError(code.badRequest, sentence, 'limit'))
       return
     }
+    if (session.ended) {
+      exchange.fail(new RpcError(code.unavailable, 'The session has ended', 'cancelled'))
+      return
+    }
     session.exchanges.set(request.id, exchange)
-    this.#inFlight++
+    this.#enter()
     try {
       const result = await this.#gateway.handle(exchange)
       const owner = ownerOf(exchange.view.principal, exchange.address)
@@ -110,7 +138,7 @@ export class LegacyRequests {
     } finally {
       session.exchanges.take(request.id)
       session.lastUsed = Date.now()
-      if (--this.#inFlight === 0) this.#drained?.()
+      this.#leave()
     }
   }
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { plainClass } from '../../../protocol/capabilities.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
@@ -11,6 +12,7 @@ import { redactor } from '../../secrets/redact.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
 import { backoff, healthyAfter } from './backoff.ts'
 import { openLink, type ConnectDeps } from './connect.ts'
+import type { Install } from './environment.ts'
 import { EraMemory } from './era-memory.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Link, LinkHandlers } from './link.ts'
@@ -40,6 +42,14 @@ export interface SupervisorDeps {
   /** The login that a slot's link uses; undefined: none. */
   authorization: ConnectDeps['authorization']
   statusChanged: () => void
+}
+
+interface Prepared {
+  /** With its variables filled in. */
+  readonly config: ServerConfig
+  readonly install: Install | undefined
+  /** Removes the secrets of the config from a text. */
+  readonly redact: (text: string) => string
 }
 
 /** The shortest time between two tries to open one slot's link, in ms: callers cannot hurry a server that keeps failing. */
@@ -72,7 +82,7 @@ export class ConnectionSupervisor {
   readonly #heartbeat = new Heartbeat()
   readonly #eras = new EraMemory()
   readonly #tools = new ToolHeaders()
-  #redact = (text: string): string => text
+  #lastPrepared: Prepared | undefined
   #failures = 0
   #retry: NodeJS.Timeout | undefined
   #closed = false
@@ -111,7 +121,7 @@ export class ConnectionSupervisor {
   }
 
   /** A text without the secrets of the config as it was last expanded. */
-  redact (text: string): string { return this.#redact(text) }
+  redact (text: string): string { return this.#lastPrepared?.redact(text) ?? text }
 
   /** The slot's link, opened if need be. @throws UpstreamError */
   ready (slot: Slot): Promise<Link> {
@@ -190,16 +200,25 @@ export class ConnectionSupervisor {
     }
   }
 
+  /** The config to connect with. Made once, unless what it is made from changes: its secrets may be thousands, and links many. */
+  #prepared (): Prepared {
+    const { environment, install: installNow } = this.#deps.transport
+    const install = installNow?.()
+    if (this.#lastPrepared && isDeepStrictEqual(this.#lastPrepared.install, install)) return this.#lastPrepared
+    const { config, hide } = expand(this.#config, environment)
+    const withoutSecrets = redactor({ ...config, install })
+    const redact = (text: string): string => withoutSecrets(hide(text))
+    this.#lastPrepared = { config, install, redact }
+    return this.#lastPrepared
+  }
+
   async #connect (slot: Slot): Promise<Link> {
     const { transport, clientInfo, dialling, initTimeout, passes, question, notification, answered, warn, authorization } = this.#deps
-    const { config, hide: hideVariables } = expand(this.#config, transport.environment)
-    const redact = redactor({ ...config, install: transport.install?.() })
-    const redactAll = (text: string): string => redact(hideVariables(text))
-    this.#redact = redactAll
+    const { config, redact } = this.#prepared()
     // The transport that last found it is tried first; the server may have moved to another since.
     const kinds = transportKinds(config).sort((a, b) => Number(b === this.kind) - Number(a === this.kind))
     const deps = {
-      transport: { ...transport, redact: redactAll },
+      transport: { ...transport, redact },
       clientInfo,
       dialling,
       initTimeout,
@@ -207,7 +226,7 @@ export class ConnectionSupervisor {
       eras: this.#eras,
       tools: this.#tools,
       isBase: slot === this.#pool.base,
-      warn: (sentence: string) => { warn(redactAll(sentence)) }
+      warn: (sentence: string) => { warn(redact(sentence)) }
     }
     const launched = await this.#pool.launch(slot)
     try {
@@ -249,9 +268,9 @@ export class ConnectionSupervisor {
     const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > healthyAfter
     this.#failures = healthy ? 1 : this.#failures + 1
     this.connectedAt = undefined
-    this.reason = this.#redact(error.messageForClients)
+    this.reason = this.redact(error.messageForClients)
     const waits = error instanceof LoginRequired
-    this.#become(waits ? 'oauth_required' : 'disconnected', this.#redact(`${error.message}${error.detail}`))
+    this.#become(waits ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
     // Nothing changes until somebody logs in.
     if (waits) return
     if (this.#remote && this.#config.enableKeepAlive === false) return
