@@ -45,6 +45,11 @@ export interface Provider {
   caching?: (client: Client, kind: ListKind) => Caching | undefined
   /** Reads its lists for this client, where they are unknown or outdated. @param only true: the request is for this provider alone */
   learn?: (client: Client, only: boolean) => Learning[]
+  /**
+   * Reads its lists for this client, which has asked for an item that they may hold: undefined where they are known, or nothing is
+   * connected. Rejects where they cannot be read. @throws RpcError -32001 when the client's owner has used up what may be opened
+   */
+  readFor?: (client: Client) => Promise<void> | undefined
   /** Its catalogues for all classes of clients, as far as they are known. */
   catalogues?: () => readonly Catalogue[]
   /** Since when it lists its items, where it knows that from earlier runs, too. Left out: since the gateway has seen them. */

@@ -107,6 +107,13 @@ export class Providers {
     clearTimeout(timer)
   }
 
+  /** Reads the catalogue of a provider for this client; undefined: it is known. As `Provider.readFor`. */
+  readFor (name: string, client: Client): Promise<void> | undefined {
+    const reading = this.get(name)?.readFor?.(client)
+    if (reading) this.#note(name, client)
+    return reading
+  }
+
   #note (name: string, client: Client): void {
     // A caller without a listener and own links has nothing to release, and its end is never reported.
     if (client.listener === undefined && client.ownLinks !== true) return

@@ -2,6 +2,7 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import type { View } from '../access/view.ts'
+import { limits } from '../limits/index.ts'
 import { exposedName, itemOtherName, looksHashed, prefixOf } from './names.ts'
 import type { Providers } from './providers.ts'
 import type { ResourceLinks } from './resource-links.ts'
@@ -92,9 +93,13 @@ export class Resolver {
    */
   async named (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
     const { view, client } = exchange
+    const deadline = Date.now() + limits.connectionWait
     const look = (surface: Surface): Target | undefined => this.byName(view, surface, kind, name)
     const found = await this.find(exchange, look)
-    if (found || view.scope.kind === 'server') return found
+    if (found) return found
+    if (view.scope.kind === 'server') {
+      return await this.#read(view.scope.name, client, deadline) ? look(this.#surfaces.of(view, client)) : undefined
+    }
     const meant = this.#surfaces.sections(view, client).filter(({ provider, label, catalogue }) =>
       name.startsWith(prefixOf(label, this.#surfaces.separator)) && (catalogue !== undefined || provider?.status === 'connecting'))
     const connecting = meant.flatMap(({ provider, catalogue, label }) => provider && !catalogue ? [{ name: provider.name, label }] : [])
@@ -108,7 +113,28 @@ export class Resolver {
         throw new NotConnected(each, provider, client, name.slice(prefixOf(label, this.#surfaces.separator).length))
       }
     }
-    return undefined
+    let isRead = false
+    for (const { server } of meant) isRead = await this.#read(server.name, client, deadline) || isRead
+    return isRead ? look(this.#surfaces.of(view, client)) : undefined
+  }
+
+  /**
+   * Reads what a provider lists to a client like this one: tools for clients that can be asked may be among it.
+   * @param deadline in ms since the epoch
+   * @returns false when that was known
+   * @throws RpcError -32001 when it is not known in time, or cannot be read
+   */
+  async #read (name: string, client: Client, deadline: number): Promise<boolean> {
+    const reading = this.#providers.readFor(name, client)
+    if (!reading) return false
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<string>((resolve) => {
+      timer = setTimeout(() => { resolve('what it lists to clients like this one is still being read') }, deadline - Date.now())
+    })
+    const problem = await Promise.race([late, reading.then(() => undefined, () => 'what it lists to clients like this one cannot be read')])
+    clearTimeout(timer)
+    if (problem !== undefined) throw new NotConnected(name, this.#providers.get(name), client, undefined, problem)
+    return true
   }
 
   /** The provider of the resource that an exchange names, listed or not. @throws RpcError -32002 */
@@ -160,10 +186,11 @@ export class NotConnected extends RpcError {
   /** The tool or prompt that was asked for, by its own name, where the name in the view has a prefix. */
   readonly item: string | undefined
 
-  constructor (name: string, provider: Provider | undefined, client: Client, item?: string) {
+  /** @param problem why it is not, where its status does not tell */
+  constructor (name: string, provider: Provider | undefined, client: Client, item?: string, problem?: string) {
     const refusal = provider?.refusal?.(client)
     const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
-    const reason = connecting ?? provider?.reason ?? 'it cannot be used as it is configured'
+    const reason = connecting ?? provider?.reason ?? problem ?? 'it cannot be used as it is configured'
     super(
       refusal?.code ?? code.unavailable,
       refusal?.message ?? `Server ${JSON.stringify(name)} is not connected: ${reason}`,

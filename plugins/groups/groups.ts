@@ -5,7 +5,9 @@ import { aliasProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { canSee, groupNamed } from '../access/visibility.ts'
+import { valuesIn } from '../body/values.ts'
 import { withNewName, withoutNames } from '../keys/scope.ts'
+import { limits } from '../limits/index.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Settings } from '../settings/settings.ts'
 import { defaultOwner } from '../users/username.ts'
@@ -263,8 +265,8 @@ function nextMembers (
 
 /**
  * The members that a caller sent, as objects. The bare name of a stored member stands for that member as it is.
- * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice, and for an
- * invalid alias
+ * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice, for an invalid
+ * alias, and for more values than a group may have
  */
 function members (
   snapshot: Snapshot,
@@ -272,6 +274,9 @@ function members (
   input: Array<string | GroupMember>,
   stored: readonly GroupMember[] = []
 ): GroupMember[] {
+  if (valuesIn(input, limits.groupValues) > limits.groupValues) {
+    throw new errors.InvalidInput(`"servers": a group may have ${limits.groupValues} members and selected items together`)
+  }
   const seen = new Set<string>()
   const known = new Map(stored.map((member) => [member.name, member]))
   return input.map((each) => {

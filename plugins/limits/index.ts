@@ -357,6 +357,8 @@ export const limits = {
   configValues: 10_000,
   /** Max words, and parameters of addresses, in the texts of a server's config that may be secrets; beyond: 400. */
   configWords: 4_000,
+  /** Max values in the members of a group, the items that they select included; beyond: 400. */
+  groupValues: 20_000,
   /** Max values in a request body for which all validation errors are reported; beyond: only the first one is. */
   findingValues: 256,
   /** Max pages per list of a server; beyond: the rest is left out, with a warning. */

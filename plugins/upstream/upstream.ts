@@ -258,6 +258,12 @@ export class Upstream implements Provider {
     return isLeftOut ? changed : [...changed, { done, budget }]
   }
 
+  readFor (client: Client): Promise<void> | undefined {
+    const { capabilityClass } = this.#placement.keyOf(client)
+    if (this.status !== 'connected' || this.#catalogues.has(capabilityClass) || this.#placement.find(client)?.catalogue) return undefined
+    return this.#readFor(this.#placement.listing(client))
+  }
+
   /** A client's slot, where changes of what the client is shown are heard on it as well as on the gateway's own. */
   #ownSlot (slot: Slot | undefined): Slot | undefined {
     return slot && slot !== this.#placement.pool.base && this.#placement.lists(slot) ? slot : undefined

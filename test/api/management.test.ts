@@ -2360,6 +2360,10 @@ test('new names, owners, visibility, pages', async (t) => {
     }
     const mine = await bob.ok('POST', '/groups', { name: 'bobs' }, 201)
     refused(await bob.ask('PUT', '/groups/bobs', { name: 'other' }), 400, 'nor by a change')
+    const many = [{ name: 'bobs', tools: Array.from({ length: 20_000 }, (_, n) => `t${n}`) }]
+    const tooMany = await bob.ask('PUT', '/groups/bobs', { servers: many })
+    refused(tooMany, 400, 'more selected items than a group may have')
+    assert.match(String(at(tooMany.body, 'message')), /20000 members and selected items/)
     deleted(await bob.ask('DELETE', `/groups/${String(mine.id)}`))
   })
 

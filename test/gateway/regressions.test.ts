@@ -738,6 +738,38 @@ void test('regressions', async (t) => {
     await until(async () => (await listed()).join() === 'a,b,ask', 5_000, 'the tools that ask are not shown any more')
   })
 
+  void t.test('a tool is not unknown while what is listed to such clients is being read', { buffered: true }, async (t) => {
+    /** Lists a tool to clients that can be asked, after some time; never: not at all. */
+    const slow = async (time: number | undefined): Promise<string> => (await startUpstream(t, {
+      on: async ({ method, session }) => {
+        const isAskable = at(session.capabilities, 'sampling') !== undefined
+        if (method === 'tools/list' && isAskable) {
+          if (time === undefined) return 'never'
+          await sleep(time)
+        }
+        if (method === 'tools/call') return { content: [{ type: 'text', text: 'asked' }] }
+        return method === 'tools/list' ? { tools: isAskable ? [tool('a'), tool('ask')] : [tool('a')] } : undefined
+      }
+    })).url
+    const shared = async (time?: number): Promise<Json> => ({ ...http(await slow(time)), isolation: 'shared' })
+    const hub = await startHub(t, {
+      settings: settings({ s: await shared(limits.newClass + 1_000), merged: await shared(1_000), silent: await shared() })
+    })
+    await connected(hub, 3)
+    const called = async (route: string, name: string): Promise<Message> => {
+      const session = await Session.open(`${hub.url}/mcp${route}`, { capabilities: { sampling: {} } })
+      return await session.request('tools/call', { name, arguments: {} })
+    }
+    const [alone, merged, silent, none] = await Promise.all([
+      called('/s', 'ask'), called('', 'merged-ask'), called('/silent', 'ask'), called('/s', 'nothing')
+    ])
+    assert.equal(text(alone.result), 'asked')
+    assert.equal(text(merged.result), 'asked')
+    assert.equal(silent.error?.code, -32001, JSON.stringify(silent))
+    assert.match(failure(silent), /still being read/)
+    assert.equal(none.error?.code, -32602, 'what is known not to be there')
+  })
+
   void t.test('a gateway that is to stop', { buffered: true }, async (t) => {
     t.jobs = many
     const upstream = await startUpstream(t, {
@@ -858,7 +890,7 @@ void test('regressions', async (t) => {
   })
 })
 
-test('of the processes that a client causes beside the gateway\'s own, all but the first yield', async (t) => {
+test('of the processes that a client causes beside the gateway\'s own, all but two yield', async (t) => {
   const [own, beside] = [stdioFake(t), stdioFake(t, {}, { isolation: 'session' })]
   const hub = await startHub(t, { settings: settings({ own: own.config, beside: beside.config }) })
   await connected(hub, 2)
@@ -869,13 +901,13 @@ test('of the processes that a client causes beside the gateway\'s own, all but t
     const file = `/proc/${pid}/autogroup`
     return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' nice ') : []
   }
-  for (const name of ['own', 'beside', 'beside']) {
+  for (const name of ['own', 'beside', 'beside', 'beside']) {
     const session = await Session.open(`${hub.url}/mcp/${name}`)
     const pid = Number(text(await session.call('pid')))
     priorities.push(getPriority(pid) - getPriority())
     const [group, nice] = groupOf(pid)
     if (nice !== undefined && group !== groupOf('self')[0]) groups.push(nice)
   }
-  assert.deepEqual(priorities, [0, 0, 10])
-  if (groups.length > 0) assert.deepEqual(groups, ['0', '0', String(5 + getPriority())])
+  assert.deepEqual(priorities, [0, 0, 0, 10])
+  if (groups.length > 0) assert.deepEqual(groups, ['0', '0', '0', String(5 + getPriority())])
 })

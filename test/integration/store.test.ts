@@ -332,8 +332,9 @@ for (const [how, edit] of [
     const edits: string[] = []
     const changes: string[] = []
     const until = Date.now() + 1_500
+    const isGoingOn = (): boolean => Date.now() < until || Math.min(edits.length, changes.length) <= 5
     const editing = (async () => {
-      for (let n = 0; Date.now() < until; n++) {
+      for (let n = 0; isGoingOn(); n++) {
         await sleep(20 + n % 20)
         // An editor reads and saves; in one go, so that it is not its own doing when something is lost.
         let text: Document
@@ -343,7 +344,7 @@ for (const [how, edit] of [
       }
     })()
     const tokens = new FileTokens(store as JsonFileStore)
-    for (let n = 0; Date.now() < until; n++) {
+    for (let n = 0; isGoingOn(); n++) {
       try {
         await settings.change(() => [server(`c${n}`)])
         changes.push(`c${n}`)

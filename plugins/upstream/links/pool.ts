@@ -98,8 +98,8 @@ export class Pool {
     }
     this.#makeRoom(owner)
     if (isProcess) children.start(owner)
-    // The first is what clients as they should be come to: that one they wait for.
-    const yields = this.#ownedBy(owner).length > 0
+    // One or two are what a person's agents come to: those they wait for.
+    const yields = this.#ownedBy(owner).length >= 2
     const counted = { countedTo: owner, yields }
     const slot = key.affinity === 'session'
       ? new Slot(key, bridged(client.capabilities), { ...counted, owner: client.linksOf ?? client, user: client.user })
