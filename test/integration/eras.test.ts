@@ -230,7 +230,7 @@ async function oneServer (t: Test, era: Era, url: string, methods: readonly Row[
       const seat = kind === 'legacy' ? await legacySeat(t, url) : await modernSeat(t, url, kind)
       assert.equal(seat.version, kind === 'legacy' ? undefined : '2026-07-28')
       for (const [name, run] of Object.entries(operations)) {
-        await run(seat, fixtures[era]).catch((error: unknown) => { throw new Error(`${name} fails`, { cause: error }) })
+        await run(seat, fixtures[era]).catch((error: unknown) => { throw new Error(`${name} fails: ${String(error)}`, { cause: error }) })
       }
     })
   }

@@ -20,7 +20,10 @@ const headers = {
 
 async function call (url: string, more: Json = {}, key = KEY): Promise<Message> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, _meta, ...more } })
-  return await (await fetch(url, { method: 'POST', headers: { ...headers, authorization: `Bearer ${key}` }, body })).json() as Message
+  const reply = await fetch(url, { method: 'POST', headers: { ...headers, authorization: `Bearer ${key}` }, body })
+  const text = await reply.text()
+  // An answer that takes long comes as a stream.
+  return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text) as Message
 }
 
 /** Begins calls that are asked something. Side by side, but not as many sockets at a time. */

@@ -19,7 +19,7 @@ import { startWriter } from '../contracts/store-kill.ts'
 import { openFile, temporaryFolder, type OpenedFile } from '../fakes/store-file.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 
-const timeout = 15_000
+const timeout = 60_000
 const server = (key: string, description = ''): Change => ({ entity: 'mcpServers', key, value: { command: 'node', description } })
 const mode = async (path: string): Promise<number> => (await stat(path)).mode & 0o777
 
@@ -550,7 +550,7 @@ void test('apply: shares what is not touched, and takes 10,000 changes in one', 
   assert.equal((next.mcpServers as Document).a, (document.mcpServers as Document).a)
   assert.equal(next.groups, document.groups)
   assert.deepEqual(apply(document, [{ entity: 'groups', key: 'g', value: undefined }]).groups, ['odd'])
-  const since = performance.now()
+  const since = cpuTime()
   const many = apply(
     document,
     Array.from({ length: 10_000 }, (_, n) => [
@@ -559,7 +559,7 @@ void test('apply: shares what is not touched, and takes 10,000 changes in one', 
     ]).flat()
   )
   assert.equal(Object.keys(many.mcpServers as object).length, 10_002)
-  assert.ok(performance.now() - since < 1_000)
+  assert.ok(cpuTime() - since < 1_000)
 })
 
 /** CPU that this process has used, in ms: the machine may be busy with others. */
