@@ -47,8 +47,11 @@ export class Disk {
     }
   }
 
-  /** Compares the file with the known bytes. @returns the new bytes if they differ; they become the known ones by `remember` */
-  async check (): Promise<'same' | 'gone' | { bytes: Buffer, stamp: Stamp }> {
+  /**
+   * Compares the file with the known bytes.
+   * @returns the new bytes if they differ; they become the known ones by `remember`. Without a file: `gone`, or `none` where none was known
+   */
+  async check (): Promise<'same' | 'gone' | 'none' | { bytes: Buffer, stamp: Stamp }> {
     const now = await stat(this.#path, { bigint: true }).catch(undefinedIfMissing)
     if (now === undefined) return this.#checkMissing()
     if (this.#bytes !== undefined && this.#stamp?.isSettled === true && stampOf(now).text === this.#stamp.text) return 'same'
@@ -59,9 +62,9 @@ export class Disk {
     return 'same'
   }
 
-  #checkMissing (): 'same' | 'gone' {
+  #checkMissing (): 'none' | 'gone' {
     this.#stamp = undefined
-    return this.#bytes === undefined ? 'same' : 'gone'
+    return this.#bytes === undefined ? 'none' : 'gone'
   }
 
   /** Makes these the known bytes. */

@@ -48,6 +48,8 @@ export class JsonFileStore implements Store, SectionFile {
   #reading: Reading | undefined
   /** The content of the file is invalid; `since`: when that was first seen. */
   #invalid: { reason: string, since: number, isReported: boolean } | undefined
+  /** The log says that the content is invalid, and not yet that it is valid again or the file gone. */
+  #isToldInvalid = false
   /** The file is missing. That is reported at the second check, since an editor may be about to replace it. */
   #missing: 'seen' | 'reported' | undefined
   /** The system could not read the file; what it holds is not known. */
@@ -81,6 +83,7 @@ export class JsonFileStore implements Store, SectionFile {
         })
         const reading = this.#read(document)
         this.#reading = { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
+        if (this.#writeFailure) this.#tellUnwritable(this.#writeFailure)
         this.#watcher = new Watcher(await this.#disk.realPath(), () => { this.#onPossibleChange() })
         return this.#reading.snapshot
       } catch (error) {
@@ -201,7 +204,8 @@ export class JsonFileStore implements Store, SectionFile {
       }
       // Without its folder there is no file, and no change could be stored. A full disk may be mended meanwhile.
       if (error instanceof FolderError && !toStorageError(error).full) throw error
-      this.#writeFailed(toStorageError(error))
+      // Told once the file has been read.
+      this.#writeFailure = { reason: toStorageError(error).message, since: Date.now() }
     }
     return this.#lock
   }
@@ -236,9 +240,16 @@ export class JsonFileStore implements Store, SectionFile {
     if (!former) return 'same'
     try {
       const found = await withReadError(this.#disk.check(), this.#path)
-      if (found === 'same' || found === 'gone') {
+      if (found === 'gone' || found === 'none') {
+        // Neither readable nor valid again: that is decided when there is a file.
+        this.#readFailure = undefined
+        this.#invalid = undefined
+        if (found === 'none' && this.#isToldInvalid) this.#tellGone()
+        return found === 'none' ? 'same' : 'gone'
+      }
+      if (found === 'same') {
         this.#becomeValid()
-        return found
+        return 'same'
       }
       const document = share(former.document, parse(found.bytes, this.#path))
       const next = document === former.document ? former : this.#read(document, former)
@@ -284,8 +295,13 @@ export class JsonFileStore implements Store, SectionFile {
       this.#missing = 'seen'
     } else if (this.#missing === 'seen') {
       this.#missing = 'reported'
-      this.#warn(`The settings file ${this.#path} is gone. The last settings stay in force; the next change creates the file again.`)
+      this.#tellGone()
     }
+  }
+
+  #tellGone (): void {
+    this.#isToldInvalid = false
+    this.#warn(`The settings file ${this.#path} is gone. The last settings stay in force; the next change creates the file again.`)
   }
 
   /** Told once, until it can be read again. */
@@ -303,13 +319,15 @@ export class JsonFileStore implements Store, SectionFile {
 
   #becomeValid (): void {
     this.#becomeReadable()
-    if (this.#invalid?.isReported === true) this.#warn(`The settings file ${this.#path} is valid again, and is in force.`)
+    if (this.#isToldInvalid) this.#warn(`The settings file ${this.#path} is valid again, and is in force.`)
+    this.#isToldInvalid = false
     this.#invalid = undefined
   }
 
   #reportInvalid (): void {
     if (!this.#invalid || this.#invalid.isReported || Date.now() - this.#invalid.since < reportInvalidAfter) return
     this.#invalid.isReported = true
+    this.#isToldInvalid = true
     this.#warn(`${this.#invalid.reason} The last valid settings stay in force, and nothing is written until the file is corrected.`)
   }
 
@@ -326,8 +344,12 @@ export class JsonFileStore implements Store, SectionFile {
 
   /** Told once, until it can be written again. */
   #writeFailed ({ message: reason }: StorageError): void {
-    if (!this.#writeFailure) this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${reason}`)
+    if (!this.#writeFailure) this.#tellUnwritable({ reason })
     this.#writeFailure = { reason, since: Date.now() }
+  }
+
+  #tellUnwritable ({ reason }: { readonly reason: string }): void {
+    this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${reason}`)
   }
 
   #becomeWritable (): void {

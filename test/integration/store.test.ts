@@ -406,6 +406,48 @@ onFile(
   }
 )
 
+for (const [what, settings] of [['an invalid file that goes away is gone', { mcpServers: {} }], ['so is one where none was', undefined]] as const) {
+  onFile(`${what}, not valid again`, settings, async ({ store, path, warnings }) => {
+    await store.load()
+    await writeFile(path, '{')
+    await until(() => warnings.length > 0, 4_000, 'the edit is not told')
+    await rm(path)
+    await until(() => warnings.length > 1, 4_000, 'the loss is not told')
+    assert.equal(store.health(), undefined)
+    await writeFile(path, '{}')
+    await until(() => settings === undefined ? store.health() === undefined : warnings.length > 2, 4_000, 'the return is not told')
+    assert.match(warnings[0] ?? '', /not valid JSON.*The last valid settings stay in force/)
+    assert.match(warnings[1] ?? '', /is gone\. The last settings stay in force/)
+    assert.deepEqual(warnings.slice(2).map((line) => / is there again\.$/.test(line)), settings === undefined ? [] : [true])
+  })
+}
+
+onFile('an invalid file that is replaced by removing it first is valid again', { mcpServers: {} }, async ({ store, path, warnings }) => {
+  await store.load()
+  await writeFile(path, '{')
+  await until(() => warnings.length > 0, 4_000, 'the edit is not told')
+  await rm(path)
+  await store.load()
+  await writeFile(path, '{"mcpServers": {}}')
+  await until(() => warnings.length > 1, 4_000, 'the correction is not told')
+  assert.match(warnings[1] ?? '', /is valid again, and is in force/)
+})
+
+onFile('a folder in its place cannot be read, and nothing else is said of it', undefined, async ({ folder, path, warnings }) => {
+  await mkdir(path)
+  await chmod(folder, 0o555)
+  const isRoot = process.geteuid?.() === 0
+  if (isRoot) process.seteuid?.(65534)
+  try {
+    const store = new JsonFileStore(path, (line) => { warnings.push(line) })
+    await assert.rejects(store.load(), /cannot be read \(EISDIR\)/)
+  } finally {
+    if (isRoot) process.seteuid?.(0)
+    await chmod(folder, 0o755)
+  }
+  assert.deepEqual(warnings, [])
+})
+
 onFile('a second process is refused, by its number', {}, async ({ store, path, reopen, t }) => {
   const { child, said } = startWriter(t, path)
   await said('ready')
