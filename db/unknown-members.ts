@@ -1,4 +1,5 @@
 import { Type, type TSchema } from '@sinclair/typebox'
+import { isUsableHash } from '../schemas/password-hash.ts'
 import { SystemConfig } from '../schemas/settings.ts'
 import { SocialConfig } from '../schemas/social.ts'
 import { withTodaysNames } from '../schemas/smart-routing.ts'
@@ -38,14 +39,21 @@ const isNothing = (value: unknown): boolean =>
 /** At most 20 warnings, and how many more there are. @param place what they are about */
 export const bounded = (warnings: readonly string[], place: string): readonly string[] => warnings.length <= mostWarnings
   ? warnings
-  : [...warnings.slice(0, mostWarnings), `${place}: ${warnings.length - mostWarnings} more members have no effect`]
+  : [...warnings.slice(0, mostWarnings), `${place}: ${warnings.length - mostWarnings} more warnings`]
 
-/** Warnings about the members of one entry of a list that are not known, in the form of those about servers. */
+/** Warnings about the members of one entry of a list that are not known or cannot be used, in the form of those about servers. */
 export function warningsOfEntry (name: ListName, schema: TSchema, entry: Readonly<Record<string, unknown>>): string[] {
   const [noun, member] = nouns[name]
   const called = entry[member]
-  return unknownMembers(schema, entry).map((sentence) => `${noun} ${quoted(typeof called === 'string' ? called : '')}: ${sentence}`)
+  const sentences = [...unknownMembers(schema, entry), ...name === 'users' ? unusablePassword(entry) : []]
+  return sentences.map((sentence) => `${noun} ${quoted(typeof called === 'string' ? called : '')}: ${sentence}`)
 }
+
+/** A sentence about a password that is no hash, as a person may write one. Without a password at all, others identify the user. */
+const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): string[] =>
+  typeof password !== 'string' || isUsableHash(password)
+    ? []
+    : ['"password" is not a usable hash, so that no login with it succeeds: tool-hub user reset-password <username> sets another one']
 
 /** Warnings about members of the system configuration that have no effect. They are kept. */
 export function warningsOfSystem (system: unknown): readonly string[] {

@@ -3,15 +3,14 @@ import { promisify } from 'node:util'
 import bcrypt from 'bcryptjs'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
+import { maxScryptMemory, scryptParts, type ScryptCost } from '../../schemas/password-hash.ts'
 
-interface Cost { N: number, r: number, p: number }
-
-const derive = promisify<string, Buffer, number, Cost & { maxmem: number }, Buffer>(scrypt)
+const derive = promisify<string, Buffer, number, ScryptCost & { maxmem: number }, Buffer>(scrypt)
 
 /** The second of OWASP's recommendations for scrypt: 32 MiB of memory for each guess. */
-const cost: Cost = { N: 2 ** 15, r: 8, p: 3 }
+const cost: ScryptCost = { N: 2 ** 15, r: 8, p: 3 }
 const keyLength = 32
-const maxmem = 128 * 1024 * 1024
+const maxmem = maxScryptMemory
 
 /** A hash that no password matches, checked when there is no stored one, so that both cases take equally long. */
 const unmatchable = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
@@ -67,13 +66,9 @@ const costliestOf = (imported: readonly string[]): string | undefined => {
 }
 
 /** The parts of a hash that `hash` made; undefined for any other text, and for one whose cost exceeds `maxmem`. */
-function parse (stored: string | undefined): { cost: Cost, salt: Buffer, key: Buffer } | undefined {
-  const [, N, r, p, salt = '', key = ''] =
-    /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{22,})$/.exec(stored ?? '') ?? []
-  const found: Cost = { N: Number(N), r: Number(r), p: Number(p) }
-  const isValid = found.N > 1 && Number.isInteger(Math.log2(found.N)) && found.r > 0 && found.p > 0
-  const fits = 128 * found.r * (found.N + found.p + 2) <= maxmem
-  return isValid && fits ? { cost: found, salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') } : undefined
+function parse (stored: string | undefined): { cost: ScryptCost, salt: Buffer, key: Buffer } | undefined {
+  const parts = scryptParts(stored)
+  return parts && { cost: parts.cost, salt: Buffer.from(parts.salt, 'base64'), key: Buffer.from(parts.key, 'base64') }
 }
 
 /** Whether a hash is not made with today's algorithm and costs, so that the password should be rehashed when it is known. */

@@ -2791,6 +2791,15 @@ test('records as clients of such services read them', async (t) => {
     assert.ok(hub.output().includes('hashes in place of the plain tokens of the bearer keys \\"by hand\\"'), hub.output())
     assert.ok(!hub.output().includes(token))
   })
+
+  await t.test('the log warns of a password that is no hash, by the name of its user', async () => {
+    const file = await onDisk(hub)
+    const password = canary('password')
+    await writeFile(hub.settingsPath, JSON.stringify({ ...file, users: [...file.users as Json[], { username: 'eve', password }] }))
+    await until(() => hub.output().includes('user \\"eve\\": \\"password\\" is not a usable hash'), 10_000, () => hub.output())
+    assert.ok((await readFile(hub.settingsPath, 'utf8')).includes(password), 'the account stays as it is')
+    assert.ok(!hub.output().includes(password))
+  })
 })
 
 test('export', async (t) => {

@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { check } from '../../cli/commands/check.ts'
+import { Passwords } from '../../plugins/secrets/password.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 
 test('what the gateway refuses is an error, and what it warns of a warning', async (t) => {
@@ -91,8 +92,17 @@ test('members of the settings that have no effect are named', async (t) => {
   }
   const many = Array.from({ length: 50 }, (_, n) => ({ username: `u${n}`, [`wonder${'x'.repeat(100)}`]: 1 }))
   const told = await findingsOf(t, { users: many })
-  assert.deepEqual([told.length, told.at(-1)?.[1]], [21, '"users": 30 more members have no effect'])
+  assert.deepEqual([told.length, told.at(-1)?.[1]], [21, '"users": 30 more warnings'])
   assert.ok(told.every(([, message]) => message.length < 200))
+})
+
+test('a password that no login can succeed with is warned of, with the user and without the password', async (t) => {
+  const secret = 'plain-Secret-1'
+  const whole = ['$2b$04$yAF4rA94ID.GNvLn8GSMEOmUJBg0FfcNTVsY8tYvYo0YMp8s8kBhy', await new Passwords().hash(secret), undefined]
+  const unusable = [secret, '', '••••••', whole[0]?.slice(0, 40), whole[1]?.replace('$32768$', '$4194304$'), `$argon2id$v=19$${secret}`]
+  const users = [...whole, ...unusable].map((password, at) => ({ username: `u${at}`, ...(password === undefined ? {} : { password }) }))
+  const sentence = '"password" is not a usable hash, so that no login with it succeeds: tool-hub user reset-password <username> sets another one'
+  assert.deepEqual(await findingsOf(t, { users }), unusable.map((_, at) => ['warning', `user "u${whole.length + at}": ${sentence}`]))
 })
 
 test('keys and groups that name nothing are warned of', async (t) => {

@@ -334,7 +334,7 @@ export function storeContract (name: string, open: Open, { alone = false, model 
       assert.deepEqual([...snapshot.users.keys()], ['admin', 'bob', 'BOB'])
       assert.deepEqual([...snapshot.keys.keys()], ['k'])
       assert.equal(snapshot.system.routing?.enableGlobalRoute, true)
-      assert.equal(snapshot.problems.length, 6, snapshot.problems.join('\n'))
+      assert.equal(snapshot.problems.length, 8, snapshot.problems.join('\n'))
       // bob and BOB should not be two, and yet nothing else is held up by it.
       await change(store, () => [server('more'), user('bob'), group('g9', 'new')])
       await change(store, () => [remove('mcpServers', 'wrong')])
