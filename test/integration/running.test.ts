@@ -206,6 +206,12 @@ test('compose.yaml', async () => {
   }
   assert.equal(at(compose, 'services', 'tool-hub', 'read_only'), true)
   assert.equal(at(compose, 'services', 'tool-hub', 'ports'), undefined, 'only the proxy is reached')
+  // What stays inside, as in the example. Compose reads $$ as $.
+  const caddyfile = String(at(compose, 'configs', 'caddyfile', 'content')).replaceAll('$$', '$')
+  const inside = (text: string): string[] => text.match(/@inside \{[^]*?\}|respond @inside.*/g)?.map((each) => each.replace(/\s+/g, ' ')) ?? []
+  assert.equal(inside(caddyfile).length, 2)
+  assert.deepEqual(inside(caddyfile), inside(read('examples/Caddyfile')))
+  assert.doesNotMatch(read('compose.yaml').replaceAll('$$', '').replace(/\$\{\w+/g, ''), /\$/, 'no $ that Compose would read as a variable')
 })
 
 test('the unit for systemd', async (t) => {
