@@ -1,7 +1,8 @@
 // An installed tarball has only what `files` in package.json names: all that is read at run time must be among it.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { test } from 'tap'
 import { promisify } from 'node:util'
 import { readAsset } from '../../plugins/config/assets.ts'
@@ -21,6 +22,12 @@ const filesIn = (folder: string): string[] =>
     .filter((entry) => entry.isFile())
     .map((entry) => `${entry.parentPath}/${entry.name}`.slice(path('').length))
 
+/** The relative links of a text, without their anchors. */
+const linksOf = (file: string): string[] =>
+  [...readFileSync(path(file), 'utf8').replace(/^```.*?^```/gms, '').matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
+    .map(([, link = '']) => link)
+    .filter((link) => !/^[a-z]+:/.test(link))
+
 test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there is no build yet: npm run build' }, async (t) => {
   const files = await packed()
 
@@ -36,11 +43,18 @@ test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there 
 
   await t.test('has what its texts link to', async () => {
     for (const name of [...filesIn('docs').filter((file) => !file.endsWith('.ts')), ...filesIn('examples')]) assert.ok(files.has(name), name)
+    const isThere = (name: string): boolean => files.has(name) || [...files].some((file) => file.startsWith(`${name}/`))
+    const texts = [...files].filter((file) => file.endsWith('.md') && !file.startsWith('assets/'))
+    const links = texts.flatMap((file) => linksOf(file).map((link) => ({ file, link, to: join(dirname(file), link) })))
+    assert.ok(links.length > 50)
+    assert.deepEqual(links.filter(({ to }) => !isThere(to)), [])
   })
 
   await t.test('has no sources, tests or settings', async () => {
-    const allowed = /^(dist|assets|db\/migrations|examples)\/|^docs\/.*(?<!\.ts)$|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
-    assert.deepEqual([...files].filter((name) => !allowed.test(name)), [])
+    const texts = ['README', 'CHANGELOG', 'CONTRIBUTING', 'SECURITY', 'bench/RESULTS', 'test/README'].map((name) => `${name}.md`)
+    const others = new Set([...texts, 'package.json', 'LICENSE', 'compose.yaml', 'Dockerfile'])
+    const allowed = /^(dist|assets|db\/migrations|examples)\/|^docs\/.*(?<!\.ts)$/
+    assert.deepEqual([...files].filter((name) => !allowed.test(name) && !others.has(name)), [])
   })
 })
 
