@@ -12,6 +12,7 @@ import { addServerCommands } from './commands/servers.ts'
 import { addUserCommands } from './commands/users.ts'
 import { exits, Failure } from './failure.ts'
 import { packageVersion } from '../package.ts'
+import { problemOfOption } from '../schemas/env.ts'
 
 interface ServeOptions { port?: string, host?: string }
 
@@ -45,6 +46,8 @@ program.command('serve', { isDefault: true })
   .allowExcessArguments()
   .action(async ({ port, host }: ServeOptions, { args: [word] }: Command) => {
     if (word !== undefined) throw new Failure(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
+    const problem = port === undefined ? undefined : problemOfOption('PORT', port)
+    if (problem !== undefined) throw new Failure(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exits.usage)
     if (port !== undefined) process.env.PORT = port
     if (host !== undefined) process.env.HOST = host
     // The gateway has a log, and its own ways.

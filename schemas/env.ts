@@ -234,12 +234,23 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
   const env: unknown = Value.Default(Env, given)
   const problem = problemOf(Env, env)
   if (!problem) return withinBounds(env as Env)
-  const { expected, type }: TSchema = Env.properties[problem.path as keyof Env]
-  const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
-  const reason = typeof words === 'string' ? `expected ${words}` : problem.message
+  const reason = expectedOf(Env.properties[problem.path as keyof Env]) ?? problem.message
   // An address may have a password in it.
   const shown = environment[problem.path]?.replace(/\/\/[^/?#]*@/, '//…@')
   throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(shown)}: ${reason}.`)
+}
+
+/** What a variable may be, as a clause, where its schema has words for that. */
+function expectedOf ({ expected, type }: TSchema): string | undefined {
+  const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
+  return typeof words === 'string' ? `expected ${words}` : undefined
+}
+
+/** Why an option of the command line cannot stand for a variable, as a clause; undefined: it can. */
+export function problemOfOption (name: keyof Env, text: string): string | undefined {
+  const schema: TSchema = Env.properties[name]
+  const value = valueOf(schema, text)
+  return text === '' || Value.Check(schema, value) ? undefined : expectedOf(schema) ?? problemOf(schema, value)?.message
 }
 
 /** Max of DRAIN_TIMEOUT, in ms: the rest of the 10 s within which the process ends is for its children. */

@@ -14,10 +14,13 @@ export function addLogsCommand (program: Command): void {
     .option('--server <name>', 'what this server prints')
     .action(async (options: LogOptions, command: Command) => {
       if (!levels.includes(options.level)) throw new Failure(`--level: expected one of ${levels.join(', ')}`, exits.usage)
-      if (!/^\d{1,5}$/.test(options.lines)) throw new Failure('--lines: expected a number', exits.usage)
+      if (!/^\d{1,5}$/.test(options.lines)) throw new Failure(`${linesOption(process.argv)}: expected a number`, exits.usage)
       await withApi(command, async (context) => { await (options.follow ? follow(context, options) : last(context, options)) }, true)
     })
 }
+
+/** The option as it was given. */
+const linesOption = (argv: readonly string[]): string => argv.some((each) => /^--lines(=|$)/.test(each)) ? '--lines' : '-n'
 
 interface LogOptions { follow?: true, lines: string, level: string, server?: string }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
 import type { Api } from '../api.ts'
 import { segment, withApi, type Context } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
@@ -52,7 +53,7 @@ export function addServerCommands (program: Command): void {
     .option('--test', 'connect once before it is stored; do not store what does not connect, unless it wants a login')
     .option('--wait', 'wait until it is connected')
     .action(async (name: string, target: string[], options: AddOptions, command: Command) => {
-      const config = configOf(target, options)
+      const config = configOf(name, target, options)
       await withApi(command, async (context) => { await add(context, name, config, options) })
     })
 
@@ -97,7 +98,8 @@ interface AddOptions {
 export const collect = (value: string, former: readonly string[]): string[] => [...former, value]
 
 /** @throws Failure */
-function configOf ([first, ...rest]: string[], options: AddOptions): Record<string, unknown> {
+function configOf (name: string, target: string[], options: AddOptions): Record<string, unknown> {
+  const [first, ...rest] = target
   const { type, visibility, disabled, configJson } = options
   const more = {
     ...(type === undefined ? {} : { type }),
@@ -110,16 +112,25 @@ function configOf ([first, ...rest]: string[], options: AddOptions): Record<stri
     return { ...config, ...more }
   }
   if (first === undefined) throw new Failure('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
-  const isAddress = /^https?:\/\//i.test(first)
-  if (isAddress && rest.length > 0) throw new Failure('An address has no arguments', exits.usage)
+  const isUrl = isAddress(first)
+  if (isUrl && rest.length > 0) throw new Failure('An address has no arguments', exits.usage)
+  if (type !== 'stdio' && !isBehindDashes(target, process.argv) && isMistypedAddress(first, process.env)) {
+    throw new Failure(mistypedAddress(name, first), exits.usage)
+  }
   const env = pairs(options.env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')
   const headers = pairs(options.header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')
   return {
-    ...(isAddress ? { url: first } : { command: first, args: rest }),
+    ...(isUrl ? { url: first } : { command: first, args: rest }),
     ...(Object.keys(env).length > 0 ? { env } : {}),
     ...(Object.keys(headers).length > 0 ? { headers } : {}),
     ...more
   }
+}
+
+/** Whether the whole target stands behind the two dashes of a command line, which Commander leaves out. */
+function isBehindDashes (target: readonly string[], argv: readonly string[]): boolean {
+  const at = argv.indexOf('--')
+  return at >= 0 && argv.length - at - 1 >= target.length
 }
 
 function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {

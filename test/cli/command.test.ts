@@ -1,9 +1,10 @@
 // What the command line prints and refuses, as a process of its own; no gateway runs. test/integration/cli.test.ts has the rest.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { test } from 'tap'
+import { isMistypedAddress, mistypedAddress } from '../../cli/address.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { cliProgram, type Cleanup } from '../helpers/hub.ts'
 
@@ -66,6 +67,58 @@ test('add names what has no effect, and connects nothing while the gateway is do
   assert.match(stdio.err, /warning: "headers" has no effect: the server is a command/)
   const remote = JSON.parse((await cli(['add', 'b', '--json', '--env', 'A=1', 'http://127.0.0.1:9/mcp'], { env })).out) as { warnings: string[] }
   assert.match(remote.warnings.join(), /"env" has no effect/)
+})
+
+test('add refuses an address that is not one of http or https, and says what to write', async (t) => {
+  for (const [given, rest] of [
+    ['mcp.example.com/mcp', 'mcp.example.com/mcp'], ['localhost:9000/mcp', 'localhost:9000/mcp'],
+    ['htps://mcp.example.com/mcp', 'mcp.example.com/mcp'], ['ftp://foo/mcp', 'foo/mcp']
+  ] as const) {
+    const said = mistypedAddress('z', given)
+    assert.ok(isMistypedAddress(given, process.env) && said.includes(`"${given}" looks like an address`), said)
+    assert.ok(said.includes(`Write http://${rest} or https://${rest};`) && said.endsWith(`put two dashes before it: add z -- ${given}`), said)
+  }
+  const { env } = await settingsFor(t)
+  const { code, out, err } = await cli(['add', 'z', 'htps://user:canary@a.example/mcp?key=canary'], { env })
+  assert.deepEqual([code, out, err.includes('canary')], [2, '', false], err)
+  assert.match(err, /Write http:\/\/…@a\.example\/mcp or https:/)
+  assert.equal((await cli(['add', 'dashes', '--', 'mcp.example.com/mcp', 'x'], { env })).code, 0)
+  assert.equal((await cli(['add', 'typed', '--type', 'stdio', 'mcp.example.com/mcp'], { env })).code, 0)
+  const { mcpServers } = JSON.parse(await readFile(env.SETTINGS_PATH ?? '', 'utf8')) as { mcpServers: object }
+  assert.deepEqual(Object.keys(mcpServers), ['dashes', 'typed'])
+})
+
+test('what is taken for a mistyped address, and what for a command', async (t) => {
+  const folder = await temporaryFolder(t)
+  await mkdir(join(folder, 'a.dir'))
+  for (const name of ['tool:1', 'a.dir/server']) await writeFile(join(folder, name), '')
+  const former = process.cwd()
+  t.after(() => { process.chdir(former) })
+  process.chdir(folder)
+  const addresses = [
+    'mcp.example.com/mcp', 'mcp.example.com:8080', 'hub:3000', 'hub:3000/mcp', 'LOCALHOST/mcp', '127.0.0.1/mcp', '127.0.0.1:1', '[::1]:9000/mcp',
+    '[::1]/mcp', 'a.example?x', 'a.dir/other', 'htps://a', 'https:/a.example/mcp', 'ws://a/mcp', 'stdio://x'
+  ]
+  const commands = [
+    'npx', 'uvx', './server.sh', '../a.example/mcp', '/usr/bin/foo', '~/a.b/c', 'bin/server', 'server.py', 'mcp.example.com', '@scope/pkg',
+    'C:/tools/mcp.exe', 'C:\\tools\\mcp.exe', 'tool:1', 'a.dir/server', 'https://a.example/mcp', 'HTTP://a', ''
+  ]
+  for (const text of addresses) assert.equal(isMistypedAddress(text, {}), true, text)
+  for (const text of commands) assert.equal(isMistypedAddress(text, {}), false, text)
+  process.chdir(former)
+  assert.deepEqual([isMistypedAddress('tool:1', {}), isMistypedAddress('tool:1', { PATH: `/nowhere:${folder}` })], [true, false])
+})
+
+test('a wrong option is a wrong usage, under the name that was given', async (t) => {
+  const { env } = await settingsFor(t)
+  for (const [args, sentence] of [
+    [['serve', '--port', 'x'], '--port cannot be "x": expected a whole number from 0 to 65535'],
+    [['--port=99999'], '--port cannot be "99999": expected a whole number from 0 to 65535'],
+    [['logs', '-n', 'x'], '-n: expected a number'],
+    [['logs', '--lines=x'], '--lines: expected a number']
+  ] as const) {
+    assert.deepEqual(await cli(args, { env }), { code: 2, out: '', err: `tool-hub: ${sentence}\n` }, args.join(' '))
+  }
 })
 
 test('a command whose reader has gone ends quietly, with the code that it would have had', async (t) => {
