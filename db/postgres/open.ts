@@ -14,6 +14,9 @@ const migrations = packagePath('db/migrations')
 /** Time without an answer until it is reported that the database is waited for, in ms. */
 const reportAfter = 1_000
 
+/** Why an embedded database is waited for. */
+const preparing = 'its tables are being checked and brought up to date'
+
 export interface DatabaseOptions {
   /** `postgres://…`, or `pglite://<folder>`. */
   dbUrl: string
@@ -110,7 +113,7 @@ async function reached (
   const end = Date.now() + startupTimeout
   let isReported = false
   const report = (reason: string): void => {
-    if (!isReported) info(`waiting for PostgreSQL at ${driver.location} (${reason})`)
+    if (!isReported) info(`waiting for ${driver.isEmbedded ? 'the embedded database in' : 'PostgreSQL at'} ${driver.location} (${reason})`)
     isReported = true
   }
   for (let tries = 0; ; tries++) {
@@ -119,7 +122,7 @@ async function reached (
     // The last attempt gets a second even at the end of the time, since its failure is the one that is reported.
     const left = Math.max(end - Date.now(), 1_000)
     const reporting = setTimeout(() => {
-      report(waitsForReplica ? 'another replica is migrating the tables' : 'no answer yet')
+      report(waitsForReplica ? 'another replica is migrating the tables' : driver.isEmbedded ? preparing : 'no answer yet')
     }, reportAfter)
     const outcome = await Promise.race([
       prepare(() => { waitsForReplica = true }).then((isNewer) => ({ isNewer }), (error: unknown) => ({ error })),
@@ -135,15 +138,21 @@ async function reached (
       throw new Error(`The tables cannot be made in the database at ${driver.location}: ${describeMigrationFailure(error)}`)
     }
     const pause = Math.min(2_000, 200 * 2 ** tries, end - Date.now())
-    if (pause <= 0) throw timeoutError(driver.location, startupTimeout, waitsForReplica ? undefined : error)
+    if (pause <= 0) throw timeoutError(driver, startupTimeout, waitsForReplica ? undefined : error)
     report(describeFailure(error))
     await sleep(pause)
   }
 }
 
 /** @param error the failure of the last attempt; undefined: another replica was migrating all the time */
-function timeoutError (location: string, startupTimeout: number, error: unknown): Error {
+function timeoutError ({ location, isEmbedded }: Driver, startupTimeout: number, error: unknown): Error {
   const seconds = Math.round(startupTimeout / 100) / 10
+  if (isEmbedded) {
+    return new Error(
+      `The embedded database in ${location} was not ready within ${seconds} s ` +
+      `(${codeOf(error) === 'ETIMEDOUT' ? preparing : describeFailure(error)}). DB_STARTUP_TIMEOUT says how long to wait.`
+    )
+  }
   return new Error(
     error === undefined
       ? `Another replica has been migrating the tables in the database at ${location} for ${seconds} s. ` +

@@ -60,7 +60,8 @@ export class KeyRotation {
     const { resealing, info } = this.#deps
     let { former, locked } = await resealing.count()
     if (!this.#hasBegun) this.#tellOfLocked(locked)
-    if (former > 0 && !this.#hasBegun) info(`key rotation: ${former} secrets have former keys, and are sealed anew with the first key`)
+    // Without a number: the settings have begun to be sealed anew when they were loaded.
+    if (former > 0 && !this.#hasBegun) info('key rotation: secrets that former keys have sealed are being sealed anew with the first key')
     this.#hasBegun = true
     for (let pass = 0; pass < maxPasses; pass++) {
       const { anew } = await resealing.run(this.#end.signal)
@@ -80,12 +81,13 @@ export class KeyRotation {
     const { info, warn } = this.#deps
     if (left > 0) {
       warn(
-        `key rotation: ${this.#anew} secrets were sealed anew; ${left} still have a former key: they do not open, or a replica that has ` +
-        'another first key seals them. Keep the former keys.'
+        `key rotation: ${sealedAnew(this.#anew)}; ${left} still ${left === 1 ? 'has' : 'have'} a former key: ` +
+        `${left === 1 ? 'it does' : 'they do'} not open, or a replica that has another first key seals ${left === 1 ? 'it' : 'them'}. ` +
+        'Keep the former keys.'
       )
     } else if (this.#anew > 0) {
       info(
-        `key rotation: ${this.#anew} secrets were sealed anew with the first key. Nothing stored needs another one: once each replica ` +
+        `key rotation: ${sealedAnew(this.#anew)} with the first key. Nothing stored needs another one: once each replica ` +
         'has started with this first key, the former keys may go from ENCRYPTION_KEY'
       )
     }
@@ -101,5 +103,6 @@ export class KeyRotation {
   }
 }
 
+const sealedAnew = (count: number): string => `${count} ${count === 1 ? 'secret was' : 'secrets were'} sealed anew`
 const failed = 'Secrets that former keys have sealed could not be sealed anew'
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)

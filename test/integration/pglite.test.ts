@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { before, t, test } from 'tap'
 import { PGlite } from '@electric-sql/pglite'
 import { openStorage } from '../../db/open.ts'
+import { PgliteDriver } from '../../db/postgres/connection/pglite.ts'
+import { openDatabase } from '../../db/postgres/open.ts'
 import type { Storage } from '../../db/store.ts'
 import { portsContract } from '../contracts/ports.ts'
 import { storeContract } from '../contracts/store.ts'
@@ -48,6 +50,18 @@ void test('PGlite: migrations that were noted under Drizzle\'s own name are take
   assert.equal((await store.load()).servers.size, 0)
   await store.close()
   assert.equal((await stat(folder)).mode & 0o777, 0o700, 'a folder that was open to everybody')
+})
+
+void test('PGlite: a start that takes long names the embedded database, and no server', { timeout }, async (t) => {
+  const { url, folder } = await pglite(t)
+  const { migrate } = PgliteDriver.prototype
+  t.after(() => { PgliteDriver.prototype.migrate = migrate })
+  PgliteDriver.prototype.migrate = async () => await new Promise(() => {})
+  const said: string[] = []
+  const opening = openDatabase({ dbUrl: url, startupTimeout: 1_500, info: (sentence) => { said.push(sentence) }, warn: () => {} })
+  await assert.rejects(opening, (error: Error) => error.message ===
+    `The embedded database in ${folder} was not ready within 1.5 s (its tables are being checked and brought up to date). DB_STARTUP_TIMEOUT says how long to wait.`)
+  assert.deepEqual(said, [`waiting for the embedded database in ${folder} (its tables are being checked and brought up to date)`])
 })
 
 void test('PGlite: a folder that holds something else is refused, and left as it is', { timeout }, async (t) => {

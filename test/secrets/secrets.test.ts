@@ -5,10 +5,12 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { StorageError, type Vault } from '../../db/store.ts'
+import { KeyRotation } from '../../plugins/key-rotation/key-rotation.ts'
 import { isMask, mask, maskConfig, maskUrl, unmask } from '../../plugins/secrets/mask.ts'
 import { redactor } from '../../plugins/secrets/redact.ts'
 import { openKeyRing } from '../../plugins/secrets/ring.ts'
@@ -143,6 +145,34 @@ void test('rotation: the first key seals, all open, and what an older one sealed
         assert.deepEqual(to.reveal(hidden.value, hidden.sealed, 'p'), value, `step ${at}`)
       }
     }
+  }
+})
+
+void test('rotation: what the log says of it, with the right number', { timeout }, async () => {
+  const cases: Array<[counts: number[], anew: number, said: RegExp[]]> = [
+    // One of the two was sealed anew before the first count.
+    [[1, 0], 2, [/: secrets that former keys have sealed are being sealed anew/, /: 2 secrets were sealed anew with the first key\. Nothing/]],
+    [[1, 0], 1, [/are being sealed anew/, /: 1 secret was sealed anew with the first key\. Nothing/]],
+    [[1, 1], 0, [/are being sealed anew/, /: 0 secrets were sealed anew; 1 still has a former key: it does not open, .* seals it\. Keep/]],
+    [[2, 2], 0, [/are being sealed anew/, /: 0 secrets were sealed anew; 2 still have a former key: they do not open, .* seals them\. Keep/]],
+    [[0, 0], 1, [/: 1 secret was sealed anew/]],
+    [[0, 0], 0, []]
+  ]
+  for (const [counts, anew, expected] of cases) {
+    const said: string[] = []
+    const left = [...counts]
+    const rotation = new KeyRotation({
+      resealing: { count: async () => ({ former: left.shift() ?? 0, locked: [] }), run: async () => ({ anew, broken: 0 }) },
+      info: (sentence) => { said.push(sentence) },
+      warn: (sentence) => { said.push(sentence) },
+      pauses: { pass: 0, failure: 0 }
+    })
+    rotation.start()
+    while (left.length > 0) await turn()
+    await turn()
+    await rotation.close()
+    assert.equal(said.length, expected.length, said.join('\n'))
+    for (const [at, pattern] of expected.entries()) assert.match(said[at] ?? '', pattern)
   }
 })
 

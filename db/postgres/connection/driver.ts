@@ -9,6 +9,8 @@ export type Transaction = PgTransaction<PgQueryResultHKT, NoSchema, ExtractTable
 export interface Driver {
   /** The database's address for messages, without user and password. */
   readonly location: string
+  /** It runs in this process, and there is no server. */
+  readonly isEmbedded: boolean
   /** The current connections. Read this property for each use: `reset` replaces them. */
   readonly db: Db
   /**

@@ -52,6 +52,7 @@ async function importPglite () {
 /** A PostgreSQL embedded in this process, with its data in a folder. */
 export class PgliteDriver implements Driver {
   readonly location: string
+  readonly isEmbedded = true
   readonly #drizzle: PgliteDatabase
   readonly #engine: PGlite
   readonly #lock: FileLock

@@ -92,6 +92,7 @@ class Connections {
 
 /** A PostgreSQL server, reached by postgres.js. */
 export class PostgresJsDriver implements Driver {
+  readonly isEmbedded = false
   readonly #address: Address
   #connections: Connections
   #listener: postgres.Sql | undefined
