@@ -3,6 +3,7 @@ import { RpcError } from './errors.ts'
 import type { Member } from './json.ts'
 import { JsonScanner, TooDeep } from './json-scanner.ts'
 import { malformed, messageOf, notMessages, parseMessage, type Malformed, type Message } from './message.ts'
+import { partOf } from './text.ts'
 import { turnForLongWork } from './yield.ts'
 
 /** Texts up to this length, in characters, are read at once. */
@@ -42,7 +43,7 @@ export async function readLargeMessage (
   const messages: Array<Message | Malformed> = []
   let taken = 0
   for (const { start, end } of scanner.members) {
-    const element = text.slice(start, end)
+    const element = partOf(text, start, end)
     taken += element.length
     if (taken > largeText) {
       taken = 0
@@ -82,7 +83,7 @@ async function toMessage (text: string, scanner: JsonScanner, maxDepth: number, 
   if (!scanner.isObject) throw notMessages.isNoObject()
   const textOf = (key: string): string | undefined => {
     const member = scanner.members.findLast((each) => each.key === key)
-    return member && text.slice(member.start, member.end)
+    return member && partOf(text, member.start, member.end)
   }
   const value: Record<string, unknown> = {}
   for (const key of ['jsonrpc', 'id', 'method']) {

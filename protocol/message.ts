@@ -10,6 +10,7 @@ import {
   withMembers,
   withoutRepeats
 } from './json.ts'
+import { copyOf, partOf } from './text.ts'
 
 export type RequestId = string | number
 
@@ -54,7 +55,9 @@ export function parseMessage (text: string, maxDepth: number, maxBatch = Infinit
   if (!Array.isArray(value)) return toMessage(value, text)
   if (value.length === 0) throw notMessages.isEmpty()
   if (value.length > maxBatch) throw notMessages.isTooLong(maxBatch)
-  return elementsOf(text).map((element, at) => {
+  return elementsOf(text).map((part, at) => {
+    // Others of the batch may be large, and are over before it.
+    const element = copyOf(part)
     try {
       return toMessage(value[at], element)
     } catch (error) {
@@ -84,7 +87,7 @@ function toMessage (value: unknown, text: string): Message {
   const textOf = (key: string): string | undefined => {
     for (let at = members.length - 1; at >= 0; at--) {
       const member = members[at]
-      if (member?.key === key) return text.slice(member.start, member.end)
+      if (member?.key === key) return partOf(text, member.start, member.end)
     }
     return undefined
   }

@@ -4,3 +4,27 @@ export function cut (text: string, length: number): string {
   const head = text.slice(0, length)
   return /[\uD800-\uDBFF]$/.test(head) ? head.slice(0, -1) : head
 }
+
+/**
+ * The memory that a text takes in V8, in bytes: one for each UTF-16 unit, or two where any of them is beyond U+00FF. Texts without such
+ * characters are not searched, since V8 knows that they have none.
+ */
+export const memoryOf = (text: string): number => /[\u0100-\uffff]/.test(text) ? text.length * 2 : text.length
+
+/**
+ * The same text in memory of its own, one byte a character where that is possible. For a part of a text that is kept: V8 keeps the whole
+ * text with it, in as many bytes a character as that has.
+ */
+export function copyOf (part: string): string {
+  const encoding = memoryOf(part) > part.length ? 'utf16le' : 'latin1'
+  return Buffer.from(part, encoding).toString(encoding)
+}
+
+/** What a part may keep of the text around it, in characters. */
+const worthKeeping = 1024
+
+/** A part of a text, which keeps no more than little of the rest in memory. */
+export function partOf (text: string, start: number, end: number): string {
+  const part = text.slice(start, end)
+  return text.length - part.length > worthKeeping ? copyOf(part) : part
+}

@@ -1,3 +1,5 @@
+import { largeText } from '../../protocol/large-message.ts'
+import { memoryOf } from '../../protocol/text.ts'
 import { limits } from '../limits/index.ts'
 
 const { value, container, member } = limits.valueCosts
@@ -37,6 +39,13 @@ export function wordsIn (value: unknown, max: number): number {
   }
   return count
 }
+
+/**
+ * The memory of a JSON text that is kept together with its values, in bytes. Not less than that, as `costOfValues`. Of a text of more than
+ * `largeText` characters the values do not count, since most are not made.
+ */
+export const memoryOfJson = (text: string): number =>
+  memoryOf(text) + (text.length > largeText ? 0 : costOfValues(text, 0, text.length))
 
 /** The number of values within a JSON value, itself included; the count stops above `max`. */
 export function valuesIn (value: unknown, max: number): number {

@@ -4,11 +4,13 @@ import type { Exchange, Question } from '../exchange.ts'
 import { instance, instanceKey } from '../instance.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
+import { largeText } from '../large-message.ts'
 import { toRpcError, type Notification, type Request, type Response } from '../message.ts'
 import { Peer, type PeerHandlers } from '../peer.ts'
 import { progressTokenOf, restoredProgress } from '../progress.ts'
 import { startPeer } from '../start.ts'
 import { Table } from '../table.ts'
+import { copyOf } from '../text.ts'
 import type { Transport } from '../transports/transport.ts'
 import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
 import { legacyParams } from './outgoing.ts'
@@ -130,7 +132,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   async #question (request: Request, origin: number | undefined): Promise<void> {
-    const { id, idText, method, params, paramsText } = request
+    const { id, idText, method, params } = request
+    // It may be kept for minutes.
+    const paramsText = request.paramsText.length > largeText ? request.paramsText : copyOf(request.paramsText)
     if (method === 'ping') { this.#peer.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
     const controller = new AbortController()
     this.#questions.set(id, controller)

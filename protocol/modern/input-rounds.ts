@@ -5,6 +5,7 @@ import { code, RpcError } from '../errors.ts'
 import type { Question } from '../exchange.ts'
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../json.ts'
 import { toRpcError, type Response } from '../message.ts'
+import { copyOf } from '../text.ts'
 import type { SessionHandlers } from '../upstream-session.ts'
 import { resultTypes } from './envelope.ts'
 import { asksNoRequest, questions, requiredFor, saysNothing, saysWhat } from './input-requests.ts'
@@ -79,7 +80,8 @@ export class InputRounds {
   async #answer (call: Call, text: string, signal: AbortSignal): Promise<string> {
     const method = smallMemberOf(text, 'method')
     if (typeof method !== 'string' || !questions.has(method)) throw refused(`it asks for ${JSON.stringify(method)}, which is not in MCP`)
-    const paramsText = withElicitationId(memberOf(text, 'params') ?? '{}')
+    // It may be kept for minutes, without the result that it is a part of.
+    const paramsText = copyOf(withElicitationId(memberOf(text, 'params') ?? '{}'))
     const value: unknown = JSON.parse(paramsText)
     const question: Question = {
       method,

@@ -1,7 +1,7 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
 import { eachElement, isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
-import { cut } from '../../../protocol/text.ts'
+import { copyOf, cut, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
 import { limits } from '../../limits/index.ts'
 import { checkedMembers, itemProblem } from './item-problem.ts'
@@ -10,7 +10,7 @@ import { checkedMembers, itemProblem } from './item-problem.ts'
  * Reads all pages of one of an upstream's lists.
  * @param request sends a request to the upstream; resolves to the text of its result
  * @param warn called with a sentence for everything that is left out
- * @param most max size of its items, in characters; never more than `limits.listSize`
+ * @param most max memory of its items, in bytes; never more than `limits.listSize`
  */
 export async function readList (
   kind: ListKind,
@@ -34,7 +34,7 @@ export async function readList (
     const { list, next, rest } = partsOf(result, kind)
     if (budget.spent) await budget.yieldToEventLoop()
     // How long it may be kept is not a part of the list: it may be another time with each reading.
-    if (page === 0) extra = withMembers(rest, { ttlMs: undefined, cacheScope: undefined })
+    if (page === 0) extra = copyOf(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
     caching = page === 0 ? cachingOf(rest) : strictestCaching(caching, cachingOf(rest))
     if (extra.length > limits.itemSize) {
       warn(`${kind}: the other members of the result are larger than ${limits.itemSize} characters and are left out`)
@@ -53,9 +53,9 @@ export async function readList (
         warn(`${kind}: only the first ${limits.listItems} are taken`)
         return { items, extra, caching }
       }
-      size += item.text.length
+      size += memoryOf(item.text)
       if (size > mostSize) {
-        warn(`${kind}: only what fits into ${mostSize} characters is taken`)
+        warn(`${kind}: only what fits into ${mostSize} bytes is taken`)
         return { items, extra, caching }
       }
       seen.add(item.key)
@@ -148,5 +148,6 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
   if (isObject(inputSchema) && inputSchema.type === undefined) {
     changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
   }
-  return { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
+  // A page may have megabytes that are left out.
+  return { key: name, text: copyOf(Object.keys(changes).length === 0 ? text : withMembers(text, changes)) }
 }
