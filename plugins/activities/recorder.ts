@@ -1,7 +1,8 @@
 import type { Activities, Activity } from '../../db/ports.ts'
+import { memoryOf } from '../../protocol/text.ts'
 import type { FinishedCall } from '../gateway/hooks.ts'
 
-/** Max activities that wait for the database, and max size of their texts in characters; beyond: new ones are shed. */
+/** Max activities that wait for the database, and max memory of their texts in bytes; beyond: new ones are shed. */
 export interface RecorderBounds { readonly entries: number, readonly size: number }
 
 export interface RecorderDeps {
@@ -15,21 +16,21 @@ export interface RecorderDeps {
 
 /** Max time until an activity is written, in ms. */
 const pause = 1_000
-/** The number of waiting activities, and their size in characters, at which they are written at once. */
+/** The number of waiting activities, and their memory in bytes, at which they are written at once. */
 const full = { entries: 500, size: 1024 * 1024 }
-/** Max activities of one batch, and the size in characters at which it is complete. */
+/** Max activities of one batch, and the memory in bytes at which it is complete. */
 const batch = { entries: 1_000, size: 4 * 1024 * 1024 }
 /** Longest pause between attempts to write, in ms. */
 const maxPause = 5_000
 /** Attempts at a database that works otherwise until a batch is shed: something in it cannot be stored. */
 const maxAttempts = 5
-/** Size of texts that are described in one turn of the event loop, in characters. */
+/** Memory of texts that are described in one turn of the event loop, in bytes. */
 const turn = 256 * 1024
-/** Memory that an activity takes beside its payloads, in characters. */
+/** Memory that an activity takes beside its payloads, in bytes. */
 const overhead = 512
 
-const lengthOf = ({ exchange, output = '' }: FinishedCall): number => exchange.paramsText.length + output.length
-const sizeOf = ({ input = '', output = '' }: Activity): number => overhead + input.length + output.length
+const lengthOf = ({ exchange, output = '' }: FinishedCall): number => memoryOf(exchange.paramsText) + memoryOf(output)
+const sizeOf = ({ input = '', output = '' }: Activity): number => overhead + memoryOf(input) + memoryOf(output)
 
 /**
  * Writes calls to the database in batches. A call only leaves a reference here; all else is done after it was answered. Memory is bounded:
@@ -38,7 +39,7 @@ const sizeOf = ({ input = '', output = '' }: Activity): number => overhead + inp
 export class ActivityRecorder {
   readonly #deps: RecorderDeps
   #calls: FinishedCall[] = []
-  /** Their size, in characters. */
+  /** Their memory, in bytes. */
   #callsSize = 0
   #waiting: Activity[] = []
   #size = 0

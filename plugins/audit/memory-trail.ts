@@ -1,10 +1,11 @@
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../db/audit-trail.ts'
+import { memoryOf } from '../../protocol/text.ts'
 import { OwnedMap } from '../limits/owned-map.ts'
 
-/** Max number of entries, and max characters of all `before` and `after` together. */
+/** Max number of entries, and max memory of all `before` and `after` together, in bytes. */
 export interface TrailBounds { readonly entries: number, readonly size: number }
 
-const sizeOf = ({ before = '', after = '' }: AuditEntry): number => before.length + after.length
+const sizeOf = ({ before = '', after = '' }: AuditEntry): number => memoryOf(before) + memoryOf(after)
 
 /** Whose an entry is: a user's, with all of the user's keys, or that of a system key without owner. */
 const actorOf = ({ username, keyId }: AuditEntry): string =>

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads'
+import { memoryOf } from '../../protocol/text.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
 import { ShareError, Shares, type Release } from '../limits/shares.ts'
@@ -14,7 +15,7 @@ export class Compressor {
   readonly #failed: (reason: unknown) => void
   #worker: Worker | undefined
   #idleTimer: NodeJS.Timeout | undefined
-  /** In characters. */
+  /** In bytes of memory. */
   readonly #waiting = new Shares(limits.compression.waiting, 'results that are compressed')
 
   /** @param failed called when a result could not be compressed */
@@ -29,7 +30,7 @@ export class Compressor {
   async compress (task: CompressionTask, owner: string): Promise<CompressionAnswer> {
     let leave: Release
     try {
-      leave = this.#waiting.take(owner, task.result.length)
+      leave = this.#waiting.take(owner, memoryOf(task.result))
     } catch (error) {
       if (error instanceof ShareError) return undefined
       throw error

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { memoryOf } from '../../protocol/text.ts'
 import { limits } from '../limits/index.ts'
 import { Unread } from '../limits/unread.ts'
 
@@ -38,7 +39,8 @@ export class EventStream {
       this.#unread.drop()
       return
     }
-    this.#raw.write(text)
+    // A text of two bytes a character would be encoded later, and count as characters until then.
+    this.#raw.write(memoryOf(text) > text.length ? Buffer.from(text) : text)
     this.#unread.add()
   }
 

@@ -1,5 +1,6 @@
 import type { Server } from '../../db/store.ts'
 import { kinds, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import { memoryOf } from '../../protocol/text.ts'
 import { limits } from '../limits/index.ts'
 
 /** The time of the last reading of any catalogue, in ms since the epoch. */
@@ -111,7 +112,7 @@ export class Claims implements ListingHistory {
       const [key, reading] = entry
       if (isListed(key)) {
         if (reading !== this.#initial) found.push(entry)
-      } else if (key.length <= limits.formerItemKey) {
+      } else if (memoryOf(key) <= limits.formerItemKey) {
         former++
         found.push(entry)
       }
@@ -131,7 +132,7 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
 function forget (first: Map<string, number>, listed: ReadonlySet<string>, most: number): void {
   let former = first.size - listed.size
   for (const key of first.keys()) {
-    if (listed.has(key) || (former <= most && key.length <= limits.formerItemKey)) continue
+    if (listed.has(key) || (former <= most && memoryOf(key) <= limits.formerItemKey)) continue
     first.delete(key)
     former--
   }

@@ -1,8 +1,9 @@
 import { elementsOf, isObject, memberOf } from '../../protocol/json.ts'
+import { memoryOf } from '../../protocol/text.ts'
 import { limits } from '../limits/index.ts'
 import { OwnedMap } from '../limits/owned-map.ts'
 
-/** Longer URIs are not remembered. */
+/** URIs that take more memory are not remembered, in bytes. */
 const longestUri = 1_024
 /** Further blocks of a result, and longer ones (in characters), are not looked at. */
 const mostBlocks = 10_000
@@ -22,7 +23,7 @@ export class ResourceLinks {
       if (text.length > longestBlock || !text.includes('"resource_link"')) continue
       const block: unknown = JSON.parse(text)
       if (!isObject(block) || block.type !== 'resource_link' || typeof block.uri !== 'string') continue
-      if (block.uri.length <= longestUri) this.#providers.set(principal, block.uri, provider)
+      if (memoryOf(block.uri) <= longestUri) this.#providers.set(principal, block.uri, provider)
     }
   }
 

@@ -1,4 +1,5 @@
 import { isObject, smallMemberOf } from '../../protocol/json.ts'
+import { memoryOf } from '../../protocol/text.ts'
 import { limits } from '../limits/index.ts'
 import { OwnedMap } from '../limits/owned-map.ts'
 
@@ -16,7 +17,7 @@ export class TaskOwners {
   note (result: string, owner: TaskOwner): void {
     if (!result.includes('"taskId"')) return
     const task = smallMemberOf(result, 'task')
-    if (!isObject(task) || typeof task.taskId !== 'string') return
+    if (!isObject(task) || typeof task.taskId !== 'string' || memoryOf(task.taskId) > limits.rememberedId) return
     this.#owned.set(owner.principal, keyOf(owner.provider, task.taskId), true)
   }
 

@@ -1,11 +1,12 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
+import { memoryOf } from '../../protocol/text.ts'
 import { limits } from '../limits/index.ts'
 import { ShareError, Shares, type Release } from '../limits/shares.ts'
 
 const { size, cost } = limits.subscriptions
 
-/** The memory of what all clients want to hear of, in characters: as much as that of the subscriptions themselves. */
+/** The memory of what all clients want to hear of, in bytes: as much as that of the subscriptions themselves. */
 const held = new Shares(size, 'subscriptions to resources')
 
 /**
@@ -24,7 +25,7 @@ export class WantedResources {
   add (client: Client, uri: string): boolean {
     if (this.#releases.has(uri)) return false
     try {
-      this.#releases.set(uri, held.take(client.owner ?? client.id, uri.length + cost))
+      this.#releases.set(uri, held.take(client.owner ?? client.id, memoryOf(uri) + cost))
       return true
     } catch (error) {
       if (error instanceof ShareError) throw new RpcError(code.unavailable, error.message, 'limit')

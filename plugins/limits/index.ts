@@ -3,11 +3,12 @@ import { authorization } from './authorization.ts'
 import { openapiServers } from './openapi-servers.ts'
 
 // The bounds of every queue and map that a stranger can grow, in one table. Each entry says what happens beyond its bound. Those of two
-// subsystems are in files beside it.
+// subsystems are in files beside it. Sizes "in bytes of memory" are those in V8: of a text one byte a character, or two where any is beyond
+// U+00FF (`memoryOf`).
 
 export const limits = {
   /**
-   * `entries`: max entries of the audit log in memory, or that wait for the database; `size`: max size of all of them, in characters;
+   * `entries`: max entries of the audit log in memory, or that wait for the database; `size`: max memory of all of them, in bytes;
    * beyond: the oldest of the actor (a user with all of the user's keys, or a system key) that has most are dropped.
    * `stored`: max entries in a database; beyond: the oldest are removed.
    * `part`: max size of one `before` or `after`, in characters; beyond: it is replaced by its id, its name and `truncated: true`.
@@ -15,7 +16,7 @@ export const limits = {
   audit: { entries: 1_000, part: 32 * 1024, size: 16 * 1024 * 1024, stored: 100_000 },
 
   /**
-   * Records of calls that wait for a slow database. `entries`: max number, `size`: max size in characters; beyond: new calls are not
+   * Records of calls that wait for a slow database. `entries`: max number, `size`: max memory in bytes; beyond: new calls are not
    * recorded, and counted. `payload`: max size of an input or output, in bytes, `message`: of an error; beyond: they are cut.
    */
   activities: { entries: 10_000, size: 32 * 1024 * 1024, payload: 100 * 1024, message: 2 * 1024 },
@@ -169,11 +170,11 @@ export const limits = {
   streamsPerSession: 8,
   /** Max messages buffered per session while it has no open stream; beyond: the oldest are dropped. */
   waitingMessages: 64,
-  /** Max size of those messages per session, in characters; beyond: the oldest are dropped. A larger message is not buffered at all. */
+  /** Max size of those messages per session, in bytes of memory; beyond: the oldest are dropped. A larger one is not buffered at all. */
   waitingSize: 256 * 1024,
   /**
-   * Max size of buffered and replayable messages of all sessions together, in characters; beyond: the oldest of the owner that holds most
-   * are dropped.
+   * Max size of buffered and replayable messages of all sessions together, in bytes of memory; beyond: the oldest of the owner that
+   * holds most are dropped.
    */
   keptSize: 64 * 1024 * 1024,
   /** Max size of one broadcast log message times its listeners, in characters; beyond: it is dropped. */
@@ -214,7 +215,7 @@ export const limits = {
   largeWork: { pieces: 1_000, perSecond: 400, burst: 400, longestWait: 10_000, owners: 10_000 },
   /** Max events kept for `Last-Event-ID` per session; beyond: the oldest are dropped. */
   replayEvents: 256,
-  /** Max size of those events per session, in characters; beyond: the oldest are dropped. */
+  /** Max size of those events per session, in bytes of memory; beyond: the oldest are dropped. */
   replaySize: 1024 * 1024,
   /** Max age of those events, in ms; beyond: they are dropped. */
   replayTime: 5 * 60_000,
@@ -228,17 +229,18 @@ export const limits = {
   streamOpenTimeout: 5_000,
   /** Max open requests from servers per session; beyond: the server gets an error. */
   questionsPerSession: 256,
-  /** Max size of those requests per session, in characters; beyond: the server gets an error. */
+  /** Max size of those requests per session, their values included, in bytes of memory; beyond: the server gets an error. */
   questionsSize: 32 * 1024 * 1024,
-  /** Max size of those requests of all sessions together, in characters, with a share for each owner; beyond: the server gets an error. */
+  /** The same of all sessions together, with a share for each owner; beyond: the server gets an error. */
   allQuestionsSize: 64 * 1024 * 1024,
   /** Max time for a client to answer a server's request, in ms; beyond: the server gets an error. */
   questionTimeout: 10 * 60_000,
   /**
    * Calls of modern clients that wait for answers. `calls`: max number, with a share for each owner; `questions`: max per call; `size`:
-   * max size of what is held for all of them, in characters, with a share for each owner; beyond: the server gets an error. `gather`:
-   * time for which questions are collected, `time`: max time until a client answers, in ms; beyond: the call is cancelled. `again`: how
-   * long an answer can be fetched once more, in ms; `answers`: max answers that are kept for that; beyond: the oldest are dropped.
+   * max size of what is held for all of them (requests, questions and answers, with the values of the first two), in bytes of memory, with
+   * a share for each owner; beyond: the server gets an error. `gather`: time for which questions are collected, `time`: max time until a
+   * client answers, in ms; beyond: the call is cancelled. `again`: how long an answer can be fetched once more, in ms; `answers`: max
+   * answers that are kept for that; beyond: the oldest are dropped.
    */
   parked: {
     calls: 10_000, questions: 256, size: 64 * 1024 * 1024, gather: 10, time: 10 * 60_000, again: 60_000, answers: 1_000
@@ -252,7 +254,7 @@ export const limits = {
   /**
    * Clients of modern requests that no request holds now, on which links may hang. `idle`: max number, with a share for each owner;
    * beyond: one ends with its request. `time`: max time without a request, in ms; beyond: it ends. `key`: max size of what
-   * identifies one, in characters; beyond: it is not kept.
+   * identifies one, in bytes of memory; beyond: it is not kept.
    */
   leases: { idle: 1_000, time: 5 * 60_000, key: 4 * 1024 },
   /** Max open `subscriptions/listen` streams, with a share for each owner; beyond: 429 or 503. */
@@ -262,8 +264,8 @@ export const limits = {
   /** Max resource subscriptions per session and server; beyond: -32000. */
   subscriptionsPerSession: 1_000,
   /**
-   * Subscriptions to resources, of legacy and modern clients. `size`: max size of all of them, in characters of their URIs and `cost` for
-   * each, with a share for each owner; beyond: -32001. `levels`: how many levels of the URI of an update are compared.
+   * Subscriptions to resources, of legacy and modern clients. `size`: max size of all of them, in bytes of memory of their URIs and `cost`
+   * for each, with a share for each owner; beyond: -32001. `levels`: how many levels of the URI of an update are compared.
    */
   subscriptions: { size: 32 * 1024 * 1024, cost: 256, levels: 100 },
 
@@ -277,7 +279,7 @@ export const limits = {
   surfaceItems: 500_000,
   /** Max items that a server does not list any more and keeps the names of, per kind of items; beyond: the oldest names are free again. */
   formerItems: 1_000,
-  /** Max length of the own name or URI of such an item, in characters; beyond: it is free again. */
+  /** Max size of the own name or URI of such an item, in bytes of memory; beyond: it is free again. */
   formerItemKey: 1_024,
   /** Max comparisons of users' resources with admins' templates per surface; beyond: merged routes leave the other ones of users out. */
   templateComparisons: 200_000,
@@ -300,6 +302,11 @@ export const limits = {
    * task that is over first, and its notifications are dropped.
    */
   tasksPerConnection: 1_000,
+  /**
+   * Max size of the id of a task or a URL elicitation, or of the progress token of a call that began a task, in bytes of memory; beyond: it
+   * is not remembered.
+   */
+  rememberedId: 1_024,
   /** Max time that such a task is remembered, in ms; beyond: its notifications are dropped. */
   taskTime: 60 * 60_000,
   /**
@@ -365,17 +372,20 @@ export const limits = {
   listPages: 1_000,
   /** Max items per list of a server; beyond: the rest is left out, with a warning. */
   listItems: 100_000,
-  /** Max size of all items of one list, in characters; beyond: the rest is left out, with a warning. */
+  /** Max size of all items of one list, in bytes of memory; beyond: the rest is left out, with a warning. */
   listSize: 24 * 1024 * 1024,
   /** Max length of the instructions of one server, in characters; beyond: they are cut, with a warning. */
   instructions: 64 * 1024,
   /** Max length of the instructions of a merged route, in characters; beyond: those of further servers are left out. */
   mergedInstructions: 512 * 1024,
-  /** Max size of all that the servers of one user who is not an admin list, in characters; beyond: the rest is left out, with a warning. */
+  /**
+   * Max size of all that the servers of one user who is not an admin list, in bytes of memory; beyond: the rest is left out, with a
+   * warning.
+   */
   cataloguesPerUser: 16 * 1024 * 1024,
   /**
    * Lists that are read again because they changed, or their server was connected anew, of all servers of one user, or of one server of an
-   * admin. `perSecond`: max size per second, in characters; `burst`: max size at once; beyond: they are read later.
+   * admin. `perSecond`: max size per second, in bytes of memory; `burst`: max size at once; beyond: they are read later.
    */
   catalogueReads: { perSecond: 1024 * 1024, burst: 4 * 1024 * 1024 },
   /** Max size of one item, and of the members of a list beside its items, in characters; beyond: left out, with a warning. */
@@ -439,7 +449,7 @@ export const limits = {
   documentsSize: 32 * 1024 * 1024,
   /** Max size of one OpenAPI document, in bytes; beyond: 503, with the advice to ask for fewer servers. */
   documentSize: 32 * 1024 * 1024,
-  /** Max size of the tools that are kept as they stand in documents, in characters; beyond: all are dropped, and written again. */
+  /** Max size of the tools that are kept as they stand in documents, in bytes of memory; beyond: all are dropped, and written again. */
   operationsSize: 16 * 1024 * 1024,
   /** Max OpenAPI documents queued to be built, with a share for each owner; beyond: 429 or 503. Owners take turns. */
   documentsWaiting: 64,
@@ -517,7 +527,7 @@ export const limits = {
   },
 
   compression: {
-    /** Max size of the results that wait to be compressed, in characters, with a share for each owner; beyond: a result stays as it is. */
+    /** Max size of the results that wait to be compressed, in bytes of memory, with a share for each owner; beyond: one stays as it is. */
     waiting: 64 * 1024 * 1024,
     /** Max time to compress one result, in ms; beyond: it stays as it is. */
     time: 20_000,

@@ -1,6 +1,7 @@
 import { withMembers } from '../../protocol/json.ts'
-import { timeBudgetOf } from '../json-schema/time-budget.ts'
 import type { Item } from '../../protocol/lists.ts'
+import { memoryOf } from '../../protocol/text.ts'
+import { timeBudgetOf } from '../json-schema/time-budget.ts'
 import type { ListedServer, ListedTool, TranslationShare } from './collect.ts'
 import { frameOf, responses, uniqueOperationId, type BodyInput } from './document.ts'
 import { limits } from '../limits/index.ts'
@@ -114,12 +115,12 @@ type Kept = Readonly<Record<Format, WeakMap<Item, { server: string; operation: O
 
 /** The texts of the items by format, with the server that they were written for. */
 let kept: Kept = { json: new WeakMap(), yaml: new WeakMap() }
-/** In characters, those of items that are gone included. */
+/** In bytes of memory, those of items that are gone included. */
 let keptSize = 0
 
 function keep (item: Item, server: string, operation: OperationText | undefined, format: Format): void {
   const { summary = '', description = '', start = '', tail = '', components = '' } = operation ?? {}
-  keptSize += summary.length + description.length + start.length + tail.length + components.length
+  for (const text of [summary, description, start, tail, components]) keptSize += memoryOf(text)
   if (keptSize > limits.operationsSize) {
     kept = { json: new WeakMap(), yaml: new WeakMap() }
     keptSize = 0

@@ -3054,6 +3054,8 @@ test('the audit of writes', async (t) => {
     assert.deepEqual([(await list(100)).length, (await list(1))[0]?.name], [50, 'u59'])
     for (let at = 0; at < 20; at++) write(`v${at}`, 1_000)
     assert.deepEqual((await list(100)).map(({ name }) => name), Array.from({ length: 9 }, (_, at) => `v${19 - at}`))
+    for (let at = 0; at < 20; at++) write(`ж${at}`, 1_000)
+    assert.equal((await list(100)).length, 4, 'texts beyond Latin-1 count twice')
     for (let at = 0; at < 60; at++) write(`w${at}`, 5_000)
     assert.deepEqual([(await list(100)).length, (await list(1))[0]?.after], [50, { truncated: true }])
   })

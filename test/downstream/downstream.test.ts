@@ -157,6 +157,19 @@ test('replay: the last events of one session', async (t) => {
     assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'until another comes')
   })
 
+  await t.test('texts beyond Latin-1 count as the two bytes a character that they take', async () => {
+    const replay = new Replay('ann')
+    const third = 'ж'.repeat(Math.floor(limits.replaySize / 6))
+    for (let n = 1; n <= 4; n++) replay.add(1, n, third)
+    assert.deepEqual(at(replay, 1, 0).map(([number]) => number), [2, 3, 4])
+    replay.clear()
+    const large = 'ж'.repeat(limits.replaySize / 2 - 1_000)
+    const replays = Array.from({ length: limits.keptSize / limits.replaySize + 10 }, () => new Replay('bob'))
+    for (const each of replays) each.add(1, 1, large)
+    assert.equal(replays.filter((each) => each.after(1, 0).length > 0).length, limits.keptSize / limits.replaySize)
+    for (const each of replays) each.clear()
+  })
+
   await t.test('all sessions together are bounded, too: the oldest of all go, and those of one that ended are gone', async () => {
     const large = 'x'.repeat(limits.replaySize - 1_000)
     const replays = Array.from({ length: limits.keptSize / limits.replaySize + 10 }, () => new Replay('ann'))
@@ -646,6 +659,30 @@ test('a session and its streams', async (t) => {
     over.abort('enough')
   })
 
+  await t.test('the size of a question is the memory of its text and its values', async (t) => {
+    const { sessions } = startSessions(t)
+    const session = beginSession(sessions, view('asking'), '2025-11-25', {})
+    const over = new AbortController()
+    /** How many questions with this text can be open. */
+    const most = async (paramsText: string): Promise<number> => {
+      let failed = 0
+      const question: Question = {
+        method: 'sampling/createMessage', params: {}, paramsText, signal: over.signal, outlivesRequest: false, progress: () => {}
+      }
+      for (let n = 0; n < limits.questionsPerSession; n++) session.askOn(() => {}, question).catch(() => { failed++ })
+      await settle()
+      const open = limits.questionsPerSession - failed
+      session.questions.clear()
+      await settle()
+      return open
+    }
+    const size = limits.questionsSize / 128
+    assert.equal(await most(`{"x":"${'x'.repeat(size - 1_000)}"}`), 128)
+    assert.equal(await most(`{"x":"${'ж'.repeat(size - 1_000)}"}`), 64)
+    assert.equal(await most(`{"x":[${Array(20_000).fill('{}').join()}]}`), 10, '160 bytes for each object, and 3 characters')
+    over.abort('enough')
+  })
+
   await t.test('a question that is withdrawn while it waits for a stream is not asked', async (t) => {
     const session = begin(t)
     const withdrawn = new AbortController()
@@ -657,6 +694,19 @@ test('a session and its streams', async (t) => {
     session.listen(held.stream, undefined)
     await assert.rejects(asking, { message: 'the upstream knows already' })
     assert.deepEqual(messagesIn(held.text()), [])
+  })
+
+  await t.test('what is not read counts in bytes, whatever the characters', async (t) => {
+    const { sessions } = startSessions(t)
+    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
+    const held = connection()
+    session.listen(held.stream, undefined)
+    held.reads(false)
+    const before = memory.held
+    session.deliver('large', JSON.stringify('ж'.repeat(100_000)))
+    assert.ok(memory.held - before >= 200_000 * limits.unreadCost, String(memory.held - before))
+    held.break()
+    assert.equal(memory.held, before)
   })
 
   await t.test('a slow reader is let go; a burst is no sign of one', async (t) => {

@@ -1165,6 +1165,14 @@ test('tasks: who may ask about one, and where', async (t) => {
     links.note(JSON.stringify({ content: Array.from({ length: limits.resourceLinks }, (_, n) => link(n + 1)) }), 'eve', 's')
     assert.deepEqual(['ann', 'eve'].map((each) => links.providerOf('x://1', each)), ['s', undefined])
   })
+  await t.test('ids and URIs that take more than a KiB are not remembered', async () => {
+    const [tasks, links] = [new TaskOwners(), new ResourceLinks()]
+    for (const [text, isKept] of [['x'.repeat(1_000), true], ['x'.repeat(1_025), false], ['ж'.repeat(500), true], ['ж'.repeat(513), false]] as const) {
+      tasks.note(result(text), { principal: 'ann', provider: 's' })
+      links.note(JSON.stringify({ content: [{ type: 'resource_link', name: 'x', uri: text }] }), 'ann', 's')
+      assert.deepEqual([tasks.owns(text, 'ann', 's'), links.providerOf(text, 'ann') === 's'], [isKept, isKept], String(text.length))
+    }
+  })
   await t.test('a task id that another server announces, too, is not taken away from its owner', async () => {
     const tasks = new TaskOwners()
     tasks.note(result('t1'), { principal: 'ann', provider: 's' })

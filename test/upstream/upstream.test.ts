@@ -34,7 +34,7 @@ import { attribute, type InboundMessage, type Target } from '../../plugins/upstr
 import { backoff } from '../../plugins/upstream/links/backoff.ts'
 import { cacheText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
 import { Catalogues, type CataloguesDeps } from '../../plugins/upstream/catalogues/catalogues.ts'
-import { CatalogueShares, fitting } from '../../plugins/upstream/catalogues/shares.ts'
+import { CatalogueShares, fitting, sizeOf } from '../../plugins/upstream/catalogues/shares.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../../plugins/upstream/links/link-key.ts'
@@ -564,6 +564,17 @@ test('task registry: whose a task is, and for how long', async (t) => {
     assert.equal(workers(pending).length, limits.tasksPerConnection - 1)
     pending.task({ taskId: 'bobs', status: 'working' }, link, stranger)
     assert.deepEqual([pending.ownerOfTask('bobs')?.id, pending.ownerOfTask('anns')?.id], ['s3', 's1'])
+  })
+
+  await t.test('ids as long as a message are not remembered: a server that invents them would fill the memory', async () => {
+    const pending = begun()
+    for (const long of ['x'.repeat(limits.rememberedId + 1), 'ж'.repeat(limits.rememberedId / 2 + 1)]) {
+      pending.task({ taskId: long, status: 'working' }, link, one)
+      pending.elicitation(long, one)
+      assert.deepEqual([pending.knowsTask(long), pending.elicited(long)], [false, undefined])
+      pending.task({ taskId: 'u', status: 'working' }, link, one, { client: one, link, token: 8, clientToken: long })
+    }
+    assert.deepEqual([pending.knowsTask('u'), pending.progressOf(link, 8)], [true, undefined])
   })
 
   await t.test('news of what nobody began are nobody\'s', async () => {
@@ -1826,6 +1837,9 @@ test('what the servers of one user list has a bound together', async () => {
   const kept = fitting(catalogue, shares.room('b', 'ann'), (sentence) => { warnings.push(sentence) })
   assert.deepEqual([kept.lists.tools.map(({ key }) => key), warnings.length], [['a', 'b', 'c'], 1])
   assert.equal(fitting(catalogue, Infinity, assert.fail), catalogue)
+  const wide = { lists: { tools: [{ key: 'a', text: 'ж'.repeat(100) }, item('b')], ...empty }, instructions: 'ж'.repeat(50) }
+  const narrow = fitting(wide as unknown as Catalogue, 300, () => {})
+  assert.deepEqual([sizeOf(wide as unknown as Catalogue), narrow.lists.tools.length], [400, 1], 'in bytes of memory')
   shares.hold('a', 'ann', 0)
   assert.equal(shares.room('b', 'ann'), limits.cataloguesPerUser)
 })

@@ -1,7 +1,8 @@
+import { memoryOf } from '../../../protocol/text.ts'
 import { limits } from '../../limits/index.ts'
 import { OwnedMap } from '../../limits/owned-map.ts'
 
-/** Estimated cost of an entry beside its text, in characters. */
+/** Estimated memory of an entry beside its text, in bytes. */
 const overhead = 128
 
 interface Message { readonly data: string }
@@ -11,7 +12,7 @@ interface Message { readonly data: string }
  * its buffer, too, since a buffer has one owner.
  */
 const kept = new OwnedMap<{ dropOldest: () => void }, Message>(limits.keptSize, {
-  sizeOf: ({ data }) => data.length + overhead,
+  sizeOf: ({ data }) => memoryOf(data) + overhead,
   onEvict: (_entry, buffer) => { buffer.dropOldest() }
 })
 
@@ -29,7 +30,7 @@ export class MessageBuffer<Entry extends Message> {
   /**
    * @param owner in whose name messages are kept (`ownerOf`)
    * @param maxEntries max number of entries
-   * @param maxSize max characters in all; the newest entry is kept, however large
+   * @param maxSize max memory of all texts, in bytes; the newest entry is kept, however large
    */
   constructor (owner: string, maxEntries: number, maxSize: number) {
     this.#owner = owner
@@ -41,7 +42,7 @@ export class MessageBuffer<Entry extends Message> {
 
   add (entry: Entry): void {
     this.#entries.add(entry)
-    this.#size += entry.data.length
+    this.#size += memoryOf(entry.data)
     while (this.#entries.size > 1 && (this.#entries.size > this.#maxEntries || this.#size > this.#maxSize)) this.dropOldest()
     kept.set(this.#owner, entry, this)
   }
@@ -60,7 +61,7 @@ export class MessageBuffer<Entry extends Message> {
 
   #drop (entry: Entry): void {
     this.#entries.delete(entry)
-    this.#size -= entry.data.length
+    this.#size -= memoryOf(entry.data)
     kept.delete(this.#owner, entry)
   }
 }

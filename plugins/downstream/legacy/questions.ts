@@ -2,18 +2,21 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { notificationText, requestText, type Response } from '../../../protocol/message.ts'
 import { outgoingParams } from '../../../protocol/progress.ts'
+import { memoryOfJson } from '../../body/values.ts'
 import { limits } from '../../limits/index.ts'
 import { ShareError, Shares, type Release } from '../../limits/shares.ts'
 
 interface OpenQuestion {
   readonly question: Question
+  /** Its memory, in bytes. */
+  readonly size: number
   readonly resolve: (response: Response) => void
   readonly reject: (error: RpcError) => void
   readonly timer: NodeJS.Timeout
   readonly release: Release
 }
 
-/** The size of the open questions to all clients, in characters. */
+/** The memory of the open questions to all clients, in bytes. */
 const sizes = new Shares(limits.allQuestionsSize, 'open questions')
 
 /** The unanswered questions to one legacy client: JSON-RPC requests, answered by a POST. Bounded per client, per owner and over all. */
@@ -30,12 +33,12 @@ export class Questions {
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
     // It may have been withdrawn while it waited for a stream.
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
-    const size = question.paramsText.length
+    const size = memoryOfJson(question.paramsText)
     const release = this.#hold(size)
     const id = ++this.#lastId
     return await new Promise((resolve, reject) => {
       const timer = setTimeout(() => { this.#dismiss(id, 'The client did not answer in time', send) }, limits.questionTimeout).unref()
-      this.#open.set(id, { question, resolve, reject, timer, release })
+      this.#open.set(id, { question, size, resolve, reject, timer, release })
       this.#size += size
       question.signal.addEventListener('abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true })
       // The question's id is also its progress token.
@@ -80,9 +83,8 @@ export class Questions {
   #take (id: number): OpenQuestion | undefined {
     const open = this.#open.get(id)
     if (!open) return undefined
-    const size = open.question.paramsText.length
     this.#open.delete(id)
-    this.#size -= size
+    this.#size -= open.size
     open.release()
     clearTimeout(open.timer)
     return open

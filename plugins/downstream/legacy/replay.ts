@@ -1,3 +1,4 @@
+import { copyOf } from '../../../protocol/text.ts'
 import { limits } from '../../limits/index.ts'
 import { MessageBuffer } from './message-buffer.ts'
 
@@ -16,7 +17,7 @@ export class Replay {
   }
 
   add (stream: number, at: number, data: string): void {
-    this.#buffer.add({ stream, at, data, time: Date.now() })
+    this.#buffer.add({ stream, at, data: copyOf(data), time: Date.now() })
   }
 
   /** The events on a stream after the one with number `at`, oldest first. */

@@ -5,6 +5,7 @@ import { allowsPolling, type LegacyVersion } from '../../../protocol/legacy/vers
 import { wants, type Level, type Listener } from '../../../protocol/listener.ts'
 import { notificationText, type Notification, type RequestId, type Response } from '../../../protocol/message.ts'
 import { Table } from '../../../protocol/table.ts'
+import { copyOf, memoryOf } from '../../../protocol/text.ts'
 import type { View } from '../../access/view.ts'
 import { limits } from '../../limits/index.ts'
 import type { Release } from '../../limits/shares.ts'
@@ -119,11 +120,11 @@ export class Session implements ExchangeClient, Listener<View> {
     if (this.#ended) return
     const channel = this.#channel()
     if (channel) { channel.send(text); return }
-    if (text.length > limits.waitingSize) return
+    if (memoryOf(text) > limits.waitingSize) return
     this.#waiting ??= new MessageBuffer(this.owner, limits.waitingMessages, limits.waitingSize)
     // Of equal notifications one is kept, except log messages: two with the same text are two.
     if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) return
-    this.#waiting.add({ data: text })
+    this.#waiting.add({ data: copyOf(text) })
   }
 
   async ask (question: Question): Promise<Response> {

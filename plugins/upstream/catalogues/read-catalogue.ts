@@ -30,7 +30,7 @@ interface Reading {
 /**
  * Reads all lists of an upstream. A list that fails does not take the others with it: its former items stay.
  * @param before the last catalogue that was read
- * @param most max size of each list, in characters
+ * @param most max memory of each list, in bytes
  * @param timeout how long the other lists are waited for once one is there, in ms
  * @param warn gets a sentence for each failure, and for what was left out
  * @returns `whole`: no list failed; `fresh`: how long the server lets each list be kept

@@ -1,4 +1,5 @@
 import { kinds, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
+import { memoryOf } from '../../../protocol/text.ts'
 import { limits } from '../../limits/index.ts'
 
 /** The size of the catalogues that the servers of each user list, which has a bound for each user, and how often they are read. */
@@ -8,7 +9,7 @@ export class CatalogueShares {
   /** When what was read is forgotten, in ms since the epoch, by owner. */
   readonly #paidOff = new Map<string, number>()
 
-  /** How much more a server may list, in characters. @param user its owner; undefined: an admin, who has no bound */
+  /** How much more a server may list, in bytes of memory. @param user its owner; undefined: an admin, who has no bound */
   room (server: string, user: string | undefined): number {
     if (user === undefined) return Infinity
     let room: number = limits.cataloguesPerUser
@@ -16,7 +17,7 @@ export class CatalogueShares {
     return Math.max(room, 0)
   }
 
-  /** Notes what a server lists. @param size in characters */
+  /** Notes what a server lists. @param size in bytes of memory */
   hold (server: string, user: string | undefined, size: number): void {
     if (user === undefined || size === 0) this.#held.delete(server)
     else this.#held.set(server, { user, size })
@@ -28,7 +29,7 @@ export class CatalogueShares {
     return Math.max(0, this.#due(ownerOf(server, user)) - Date.now() - burst / perSecond * 1_000)
   }
 
-  /** Notes that lists were read. @param size in characters */
+  /** Notes that lists were read. @param size in bytes of memory */
   spend (server: string, user: string | undefined, size: number): void {
     const now = Date.now()
     for (const [owner, time] of this.#paidOff) if (time <= now) this.#paidOff.delete(owner)
@@ -41,19 +42,19 @@ export class CatalogueShares {
 
 const ownerOf = (server: string, user: string | undefined): string => user === undefined ? `server ${server}` : `user ${user}`
 
-/** The size of a catalogue, in characters. */
+/** The memory of a catalogue, in bytes. */
 export function sizeOf ({ lists, instructions = '' }: Catalogue): number {
-  let size = instructions.length
-  for (const kind of kinds) for (const { text } of lists[kind]) size += text.length
+  let size = memoryOf(instructions)
+  for (const kind of kinds) for (const { text } of lists[kind]) size += memoryOf(text)
   return size
 }
 
-/** A catalogue with as many of its items as fit, in order. @param room in characters @param warn called when items are left out */
+/** A catalogue with as many of its items as fit, in order. @param room in bytes of memory @param warn called when items are left out */
 export function fitting (catalogue: Catalogue, room: number, warn: (sentence: string) => void): Catalogue {
   if (room === Infinity || sizeOf(catalogue) <= room) return catalogue
-  let left = room - (catalogue.instructions?.length ?? 0)
+  let left = room - memoryOf(catalogue.instructions ?? '')
   const lists = {} as Record<ListKind, readonly Item[]>
-  for (const kind of kinds) lists[kind] = catalogue.lists[kind].filter(({ text }) => (left -= text.length) >= 0)
-  warn(`its owner's servers list more than ${limits.cataloguesPerUser} characters together; what does not fit is left out`)
+  for (const kind of kinds) lists[kind] = catalogue.lists[kind].filter(({ text }) => (left -= memoryOf(text)) >= 0)
+  warn(`its owner's servers list more than ${limits.cataloguesPerUser} bytes together; what does not fit is left out`)
   return { ...catalogue, lists }
 }

@@ -6,6 +6,7 @@ import { isObject, smallMemberOf } from '../../../protocol/json.ts'
 import { largeText } from '../../../protocol/large-message.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
 import { restoredProgress } from '../../../protocol/progress.ts'
+import { copyOf } from '../../../protocol/text.ts'
 import type { Origin } from '../../../protocol/upstream-session.ts'
 import { ownerAt } from '../../limits/owner.ts'
 import type { Link } from '../links/link.ts'
@@ -235,6 +236,7 @@ export function noteAnswer ({ tasks }: Slot, link: Link, call: Call, { resultTex
   if (!isObject(value)) return
   if (isObject(value.task)) {
     const { clientToken } = call
-    tasks.task(value.task, link, client, clientToken === undefined ? undefined : { client, link, token: call.id, clientToken })
+    const progress = clientToken === undefined ? undefined : { client, link, token: call.id, clientToken: copyOf(clientToken) }
+    tasks.task(value.task, link, client, progress)
   } else tasks.task(value, link, client)
 }

@@ -1,10 +1,11 @@
 import type { Client } from '../../../protocol/exchange.ts'
+import { memoryOf } from '../../../protocol/text.ts'
 import { limits } from '../../limits/index.ts'
 import { Shares, type Release } from '../../limits/shares.ts'
 
 const { size, cost, levels } = limits.subscriptions
 
-/** The memory of all subscriptions of this process, in characters. */
+/** The memory of all subscriptions of this process, in bytes. */
 const held = new Shares(size, 'subscriptions to resources')
 
 /** The subscriptions of one client, by URI. */
@@ -39,7 +40,7 @@ export class SubscriptionTable {
    */
   add (uri: string, client: Client, release?: Release): boolean {
     if (this.has(uri, client.id)) { release?.(); return false }
-    const taken = release ?? held.take(client.owner ?? client.id, uri.length + cost)
+    const taken = release ?? held.take(client.owner ?? client.id, memoryOf(uri) + cost)
     const subscriber = this.#byClient.get(client.id)
     if (subscriber) subscriber.releases.set(uri, taken)
     else this.#byClient.set(client.id, { client, releases: new Map([[uri, taken]]) })

@@ -1,4 +1,5 @@
 import type { Client } from '../../../protocol/exchange.ts'
+import { memoryOf } from '../../../protocol/text.ts'
 import { limits } from '../../limits/index.ts'
 import { OwnedMap } from '../../limits/owned-map.ts'
 import type { Link } from './link.ts'
@@ -87,7 +88,7 @@ export class TaskRegistry {
    */
   task (state: Record<string, unknown>, link: Link, client?: Client, progress?: TaskProgress): void {
     const { taskId, status, ttl } = state
-    if (typeof taskId !== 'string') return
+    if (!isRemembered(taskId)) return
     const known = this.#tasks.get(taskId)
     const principal = client ? principalOf(client) : known?.principal
     const owner = client ? ownerOf(client) : known?.owner
@@ -99,7 +100,7 @@ export class TaskRegistry {
       link,
       until: Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.taskTime),
       over: terminal.has(status),
-      progress: progress ?? known?.progress
+      progress: progress && isRemembered(progress.clientToken) ? progress : known?.progress
     })
   }
 
@@ -117,7 +118,7 @@ export class TaskRegistry {
 
   /** A client was sent to a page (`elicitation/create` with a URL). */
   elicitation (id: unknown, client: Client): void {
-    if (typeof id !== 'string') return
+    if (!isRemembered(id)) return
     this.#pages.set(id, { owner: ownerOf(client), client, until: Date.now() + limits.questionTimeout, over: false })
   }
 
@@ -137,5 +138,6 @@ export class TaskRegistry {
   }
 }
 
+const isRemembered = (id: unknown): id is string => typeof id === 'string' && memoryOf(id) <= limits.rememberedId
 const ownerOf = ({ owner, id }: Client): string => owner ?? id
 const principalOf = ({ principal, id }: Client): string => principal ?? id
