@@ -154,8 +154,11 @@ export const limits = {
   connections: { most: 30_000, reserve: 100, elsewhere: 4_000, logInterval: 60_000 },
   /** Max MCP sessions, with a share for each owner; beyond: 429 or 503. The same number of connections of the SSE transport. */
   sessions: 10_000,
-  /** Max size of what a client declares in `initialize` and its session keeps, in characters of JSON; beyond: -32602. */
-  capabilities: 8 * 1024,
+  /**
+   * The capabilities that a client declares, which are kept for as long as it is. `text`: max size of their JSON, and `memory`: of that and
+   * their values as `valueCosts` has them, in bytes of memory; beyond: -32602. Kept values take less than half of what they count.
+   */
+  capabilities: { text: 8 * 1024, memory: 16 * 1024 },
   /** Max time that a connection of the SSE transport has to begin its session, in ms; beyond: it is closed. */
   initializeTimeout: 60_000,
   /** Max time that a session may go without a request or an open stream, in ms; beyond: it ends. */

@@ -776,12 +776,24 @@ test('sessions', async (t) => {
   })
 
   await t.test('what a client declares is kept for the session, so it has a bound', async () => {
-    const begin = async (size: number): Promise<object> => {
-      const { messages: [answer = {}] } = await send(url, { body: initialize('2025-11-25', { experimental: { x: { y: 'z'.repeat(size) } } }) })
+    const begin = async (experimental: Json): Promise<object> => {
+      const { messages: [answer = {}] } = await send(url, { body: initialize('2025-11-25', { experimental }) })
       return answer
     }
-    assert.ok('result' in await begin(7_000))
-    assert.equal(at(await begin(9_000), 'error', 'code'), -32602)
+    const ordinary = Array.from({ length: 10 }, (_, n) => [`feature${n}`, { enabled: true, modes: 'a' }])
+    for (const fits of [{ x: { y: 'z'.repeat(7_000) } }, { x: { y: 'ж'.repeat(4_000) } }, Object.fromEntries(ordinary) as Json]) {
+      assert.ok('result' in await begin(fits), JSON.stringify(fits).slice(0, 100))
+    }
+    for (const [large, sentence] of [
+      [{ x: { y: 'z'.repeat(9_000) } }, /has more than 8192 characters, or half as many where any is beyond Latin-1; declare less/],
+      [{ x: { y: 'ж'.repeat(4_200) } }, /has more than 8192 characters/],
+      // A hundred bytes of memory each, for three characters.
+      [{ x: { y: Array(200).fill({}) } }, /"capabilities" has too many members and values; declare less/]
+    ] as const) {
+      const answer = await begin(large)
+      assert.equal(at(answer, 'error', 'code'), -32602)
+      assert.match(String(at(answer, 'error', 'message')), sentence)
+    }
   })
 
   await t.test('a missing id is 400, an unknown one 404, for POST, GET and DELETE', async () => {

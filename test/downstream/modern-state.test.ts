@@ -142,6 +142,7 @@ class FakeExchange implements Parkable {
   readonly client: Parkable['client']
   capabilities: Parkable['capabilities']
   readonly serverInfo = '{"name":"s","version":"1"}'
+  memory = 0
   isAwaited = true
   over = false
   readonly answers: string[] = []
@@ -442,6 +443,26 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
   ask(bobs, limits.parked.size / 10 - 1_000).catch(() => {})
   assert.ok(table.size > 0.8 * limits.parked.size, 'others still have room in size, too')
   for (const { exchange } of calls) exchange.cancel('end')
+  assert.equal(table.count + table.size, 0)
+  t.end()
+})
+
+test('the request of a parked call counts as long as it is kept, and so do answers, as the memory that they take', (t) => {
+  const table = new ParkedCalls<FakeExchange>(new States(new MemoryUsedStates()))
+  const large = new FakeExchange()
+  large.memory = limits.parked.size
+  const { call: refused } = park(table, large)
+  t.rejects(refused.ask(question('{}')), /Too many questions/)
+  large.cancel('end')
+  assert.equal(table.size, 0)
+  const exchange = new FakeExchange()
+  exchange.memory = 10_000
+  const { call } = park(table, exchange)
+  call.ask(question('{"x":"ж"}')).catch(() => {})
+  assert.equal(table.size, 10_000 + 18 + 112 + 192)
+  call.ask(question('{}')).catch(() => {})
+  assert.equal(table.size, 10_000 + 18 + 112 + 192 + 2 + 112, 'once')
+  exchange.cancel('end')
   assert.equal(table.count + table.size, 0)
   t.end()
 })

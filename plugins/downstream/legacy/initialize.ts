@@ -7,7 +7,7 @@ import { isServerInfo } from '../../../protocol/lists.ts'
 import type { Request } from '../../../protocol/message.ts'
 import type { View } from '../../access/view.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import { limits } from '../../limits/index.ts'
+import { checkDeclared } from '../declared.ts'
 import type { Place, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -65,6 +65,6 @@ function begin (sessions: Sessions, view: View, { protocolVersion, capabilities,
 /** The `capabilities` of an `initialize` request. @throws RpcError -32602 where they are larger than `limits.capabilities` */
 function declared (capabilities: unknown): ClientCapabilities {
   if (!isObject(capabilities)) return {}
-  if (JSON.stringify(capabilities).length <= limits.capabilities) return capabilities
-  throw new RpcError(code.invalidParams, `Invalid params: "capabilities" has more than ${limits.capabilities} characters; declare less`)
+  checkDeclared(JSON.stringify(capabilities), 'capabilities')
+  return capabilities
 }

@@ -5,6 +5,7 @@ import { wants, type Level } from '../../../protocol/listener.ts'
 import { notificationText, type Response } from '../../../protocol/message.ts'
 import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../access/view.ts'
+import { memoryOfJson } from '../../body/values.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import { isAsked } from './input-request.ts'
@@ -45,6 +46,8 @@ export class ModernExchange implements Exchange<View> {
   params: Record<string, unknown>
   paramsText: string
   capabilities: ModernRequest['capabilities']
+  /** The memory that those take, in bytes. */
+  #capabilitiesMemory: number
   cancelled: string | undefined
   /** Its place among the exchanges in flight. */
   place = 0
@@ -64,6 +67,7 @@ export class ModernExchange implements Exchange<View> {
     this.params = request.params
     this.paramsText = request.paramsText
     this.capabilities = request.capabilities
+    this.#capabilitiesMemory = request.capabilitiesMemory
     this.#logLevel = request.logLevel
     this.#options = options
   }
@@ -80,6 +84,7 @@ export class ModernExchange implements Exchange<View> {
   }
 
   get address (): string { return this.#options.origin.address }
+  get memory (): number { return memoryOfJson(this.paramsText) + this.#capabilitiesMemory }
   get serverInfo (): string | undefined { return this.#options.serverInfo() }
 
   /** True while a request waits for the answer; false while the exchange is parked. */
@@ -90,8 +95,9 @@ export class ModernExchange implements Exchange<View> {
   get over (): boolean { return this.#over }
 
   /** A request waits for the answer from now on: the first one, or one that takes the exchange up again. */
-  attach ({ params, paramsText, capabilities, logLevel, idText }: ModernRequest, reply: ReplyChannel): void {
+  attach ({ params, paramsText, capabilities, capabilitiesMemory, logLevel, idText }: ModernRequest, reply: ReplyChannel): void {
     this.capabilities = capabilities
+    this.#capabilitiesMemory = capabilitiesMemory
     this.params = params
     this.paramsText = paramsText
     this.#logLevel = logLevel

@@ -3,6 +3,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import type { Level, Listener } from '../../../protocol/listener.ts'
 import type { Response } from '../../../protocol/message.ts'
+import { memoryOf } from '../../../protocol/text.ts'
 import { ownerOf } from '../../access/owner.ts'
 import type { View } from '../../access/view.ts'
 import { limits } from '../../limits/index.ts'
@@ -56,7 +57,13 @@ export class ModernClient implements Client, Listener<View> {
 }
 
 /** What the clients of some requests have in common, and all of them that there are. */
-interface Pool { readonly key: string, readonly clients: ModernClient[], readonly free: ModernClient[] }
+interface Pool {
+  readonly key: string
+  /** They may be kept while no request holds them. */
+  readonly isKept: boolean
+  readonly clients: ModernClient[]
+  readonly free: ModernClient[]
+}
 
 export interface LeasesDeps {
   /** A client begins: news and withdrawn access concern it from now on. */
@@ -152,9 +159,9 @@ export class Leases {
     if (last?.view === view && last.address === address && last.level === level && last.text === text) return last.pool
     const key = keyOf(view, address, text, level)
     let pool = this.#pools.get(key)
-    if (!pool) this.#pools.set(key, pool = { key, clients: [], free: [] })
+    if (!pool) this.#pools.set(key, pool = { key, isKept: memoryOf(key) <= limits.leases.key, clients: [], free: [] })
     // A larger text would keep what it is a part of.
-    if (key.length <= limits.leases.key) this.#last = { view, address, text, level, pool }
+    if (pool.isKept) this.#last = { view, address, text, level, pool }
     return pool
   }
 
@@ -168,7 +175,7 @@ export class Leases {
   #free (pool: Pool, client: ModernClient): void {
     client.idleSince = Date.now()
     // What a stranger declares may be large, and another thing each time.
-    if (client.holders > 0 || (pool.key.length <= limits.leases.key && this.#hasPlace(client))) {
+    if (client.holders > 0 || (pool.isKept && this.#hasPlace(client))) {
       pool.free.push(client)
       return
     }

@@ -4,6 +4,8 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { memberOf, membersOf } from '../../../protocol/json.ts'
 import type { Response } from '../../../protocol/message.ts'
+import { memoryOf } from '../../../protocol/text.ts'
+import { memoryOfJson } from '../../body/values.ts'
 import { limits } from '../../limits/index.ts'
 import type { Release } from '../../limits/shares.ts'
 import { checkAskable, inputRequest } from './input-request.ts'
@@ -17,6 +19,8 @@ export interface Parkable extends Binding {
   /** The capabilities that the latest request declares. Those of earlier requests do not count (MCP 2026-07-28, "Statelessness"). */
   readonly capabilities: ClientCapabilities
   readonly serverInfo: string | undefined
+  /** The memory that the latest request takes, in bytes. */
+  readonly memory: number
   /** True while a request waits for the answer. */
   readonly isAwaited: boolean
   readonly over: boolean
@@ -41,6 +45,8 @@ export interface CallTable<Exchange extends Parkable> {
 
 interface OpenQuestion {
   readonly question: Question
+  /** Its memory, in bytes. */
+  readonly size: number
   /** The last round that it was asked in; undefined: none yet. */
   round: number | undefined
   readonly resolve: (response: Response) => void
@@ -71,6 +77,8 @@ export class ParkedCall<Exchange extends Parkable> {
   #answered: Answered | undefined
   #outcome: Outcome | undefined
   #held = 0
+  /** The part of it that is for the latest request. */
+  #heldForRequest = 0
   #gathering: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
 
@@ -93,12 +101,13 @@ export class ParkedCall<Exchange extends Parkable> {
   async ask (question: Question): Promise<Response> {
     checkAskable(this.exchange.capabilities, question)
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
-    if (this.#questions.size >= limits.parked.questions || !this.#hold(question.paramsText.length)) {
+    const size = memoryOfJson(question.paramsText)
+    if (this.#questions.size >= limits.parked.questions || !this.#holdRequest() || !this.#hold(size)) {
       throw new RpcError(code.internal, 'Too many questions are open to clients', 'limit')
     }
     const key = `question-${++this.#lastQuestion}`
     return await new Promise((resolve, reject) => {
-      this.#questions.set(key, { question, round: undefined, resolve, reject })
+      this.#questions.set(key, { question, size, round: undefined, resolve, reject })
       question.signal.addEventListener('abort', () => {
         this.#take(key)?.reject(new RpcError(code.internal, String(question.signal.reason), 'internal'))
       }, { once: true })
@@ -119,6 +128,9 @@ export class ParkedCall<Exchange extends Parkable> {
       Date.now() - this.#answered.at <= limits.parked.again
     if (!isFirst && !isAgain) throw usedAlready()
     attach()
+    // It may be larger than the one before, which had no answers.
+    this.#free(this.#heldForRequest)
+    this.#heldForRequest = 0
     if (isFirst) {
       this.#answered = { round, digest, at: Date.now() }
       this.#asked = undefined
@@ -143,9 +155,9 @@ export class ParkedCall<Exchange extends Parkable> {
     this.#rejectAll('The request is over', ({ question, round }) => !(isOut && question.outlivesRequest && round === this.#round))
     // Nobody has a state of it.
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
-    const size = outcome.parts.reduce((sum, part) => sum + part.length, 0)
+    const size = outcome.parts.reduce((sum, part) => sum + (typeof part === 'string' ? memoryOf(part) : part.length), 0)
     const tooLarge = new RpcError(code.internal, 'The answer is too large to be kept until it is fetched', 'limit')
-    this.#outcome = this.#hold(size) ? outcome : { kind: 'error', parts: [tooLarge.toText()], status: 200 }
+    this.#outcome = this.#holdRequest() && this.#hold(size) ? outcome : { kind: 'error', parts: [tooLarge.toText()], status: 200 }
     if (this.#asked === undefined) this.#fetched()
   }
 
@@ -154,8 +166,8 @@ export class ParkedCall<Exchange extends Parkable> {
     clearTimeout(this.#expiry)
     clearTimeout(this.#gathering)
     this.#rejectAll('The client did not answer in time')
-    this.#table.free(this.exchange.client.owner, this.#held)
-    this.#held = 0
+    this.#free(this.#held)
+    this.#heldForRequest = 0
     this.#release()
     this.#table.remove(this.id)
   }
@@ -228,9 +240,22 @@ export class ParkedCall<Exchange extends Parkable> {
     const open = this.#questions.get(key)
     if (!open) return undefined
     this.#questions.delete(key)
-    this.#table.free(this.exchange.client.owner, open.question.paramsText.length)
-    this.#held -= open.question.paramsText.length
+    this.#free(open.size)
     return open
+  }
+
+  /** Holds the memory of the latest request, which is in no other account once it was answered. */
+  #holdRequest (): boolean {
+    if (this.#heldForRequest > 0) return true
+    const { memory } = this.exchange
+    if (!this.#hold(memory)) return false
+    this.#heldForRequest = memory
+    return true
+  }
+
+  #free (size: number): void {
+    this.#table.free(this.exchange.client.owner, size)
+    this.#held -= size
   }
 
   #hold (size: number): boolean {

@@ -21,7 +21,7 @@ export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchang
 
   /** How many are parked, or were and are under way. */
   get count (): number { return this.#calls.size }
-  /** What is held for them, in characters. */
+  /** The memory that is held for them, in bytes. */
   get size (): number { return this.#sizes.taken }
 
   /** @throws RpcError when there are too many */

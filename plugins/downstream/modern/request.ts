@@ -9,6 +9,7 @@ import type { Request } from '../../../protocol/message.ts'
 import {
   decodeHeader, headerNames, isModernVersion, latestModern, metaKeys, modernCode, modernVersions, nameMemberOf
 } from '../../../protocol/modern/envelope.ts'
+import { checkDeclared } from '../declared.ts'
 import { single } from '../endpoint.ts'
 import type { Received } from '../read-message.ts'
 
@@ -17,6 +18,8 @@ export interface ModernRequest extends Request {
   readonly capabilities: ClientCapabilities
   /** The same, as it was written. */
   readonly capabilitiesText: string
+  /** The memory that they take, in bytes. */
+  readonly capabilitiesMemory: number
   /** The lowest level of the log messages that it wants; undefined: it wants none. */
   readonly logLevel: Level | undefined
 }
@@ -63,9 +66,9 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   checkNames(method, params, headers)
   const logLevel = meta[metaKeys.logLevel]
   if (logLevel !== undefined && !isLevel(logLevel)) throw invalid(`${shown(logLevel)} is no log level`)
-  const { text, capabilitiesText } = withoutEnvelope(request.paramsText)
+  const { text, capabilitiesText, capabilitiesMemory } = withoutEnvelope(request.paramsText)
   // Written out, since a spread is slow, and this is the path of every call.
-  return { kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, logLevel }
+  return { kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, capabilitiesMemory, logLevel }
 }
 
 /** The id, and members of the envelope that may be left out. */
@@ -107,19 +110,21 @@ const ofThisHop: ReadonlySet<string> = new Set([metaKeys.protocolVersion, metaKe
 /** Max length of params whose `_meta` is kept, in characters. */
 const maxKept = 16 * 1024
 
-/** The params without the members of the envelope; all others keep their bytes. */
-function withoutEnvelope (paramsText: string): { text: string, capabilitiesText: string } {
+interface WithoutEnvelope extends Pick<MetaParts, 'capabilitiesText' | 'capabilitiesMemory'> { readonly text: string }
+
+/** The params without the members of the envelope; all others keep their bytes. @throws RpcError as `checkDeclared` */
+function withoutEnvelope (paramsText: string): WithoutEnvelope {
   const quick = last === undefined ? undefined : withoutLast(paramsText, last)
   if (quick !== undefined) return quick
   const members = membersOf(paramsText)
   const at = members.findIndex(({ key }) => key === '_meta')
   const meta = members[at]
-  if (!meta) return { text: paramsText, capabilitiesText: '{}' }
-  const { rest, capabilitiesText } = partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxKept)
+  if (!meta) return { text: paramsText, capabilitiesText: '{}', capabilitiesMemory: 0 }
+  const { rest, capabilitiesText, capabilitiesMemory } = partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxKept)
   const text = rest === ''
     ? withoutMember(paramsText, members, at, meta)
     : `${paramsText.slice(0, meta.start)}{${rest}}${paramsText.slice(meta.end)}`
-  return { text, capabilitiesText }
+  return { text, capabilitiesText, capabilitiesMemory }
 }
 
 /** The parts of a `_meta`: the members that are not of this hop, as JSON text, and the capabilities. */
@@ -127,6 +132,7 @@ interface MetaParts {
   readonly metaText: string
   readonly rest: string
   readonly capabilitiesText: string
+  readonly capabilitiesMemory: number
   /** How params end whose last member it is. */
   readonly ending: string
 }
@@ -134,7 +140,7 @@ interface MetaParts {
 /** Those of the last request: the next one of the same client often has the same. */
 let last: MetaParts | undefined
 
-/** @param isKept the text that it is a part of, which stays in memory with it, is small */
+/** @param isKept the text that it is a part of, which stays in memory with it, is small @throws RpcError as `checkDeclared` */
 function partsOf (metaText: string, isKept: boolean): MetaParts {
   if (last?.metaText === metaText) return last
   const rest: string[] = []
@@ -143,7 +149,8 @@ function partsOf (metaText: string, isKept: boolean): MetaParts {
     if (!ofThisHop.has(key)) rest.push(metaText.slice(keyStart, end))
     else if (key === metaKeys.clientCapabilities) capabilitiesText = metaText.slice(start, end)
   }
-  const parts = { metaText, rest: rest.join(), capabilitiesText, ending: `,"_meta":${metaText}}` }
+  const capabilitiesMemory = checkDeclared(capabilitiesText, metaKeys.clientCapabilities)
+  const parts = { metaText, rest: rest.join(), capabilitiesText, capabilitiesMemory, ending: `,"_meta":${metaText}}` }
   if (isKept) last = parts
   return parts
 }
@@ -152,12 +159,12 @@ function partsOf (metaText: string, isKept: boolean): MetaParts {
  * The same, without reading the params, where their last member is the `_meta` of the last request, with nothing but the envelope.
  * No string ends in these characters, since its quotes are escaped, and nothing deeper, since a brace would be missing.
  */
-function withoutLast (paramsText: string, { ending, rest, capabilitiesText }: MetaParts): ReturnType<typeof withoutEnvelope> | undefined {
+function withoutLast (paramsText: string, { ending, rest, capabilitiesText, capabilitiesMemory }: MetaParts): WithoutEnvelope | undefined {
   const end = paramsText.length - ending.length
   // Parts are compared: `endsWith` takes seven times as long.
   if (rest !== '' || end < 0 || paramsText.slice(end) !== ending) return undefined
   const before = paramsText.slice(0, end)
-  return mayHaveMeta(before) ? undefined : { text: `${before}}`, capabilitiesText }
+  return mayHaveMeta(before) ? undefined : { text: `${before}}`, capabilitiesText, capabilitiesMemory }
 }
 
 /** Whether there may be another one, as a member or within one. */
