@@ -200,7 +200,7 @@ export const limits = {
   /** Memory that an unread reply takes, per byte: its text, and its bytes in the socket's buffers. */
   unreadCost: 2,
   /** Bodies up to this size, in bytes, are not counted. */
-  smallBody: 4 * 1024,
+  smallBody: 1024,
   /** Memory that a body takes, per byte: a text of empty arrays is that much once it is parsed. */
   bodyCost: 16,
   /** The same for one whose values are counted before they are made: its bytes and its text. */
