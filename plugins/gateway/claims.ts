@@ -128,13 +128,17 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
   return keys
 }
 
-/** Forgets items that are not listed any more: those with long keys, and the oldest beyond the bound. */
+/** Forgets items that are not listed any more: those with long keys, and the oldest beyond the bounds. @param most max number */
 function forget (first: Map<string, number>, listed: ReadonlySet<string>, most: number): void {
-  let former = first.size - listed.size
-  for (const key of first.keys()) {
-    if (listed.has(key) || (former <= most && memoryOf(key) <= limits.formerItemKey)) continue
+  const former = [...first.keys()].filter((key) => !listed.has(key))
+  let count = former.length
+  let size = former.reduce((sum, key) => sum + memoryOf(key), 0)
+  for (const key of former) {
+    const own = memoryOf(key)
+    if (count <= most && size <= limits.formerItemsSize && own <= limits.formerItemKey) continue
     first.delete(key)
-    former--
+    count--
+    size -= own
   }
 }
 

@@ -284,6 +284,8 @@ export const limits = {
   formerItems: 1_000,
   /** Max size of the own name or URI of such an item, in bytes of memory; beyond: it is free again. */
   formerItemKey: 1_024,
+  /** Max size of all those names or URIs of a server, per kind of items, in bytes of memory; beyond: the oldest are free again. */
+  formerItemsSize: 64 * 1024,
   /** Max comparisons of users' resources with admins' templates per surface; beyond: merged routes leave the other ones of users out. */
   templateComparisons: 200_000,
   /**

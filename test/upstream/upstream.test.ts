@@ -1248,6 +1248,16 @@ test('catalogues: by class, and for single clients where that differs', async (t
       assert.deepEqual(since(before.catalogues, 'a'), [known[0]])
     })
 
+    await t.test('names that are not listed any more have a bound in size: the oldest are free again', async () => {
+      const long = Array.from({ length: 200 }, (_, n) => `${n}-${'x'.repeat(1_000)}`.slice(0, 1_000))
+      const base = fake({}, ['a', ...long])
+      const { catalogues } = make()
+      await catalogues.read(base.slot, true)
+      base.now(['a'])
+      await catalogues.read(base.slot, true)
+      assert.deepEqual([...catalogues.claims.keys('tools')], ['a', ...long.slice(-Math.floor(limits.formerItemsSize / 1_000))])
+    })
+
     await t.test('what is not listed any more has a bound on disk, also where single clients were listed it', async () => {
       const own = fake({ key: 'session 1', affinity: 'session' }, [])
       const many = make('one', { owned: () => own.slot.catalogue ? [own.slot.catalogue] : [] })
