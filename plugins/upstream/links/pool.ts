@@ -98,8 +98,8 @@ export class Pool {
     }
     this.#makeRoom(owner)
     if (isProcess) children.start(owner)
-    // One or two are what a person's agents come to: those they wait for.
-    const yields = this.#ownedBy(owner).length >= 2
+    // One or two, at all servers, are what a person's agents begin with: those they wait for.
+    const yields = children.of(owner) >= 2
     const counted = { countedTo: owner, yields }
     const slot = key.affinity === 'session'
       ? new Slot(key, bridged(client.capabilities), { ...counted, owner: client.linksOf ?? client, user: client.user })

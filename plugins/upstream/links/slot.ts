@@ -28,7 +28,7 @@ export class Slot {
   readonly capabilities: ClientCapabilities
   /** The user whose own it is; undefined: clients of several users share it. */
   readonly user: string | undefined
-  /** Its process has a lower CPU priority than others: its owner has caused others of the server before. */
+  /** Its process has a lower CPU priority than others: its owner has caused others before. */
   readonly yields: boolean
   /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
