@@ -41,6 +41,7 @@ export async function readList (
       extra = '{}'
     }
     if (budget.spent) await budget.yieldToEventLoop()
+    const [first, before] = [items.length, size]
     for (const text of eachElement(list)) {
       if (budget.spent) await budget.yieldToEventLoop()
       const item = toItem(text, key, kind, warn)
@@ -51,16 +52,19 @@ export async function readList (
       }
       if (items.length >= limits.listItems) {
         warn(`${kind}: only the first ${limits.listItems} are taken`)
+        detach(items, first, true)
         return { items, extra, caching }
       }
       size += memoryOf(item.text)
       if (size > mostSize) {
         warn(`${kind}: only what fits into ${mostSize} bytes is taken`)
+        detach(items, first, true)
         return { items, extra, caching }
       }
       seen.add(item.key)
       items.push(item)
     }
+    detach(items, first, size - before < result.length / 2)
     if (next === undefined || next === 'null' || next === cursor) return { items, extra, caching }
     if (page + 1 >= limits.listPages) {
       warn(`${kind}: only the first ${limits.listPages} pages are taken`)
@@ -68,6 +72,12 @@ export async function readList (
     }
     cursor = next
   }
+}
+
+/** Takes the items from one on off the text of their page, where much of that was left out: they would keep all of it. */
+function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
+  if (!isMuchLeftOut) return
+  for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: copyOf(text) }
 }
 
 /** The parts of a page, found in one pass: it may have megabytes. `rest`: its other members. */
@@ -148,6 +158,5 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
   if (isObject(inputSchema) && inputSchema.type === undefined) {
     changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
   }
-  // A page may have megabytes that are left out.
-  return { key: name, text: copyOf(Object.keys(changes).length === 0 ? text : withMembers(text, changes)) }
+  return { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
 }
