@@ -25,7 +25,7 @@ const isFound = (command: string, environment: Readonly<Record<string, string | 
 export const isMistypedAddress = (text: string, environment: Readonly<Record<string, string | undefined>>): boolean =>
   !isAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment)
 
-/** What to write in place of a mistyped address. @param name of the server to add */
+/** The error message for a mistyped address, with the correct forms. @param name of the server to add */
 export function mistypedAddress (name: string, text: string): string {
   // It may hold a password or a key.
   const shown = text.replace(/:(\/+)[^/?#]*@/, ':$1…@').replace(/[?#].*$/s, '')

@@ -20,7 +20,7 @@ export function copyOf (part: string): string {
   return Buffer.from(part, encoding).toString(encoding)
 }
 
-/** What a part may keep of the text around it, in characters. */
+/** Max characters of the whole text that a substring may keep in memory; beyond: the substring is copied. */
 const worthKeeping = 1024
 
 /** A part of a text, which keeps no more than little of the rest in memory. */

@@ -240,7 +240,7 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
   throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(shown)}: ${reason}.`)
 }
 
-/** What a variable may be, as a clause, where its schema has words for that. */
+/** The values that a variable accepts, in words, where its schema says them. */
 function expectedOf ({ expected, type }: TSchema): string | undefined {
   const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
   return typeof words === 'string' ? `expected ${words}` : undefined

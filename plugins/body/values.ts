@@ -21,7 +21,7 @@ export function costOfValues (text: string, from: number, to: number): number {
   return cost
 }
 
-/** What is between two words of a text, or two parameters of an address. */
+/** Separators of words in a text, and of query parameters in a URL. */
 const separator = /[\s&"']+/g
 
 /** The number of words, and of parameters of addresses, within all texts of a JSON value; the count stops above `max`. */

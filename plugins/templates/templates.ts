@@ -178,7 +178,7 @@ function refusalOf (error: unknown): string {
 /** Time after which a step gives way, in ms. */
 const stepTime = 1
 
-/** What is made of each of a list, in steps. @param pause called between two steps */
+/** Maps a list, and gives way to others after each `stepTime`. @param pause called between two steps */
 async function inSteps<Item, Result> (items: readonly Item[], work: (item: Item) => Result, pause: Pause): Promise<Result[]> {
   const results: Result[] = []
   let begun = performance.now()

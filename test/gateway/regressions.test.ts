@@ -729,7 +729,7 @@ void test('regressions', async (t) => {
     const session = await Session.open(`${hub.url}/mcp/s`, { capabilities: { sampling: {} } })
     const listed = async (): Promise<unknown[]> => await session.tools()
     await until(async () => (await listed()).includes('ask'), 5_000, 'what it lists to clients that can be asked is not shown')
-    // What it lists to them is waited for again by then.
+    // By then, the time is over in which the first request for this capability class waited for its list.
     await sleep(limits.newClass + 100)
     names = ['a', 'b']
     const [own] = upstream.sessions.values()
