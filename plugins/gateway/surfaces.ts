@@ -13,11 +13,16 @@ import type { Providers } from './providers.ts'
 import type { Section } from './section.ts'
 import { foldSurface, type Surface } from './surface.ts'
 
-interface KeptSurface { readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface }
+interface KeptSurface { readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number }
 /** The result of the last look-up, with its arguments: one request looks up the same surface more than once. */
-interface LastSurface extends KeptSurface { readonly view: View, readonly client: Client }
+interface LastSurface extends Omit<KeptSurface, 'items'> { readonly view: View, readonly client: Client }
+/** The surfaces folded of one generation and snapshot, by their views and the catalogues that they are made of. */
+interface Folded { readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>> }
 
-/** The surfaces of all views, each folded once per generation of catalogues and settings. */
+/**
+ * The surfaces of all views, each folded once per generation of catalogues and settings: classes of clients to which all servers of a view
+ * list the same have one surface, so a client that declares what nobody declared before costs no fold.
+ */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visible'>
   readonly #providers: Providers
@@ -25,6 +30,7 @@ export class Surfaces {
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
   readonly #kept = new BoundedMap<string, KeptSurface>(limits.surfaces)
   #last: LastSurface | undefined
+  #folded: Folded | undefined
 
   constructor (access: Pick<Access, 'snapshot' | 'visible'>, providers: Providers) {
     this.#access = access
@@ -66,14 +72,29 @@ export class Surfaces {
     const present = this.#presentations.get(view.presentation)
     const surface = present
       ? present({ merged: this.of(inPresentation(view, 'merged'), client), before: known?.surface, key })
-      : this.#fold(view, client, known?.surface)
-    this.#kept.setNewest(key, { generation, snapshot, surface })
-    shrink(this.#kept, limits.surfaceItems, ({ surface }) => itemsOf(surface), key)
+      : this.#merged(view, client, generation, snapshot, known?.surface)
+    this.#kept.setNewest(key, { generation, snapshot, surface, items: itemsOf(surface) })
+    shrink(this.#kept, limits.surfaceItems, ({ items }) => items, key)
     return surface
   }
 
-  #fold (view: View, client: Client, before: Surface | undefined): Surface {
+  /** The surface of a view's servers, folded unless another class of clients is shown the same. */
+  #merged (view: View, client: Client, generation: number, snapshot: Snapshot, before: Surface | undefined): Surface {
+    if (this.#folded?.generation !== generation || this.#folded.snapshot !== snapshot) {
+      this.#folded = { generation, snapshot, surfaces: new BoundedMap(limits.surfaces) }
+    }
+    const { surfaces } = this.#folded
     const sections = this.sections(view, client)
+    const apps = showsApps(client.capabilities)
+    const key = `${view.key}\n${apps} ${sections.map(({ catalogue }) => catalogue?.id ?? '').join()}`
+    const same = surfaces.get(key)?.deref()
+    if (same) return same
+    const surface = this.#fold(view, sections, apps, before)
+    surfaces.set(key, new WeakRef(surface))
+    return surface
+  }
+
+  #fold (view: View, sections: readonly Section[], apps: boolean, before: Surface | undefined): Surface {
     const raw = view.presentation === 'raw'
     if (!raw) for (const section of sections) this.#note(section)
     return foldSurface({
@@ -81,7 +102,7 @@ export class Surfaces {
       separator: this.separator,
       sections,
       claimsOf: (section) => this.#claimsOf(section),
-      apps: showsApps(client.capabilities)
+      apps
     }, before)
   }
 

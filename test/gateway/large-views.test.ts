@@ -17,7 +17,7 @@ import { Surfaces } from '../../plugins/gateway/surfaces.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { turns } from '../../plugins/limits/turns.ts'
 import { Search, type Embeddings } from '../../plugins/smart-routing/search.ts'
-import { PlainClient, type Exchange } from '../../protocol/exchange.ts'
+import { PlainClient, type Client, type Exchange } from '../../protocol/exchange.ts'
 import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import { until } from '../helpers/hub.ts'
@@ -107,15 +107,42 @@ test('of surfaces with many items together, those folded longest ago go', async 
   t.after(() => { bounds.surfaceItems = usual })
   bounds.surfaceItems = 25
   const { surfaces, view, client } = surfacesOf(catalogueOf({ tools: itemsOf(10, (n) => `t${n}`) }))
-  const [a, b] = [surfaces.of(view('a'), client), surfaces.of(view('b'), client)]
-  assert.ok(surfaces.of(view('a'), client) === a && surfaces.of(view('b'), client) === b, 'two fit')
+  const [a, b] = ['a', 'b'].map((name) => new WeakRef(surfaces.of(view(name), client)))
+  const collected = async (): Promise<void> => {
+    await new Promise((resolve) => { setTimeout(resolve, 10) })
+    collect()
+  }
+  await collected()
+  assert.ok(a?.deref() && b?.deref(), 'two fit')
   surfaces.of(view('c'), client)
-  assert.ok(surfaces.of(view('b'), client) === b, 'the newer one stays')
-  assert.notEqual(surfaces.of(view('a'), client), a)
+  await collected()
+  assert.ok(b?.deref(), 'the newer one stays')
+  assert.equal(a?.deref(), undefined)
   // The one that is wanted stays, however large it is.
   bounds.surfaceItems = 1
   const large = surfaces.of(view('d'), client)
   assert.ok(surfaces.of(view('d'), client) === large)
+})
+
+test('classes of clients to which all servers list the same have one surface, and others their own', async () => {
+  const catalogue = { ...catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), id: 1 }
+  const other = { ...catalogueOf({ tools: itemsOf(4, (n) => `t${n}`) }), id: 2 }
+  const lists = (client: Client): Catalogue => client.id === 'other' ? other : catalogue
+  const provider = { name: 's', catalogue: lists, catalogues: () => [catalogue, other] }
+  const source = { get: () => provider, catalogueKey: ({ id }: Client) => id, generation: 1 }
+  const snapshot = { system: {}, servers: new Map() } as unknown as Snapshot
+  const access = { snapshot, visible: () => [sectionOf(catalogue)] } as unknown as ConstructorParameters<typeof Surfaces>[0]
+  const surfaces = new Surfaces(access, source as unknown as Providers)
+  const view = makeView(admin, { kind: 'global' })
+  const of = (id: string, capabilities: Client['capabilities'] = {}): Surface => surfaces.of(view, Object.assign(new PlainClient(id, 'u'), { capabilities }))
+  const one = of('one')
+  assert.ok(of('two', { sampling: {} }) === one)
+  assert.equal(of('other').parts.tools.targets.size, 4)
+  // What an app's tools show depends on the client as well.
+  assert.ok(of('shows apps', { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } } }) !== one)
+  assert.ok(surfaces.of(makeView(admin, { kind: 'server', name: 's' }), new PlainClient('one', 'u')) !== one)
+  source.generation++
+  assert.ok(of('two') !== one)
 })
 
 test('a name that looks cut is compared with the hashes of a bounded number of tools', async () => {
