@@ -15,6 +15,7 @@ import { newLocalToken, removeLocalAccess, storedAt, writeLocalAccess, type Loca
 import { openKeyRing } from './plugins/secrets/ring.ts'
 import { sealerOf } from './plugins/secrets/seal.ts'
 import { SealedVault } from './plugins/secrets/vault.ts'
+import { launcher } from './plugins/upstream/launcher/launcher.ts'
 import type { FirstAdmin } from './plugins/users/users.ts'
 import { doubtsOf, milliseconds, misspeltIn, type Env } from './schemas/env.ts'
 
@@ -75,6 +76,7 @@ async function start (): Promise<void> {
     // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
     await firstAdmin
     await app.close()
+    await launcher.close()
   })
   await app.ready()
   await room.close()

@@ -14,6 +14,7 @@ const entries = [
   'cli/db',
   'cli/restore',
   'plugins/compression/worker',
+  'plugins/upstream/launcher/main',
   'plugins/upstream/openapi/describe/worker'
 ]
 

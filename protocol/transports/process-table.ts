@@ -46,6 +46,9 @@ async function markOf (pid: number): Promise<string | undefined> {
   return /(?:^|\0)TOOL_HUB_CHILD=([^\0]*)/.exec(environ)?.[1]
 }
 
+/** The process that has an id now; undefined: none has. */
+export const processOf = (pid: number): ProcessId | undefined => statOf(pid)
+
 /** Whether a process runs: it may have ended, and wait for its parent to notice. */
 export function runs ({ pid, started }: ProcessId): boolean {
   const stat = statOf(pid)

@@ -1,4 +1,3 @@
-import { spawn, type ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
@@ -7,9 +6,10 @@ import { inSteps, type LargeWork } from '../large-message.ts'
 import { LastWords } from './last-words.ts'
 import { MessageReader } from './message-reader.ts'
 import { guardGroup } from './process-group.ts'
-import { lowerPriority, mayStart, noteStart, startFailure } from './process-start.ts'
+import { lowerPriority, startFailure } from './process-start.ts'
 import { ProcessTree } from './process-tree.ts'
 import { mayEnter, type ProcessUser } from './process-user.ts'
+import { startChild, type ProcessExit, type StartedProcess, type StartProcess } from './started-process.ts'
 import {
   answeredId,
   noMeter,
@@ -30,6 +30,8 @@ export interface StdioOptions {
   cwd?: string
   /** The user that the child runs as, instead of this process's; needs root. */
   user?: ProcessUser
+  /** Starts it. Default: as a child of this process. */
+  startProcess?: StartProcess
   /** True: it gets less of the CPU than this process where they compete for it. */
   yields?: boolean
   /** Called for each line of the child's stderr (at most 8 KiB of it), and of its stdout that is no message. */
@@ -71,7 +73,8 @@ export class StdioTransport implements Transport {
   readonly #options: StdioOptions
   readonly #mark = randomUUID()
   readonly #lastWords = new LastWords()
-  #child: ChildProcess | undefined
+  #child: StartedProcess | undefined
+  #starting: Promise<StartedProcess> | undefined
   #receiver: Receiver | undefined
   #chunks: Buffer[] = []
   #size = 0
@@ -80,7 +83,6 @@ export class StdioTransport implements Transport {
   readonly #valve: Valve
   /** Why its output is not read now. */
   readonly #pauses = new Set<'large message' | 'memory' | 'valve'>()
-  #gone: Promise<void> | undefined
   /** Messages to be written at the end of this turn of the event loop. */
   #unsent = ''
   /** The ids of the requests in `#unsent`. */
@@ -103,7 +105,7 @@ export class StdioTransport implements Transport {
       resume: () => { this.#resume('large message') }
     })
     this.#valve = new Valve({
-      pace: untilTakenBy(options.pace, () => (this.#child?.stdin?.writableLength ?? 0) > mostUnread),
+      pace: untilTakenBy(options.pace, () => (this.#child?.stdin.writableLength ?? 0) > mostUnread),
       take: (bytes) => { this.#read(bytes) },
       pause: () => { this.#pause('valve') },
       resume: () => { this.#resume('valve') }
@@ -113,7 +115,7 @@ export class StdioTransport implements Transport {
   get pid (): number | undefined { return this.#child?.pid }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    const { command, args, env, user, yields } = this.#options
+    const { command, args, env, user, yields, startProcess = startChild } = this.#options
     let { cwd } = this.#options
     this.#receiver = counting(receiver, this.#options.pace ?? noPace)
     // Not the gateway's own folder, which may be closed to that user.
@@ -122,40 +124,28 @@ export class StdioTransport implements Transport {
       const problem = `the folder ${JSON.stringify(cwd)} is closed to the user ${user.name} (CHILD_USER)`
       throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or open the folder`)
     }
-    await mayStart()
     if (this.#closing) throw new UpstreamError('unreachable', 'it was closed before it was started')
-    const begun = performance.now()
-    const child = spawn(command, args, {
-      cwd,
-      ...(user && { uid: user.uid, gid: user.gid }),
-      env: { ...env, TOOL_HUB_CHILD: this.#mark },
-      detached: true,
-      windowsHide: true,
-      stdio: ['pipe', 'pipe', 'pipe']
+    this.#starting = startProcess({ command, args, cwd, uid: user?.uid, gid: user?.gid, env: { ...env, TOOL_HUB_CHILD: this.#mark } })
+    const child = await this.#starting.catch((error: NodeJS.ErrnoException) => {
+      throw new UpstreamError('unreachable', startFailure(command, cwd, error))
     })
-    if (yields === true && child.pid !== undefined) lowerPriority(child.pid)
-    noteStart(performance.now() - begun)
+    const { pid, stdin, stdout } = child
+    guardGroup(pid)
+    if (yields === true) lowerPriority(pid)
     this.#child = child
-    const exited = new Promise<void>((resolve) => { child.once('exit', () => { resolve() }); child.once('error', () => { resolve() }) })
-    this.#gone = exited
-    child.stdout.on('data', (chunk: Buffer) => { this.#valve.push(chunk) })
-    drain(child, (line) => { this.#note(line) })
-    child.stdout.once('close', () => { setTimeout(() => { this.#fail('it closed its output') }, closeGrace).unref() })
-    child.stdin.on('error', () => {})
-    child.stdout.on('error', () => {})
-    await new Promise<void>((resolve, reject) => {
-      child.once('spawn', resolve)
-      child.once('error', (error: NodeJS.ErrnoException) => { reject(new UpstreamError('unreachable', startFailure(command, cwd, error))) })
-    })
+    stdout.on('data', (chunk: Buffer) => { this.#valve.push(chunk) })
+    drain(child.stderr, (line) => { this.#note(line) })
+    stdout.once('close', () => { setTimeout(() => { this.#fail('it closed its output') }, closeGrace).unref() })
+    stdin.on('error', () => {})
+    stdout.on('error', () => {})
+    void child.exited.then((exit) => { this.#exited(exit) })
+    if (this.#closing) throw new UpstreamError('unreachable', 'it was closed while it started')
     dialled?.()
-    if (child.pid !== undefined) guardGroup(child.pid)
-    child.on('error', () => {})
-    child.once('exit', (exit, signal) => { this.#exited(exit, signal) })
   }
 
   send (text: string, options?: SendOptions): void {
     const stdin = this.#child?.stdin
-    if (!stdin || !stdin.writable || this.#closing) {
+    if (!stdin?.writable || this.#closing) {
       if (options?.id !== undefined) this.#failLater([options.id], 'the process is not running')
       return
     }
@@ -176,17 +166,17 @@ export class StdioTransport implements Transport {
   async agreed (): Promise<void> {}
 
   async close (): Promise<void> {
-    const child = this.#child
     this.#closing = true
     this.#receiver = undefined
-    if (!child?.pid) return
+    const child = await this.#starting?.catch(() => undefined)
+    if (!child) return
     // Before it ends: what a process leaves behind has another parent afterwards.
     const tree = new ProcessTree(child.pid, this.#mark)
     await tree.look()
-    child.stdin?.end()
-    await tree.end(this.#gone ?? Promise.resolve(), this.#options.grace ?? 2_000)
-    child.stdout?.destroy()
-    child.stderr?.destroy()
+    child.stdin.end()
+    await tree.end(child.exited.then(() => {}), this.#options.grace ?? 2_000)
+    child.stdout.destroy()
+    child.stderr.destroy()
   }
 
   #flush (stdin: Writable): void {
@@ -228,12 +218,12 @@ export class StdioTransport implements Transport {
 
   #pause (reason: 'large message' | 'memory' | 'valve'): void {
     this.#pauses.add(reason)
-    this.#child?.stdout?.pause()
+    this.#child?.stdout.pause()
   }
 
   #resume (reason: 'large message' | 'memory' | 'valve'): void {
     this.#pauses.delete(reason)
-    if (this.#pauses.size === 0) this.#child?.stdout?.resume()
+    if (this.#pauses.size === 0) this.#child?.stdout.resume()
   }
 
   /** Counts the line that is being read. While there is no memory left for it, the process waits. */
@@ -270,9 +260,9 @@ export class StdioTransport implements Transport {
     this.#options.onLine(short)
   }
 
-  #exited (exit: number | null, signal: NodeJS.Signals | null): void {
-    const cause = signal === null ? `exit code ${exit}` : `signal ${signal}`
-    const report = (): void => { this.#report(`the process ended with ${cause}`) }
+  #exited ({ code, signal }: ProcessExit): void {
+    const cause = signal !== null ? ` with signal ${signal}` : code !== null ? ` with exit code ${code}` : ''
+    const report = (): void => { this.#report(`the process ended${cause}`) }
     // Its last output may not have been read yet. A grandchild may hold the pipes open, so the wait is short.
     setTimeout(report, lastOutputTimeout).unref()
     const pipes = [this.#child?.stdout, this.#child?.stderr].filter((pipe) => pipe && !pipe.closed)
@@ -281,14 +271,14 @@ export class StdioTransport implements Transport {
     if (open === 0) read()
     for (const pipe of pipes) pipe?.once('close', () => { if (--open === 0) read() })
     // The rest of the group is ended, too: its answers would not be read any more.
-    if (!this.#closing && this.#child?.pid) void endRest(new ProcessTree(this.#child.pid, this.#mark))
+    if (!this.#closing && this.#child) void endRest(new ProcessTree(this.#child.pid, this.#mark))
   }
 
   /** Reports the connection as closed, stops reading, and ends the process. */
   #fail (reason: string): void {
     if (this.#ended !== undefined || this.#closing) return
     this.#report(reason)
-    this.#child?.stdout?.destroy()
+    this.#child?.stdout.destroy()
     void this.close()
   }
 

@@ -297,6 +297,41 @@ test('kill -9 of a stdio child', async (t) => {
   })
 })
 
+test('kill -9 of the gateway, or of its launcher as well', { skip: process.platform !== 'linux' && 'Linux only' }, async (t) => {
+  const script = (name: string): string => `setsid sh -c 'trap "" TERM; sleep 308; : ${name}' & exec sleep 308`
+  const launchers = (pid: number): number[] => descendants(pid).filter((each) => commandOf(each).includes('launcher'))
+  const start = async (name: string): Promise<{ hub: ProcessHub, pids: number[] }> => {
+    const hub = await spawnHub(t, { settings: settings({ left: { command: 'sh', args: ['-c', script(name)] } }) })
+    await until(() => descendants(hub.pid).filter((pid) => commandOf(pid).startsWith('sleep\u0000308')).length === 2, 10_000)
+    const pids = descendants(hub.pid)
+    t.after(() => { for (const pid of pids) if (['sleep', 'sh'].some((name) => commandOf(pid).startsWith(`${name}\u0000`))) process.kill(pid, 'SIGKILL') })
+    return { hub, pids }
+  }
+
+  await t.test('all that it started ends, also what left its group', async () => {
+    const { hub, pids } = await start('one')
+    process.kill(hub.pid, 'SIGKILL')
+    await until(() => !pids.some(alive), 8_000, () => `left: ${pids.filter(alive).map(commandOf).join()}`)
+  })
+
+  await t.test('a Ctrl-C for all processes of the terminal leaves ending them to the gateway', async () => {
+    const { hub, pids } = await start('two')
+    for (const pid of [hub.pid, ...launchers(hub.pid)]) process.kill(pid, 'SIGINT')
+    assert.equal(await within(15_000, 'the exit', hub.stop()), 0, hub.output().slice(-2_000))
+    assert.deepEqual(pids.filter(alive).map(commandOf), [])
+  })
+
+  await t.test('without its launcher the gateway goes on, and ends what that had started', async () => {
+    const { hub, pids } = await start('three')
+    const [launcher = 0] = launchers(hub.pid)
+    process.kill(launcher, 'SIGKILL')
+    await until(() => !alive(launcher), 2_000)
+    assert.equal((await fetch(`${hub.url}/health`)).status, 200)
+    assert.equal(await within(15_000, 'the exit', hub.stop()), 0, hub.output().slice(-2_000))
+    assert.deepEqual(pids.filter(alive).map(commandOf), [])
+  })
+})
+
 test('a server that cannot start neither spins nor hurts', async (t) => {
   const dying = stdioFake(t, { FAULT_DIE: '1' })
   const healthy = stdioFake(t)

@@ -15,6 +15,7 @@ import { causeOf, reachOf, type Outbound } from '../../outbound/outbound.ts'
 import { childEnvironment, type Install } from './environment.ts'
 import type { Passed } from './passthrough.ts'
 import { OpenApiTransport } from '../openapi/transport.ts'
+import { launcher } from '../launcher/launcher.ts'
 import type { SharedApi } from '../openapi/api.ts'
 import type { Environment } from './variables.ts'
 
@@ -90,6 +91,7 @@ export function makeTransport (
       env: childEnvironment(config, childUser ? environmentOf(childUser, environment) : environment, install?.() ?? {}),
       cwd: config.cwd,
       user: childUser,
+      startProcess: async (order) => await launcher.start(order, warn),
       yields,
       onLine,
       redact,
