@@ -24,15 +24,27 @@ function costOf (spent: number, isStopped: boolean): number {
   return isStopped ? longer * spent : spent + (longer - 1) * Math.max(0, spent - slice)
 }
 
+export interface CpuBudgetOptions {
+  /** Long work costs no more than its time: schemas of admins' servers are large, and not hostile. */
+  readonly isPatient?: boolean
+  /** What is stopped costs twice as much as what was stopped before it within a minute: whose schemas are hostile has many of them. */
+  readonly doubles?: boolean
+}
+
 /** The CPU time of all work on one owner's input: a token bucket. */
 export class CpuBudget {
   /** In ms of CPU time. */
   #left: number = limits.schemaCpu.burst
   #updated = performance.now()
   readonly #isPatient: boolean
+  readonly #doubles: boolean
+  /** How often work was stopped lately, and when last (as `performance.now()`). */
+  readonly #stops = { count: 0, last: -Infinity }
 
-  /** @param isPatient long work costs no more than its time: schemas of admins' servers are large, and not hostile */
-  constructor (isPatient = false) { this.#isPatient = isPatient }
+  constructor ({ isPatient = false, doubles = false }: CpuBudgetOptions = {}) {
+    this.#isPatient = isPatient
+    this.#doubles = doubles
+  }
 
   /** The longest time that work may take, in ms of CPU time. */
   get longest (): number { return this.#isPatient ? Infinity : limits.schemaCpu.validation }
@@ -48,17 +60,33 @@ export class CpuBudget {
   get isFull (): boolean { return this.left >= limits.schemaCpu.burst }
 
   /** @param time in ms of CPU time @param isStopped it was not enough for the work */
-  spend (time: number, isStopped = false): void { this.#left -= this.#isPatient ? time : costOf(time, isStopped) }
+  spend (time: number, isStopped = false): void {
+    const times = isStopped && this.#doubles ? this.#noteStop() : 1
+    this.#left -= this.#isPatient ? time : times * costOf(time, isStopped)
+  }
+
+  /** @returns by how much what is stopped now costs more than the first */
+  #noteStop (): number {
+    const now = performance.now()
+    const { last, count } = this.#stops
+    this.#stops.last = now
+    this.#stops.count = now - last > backoff ? 1 : Math.min(count + 1, limits.schemaCpu.doublings)
+    return 2 ** (this.#stops.count - 1)
+  }
 }
 
 /** The CPU budgets of owners, by name. One that is full is as good as a new one. */
 export class CpuBudgets {
   readonly #budgets = new BoundedMap<string, CpuBudget>(limits.schemaCpu.owners, { isEvictable: (_owner, { isFull }) => isFull })
+  readonly #doubles: boolean
+
+  /** @param doubles as `CpuBudget` takes it */
+  constructor (doubles = false) { this.#doubles = doubles }
 
   /** @param isPatient as `CpuBudget` takes it */
   of (owner: string, isPatient = false): CpuBudget {
     let budget = this.#budgets.get(owner)
-    if (!budget) this.#budgets.set(owner, budget = new CpuBudget(isPatient))
+    if (!budget) this.#budgets.set(owner, budget = new CpuBudget({ isPatient, doubles: this.#doubles }))
     return budget
   }
 }

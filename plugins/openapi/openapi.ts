@@ -59,7 +59,7 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 /** OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
-  readonly #cpuBudgets = new CpuBudgets()
+  readonly #cpuBudgets = new CpuBudgets(true)
   readonly #bodies = new TextCache({ maxTexts: limits.documents, maxSize: limits.documentsSize, maxPending: limits.documentsWaiting })
 
   constructor (deps: OpenApiDeps) {

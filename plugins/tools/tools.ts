@@ -47,7 +47,7 @@ export class Tools {
   readonly #ownHeaders: OwnHeaders
   readonly #sessions: RestSessions
   readonly #calls: InFlightCalls
-  readonly #cpuBudgets = new CpuBudgets()
+  readonly #cpuBudgets = new CpuBudgets(true)
   readonly #largeArguments = new CpuBudgets()
 
   constructor (gateway: Gateway, access: Access, ownHeaders: OwnHeaders) {

@@ -156,7 +156,7 @@ test('arguments of any size are checked, or refused, and do not keep those of ot
     ['very many texts', Array.from({ length: 200_000 }, () => 'x')],
     ['many objects', Array.from({ length: 60_000 }, () => ({ a: [1] }))]
   ]
-  for (const cpu of [new CpuBudget(), new CpuBudget(true)]) {
+  for (const cpu of [new CpuBudget(), new CpuBudget({ isPatient: true })]) {
     const { read, check, isLarge } = toInput(simple, cpu)
     for (const [what, pad] of pads) {
       assert.deepEqual(check(read({ n: 'abc', pad }, false)), wrong, what)
@@ -216,7 +216,7 @@ test('the schemas of one owner take no more CPU than its budget, of one request 
 })
 
 test('work that was given little time may be done once there is more', async () => {
-  const cpu = new CpuBudget(true)
+  const cpu = new CpuBudget({ isPatient: true })
   const { check } = toInput({ properties: { text: { type: 'string', pattern: 'a+b' } } }, cpu)
   const wrong = ['text must be string']
   assert.deepEqual(check({ text: 1 }), wrong)
@@ -235,7 +235,12 @@ test('long work on schemas of users counts more than its time, short work and th
   assert.equal(leftAfter(new CpuBudget(), 10), 10)
   assert.equal(leftAfter(new CpuBudget(), 30), 10 + 20 * 8)
   assert.equal(leftAfter(new CpuBudget(), 5, true), 40)
-  assert.deepEqual([leftAfter(new CpuBudget(true), 30), leftAfter(new CpuBudget(true), 5, true)], [30, 5])
+  const admins = (): CpuBudget => new CpuBudget({ isPatient: true, doubles: true })
+  assert.deepEqual([leftAfter(admins(), 30), leftAfter(admins(), 5, true)], [30, 5])
+  const hostile = new CpuBudget({ doubles: true })
+  const costs = Array.from({ length: 8 }, () => leftAfter(hostile, 5, true))
+  assert.deepEqual(costs, [40, 80, 160, 320, 640, 1_280, 1_280, 1_280])
+  assert.equal(leftAfter(hostile, 10), 10, 'what is not stopped costs what it did')
 })
 
 test('what is stopped is begun again seldom, and for a short time', async (t) => {

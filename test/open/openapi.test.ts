@@ -1492,7 +1492,7 @@ test('what takes too long is stopped, and rests; what was only kept waiting is n
   assert.equal(timeBudgetOf({}).run('slow', 500, spin(1)), before + 2, 'other hands have nothing to do with it')
   // Stopped work is charged eight times its CPU time: the charge shows that a user's work was stopped after 20 ms, an admin's after 100.
   const left = (isPatient: boolean): number => {
-    const budget = new CpuBudget(isPatient)
+    const budget = new CpuBudget({ isPatient })
     assert.equal(timeBudgetOf({}).run('a', 100, spin(60_000), budget), undefined)
     return budget.left
   }
