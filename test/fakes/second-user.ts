@@ -1,5 +1,6 @@
 // A user who works while somebody else attacks the gateway, as a process of its own, so that neither slows the other's measuring: a small
-// call every 20 ms and a list every 500 ms, through one session. Its server is in this process as well. Told what to do by IPC.
+// call every 20 ms (`calls`), or a list every 500 ms (`lists`), which may be of megabytes: reading those would keep a process from its
+// calls. Each in a session of its own. Its server is in this process as well. Told what to do by IPC.
 import { Agent, request, type IncomingMessage } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { Cleanup } from '../helpers/hub.ts'
@@ -12,14 +13,15 @@ export interface Seen { readonly calls: number[], readonly lists: number[], read
 export type Order = { readonly open: string, readonly key: string } | { readonly measure: number }
 export type Report = { readonly server: Json } | { readonly opened: true } | { readonly seen: Seen }
 
-const callEvery = 20
-const listEvery = 500
+const does = process.argv[2] === 'lists' ? 'lists' : 'calls'
+/** In ms. */
+const every = does === 'lists' ? 500 : 20
 
 const agent = new Agent({ keepAlive: true })
 
 /**
- * One request of a session, at the least cost for this process: what it measures is the gateway. A list may be of megabytes, which would
- * keep it from its calls: of an answer that is larger than a call's, only the length is looked at.
+ * One request of a session, at the least cost for this process: what it measures is the gateway. Of an answer that is larger than a call's,
+ * only the beginning is looked at.
  */
 async function post ({ url, headers }: Session, key: string, message: object): Promise<void> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -52,13 +54,13 @@ async function measure (session: Session, key: string, time: number): Promise<Se
     }
   }
   const begin = performance.now()
-  for (let n = 0; n * callEvery < time; n++) {
+  for (let n = 0; n * every < time; n++) {
     // By a plan: a slow answer does not delay what comes next, or the slow ones would be counted once only.
-    const due = begin + n * callEvery
+    const due = begin + n * every
     const wait = due - performance.now()
     if (wait > 0) await new Promise((resolve) => { setTimeout(resolve, wait) })
-    running.push(run(Math.max(due, performance.now() - callEvery), seen.calls, async () => { await post(session, key, call(n)) }))
-    if (n * callEvery % listEvery === 0) running.push(run(due, seen.lists, async () => { await post(session, key, list(n)) }))
+    const message = does === 'lists' ? list(n) : call(n)
+    running.push(run(Math.max(due, performance.now() - every), seen[does], async () => { await post(session, key, message) }))
   }
   await Promise.all(running)
   return seen

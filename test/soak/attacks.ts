@@ -91,9 +91,10 @@ const rows: string[] = []
 
 for (const name of Object.keys(attacks).filter((each) => words.length === 0 || words.some((word) => each.includes(word)))) {
   test(name, { timeout: 180_000 }, async (t) => {
-    const user = start<Order, Report>(t, 'second-user.ts')
+    const user = start<Order, Report>(t, 'second-user.ts', 'calls')
+    const lister = start<Order, Report>(t, 'second-user.ts', 'lists')
     const attacker = start<Command, AttackReport>(t, 'attacker.ts', name)
-    const [own, others] = await Promise.all([user.first, attacker.first])
+    const [own, others] = await Promise.all([user.first, attacker.first, lister.first])
     assert.ok('server' in own && 'setting' in others)
     const { setting: { servers, env, system } } = others
     const hashes = new Passwords()
@@ -114,7 +115,7 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
       await connected(hub, 1 + enabled.length, 60_000)
     }
     const victim = { url: hub.url, port: hub.port, key: keys.ann.token, login: await logIn(hub, 'ann', '198.51.100.1') }
-    await within(30_000, 'his session', user.send({ open: `${hub.url}/mcp`, key: keys.ben.token }))
+    for (const each of [user, lister]) await within(30_000, 'his session', each.send({ open: `${hub.url}/mcp`, key: keys.ben.token }))
 
     let rss = 0
     const watching = setInterval(() => { rss = Math.max(rss, rssOf(hub)) }, 20)
@@ -122,15 +123,15 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
     const logins: number[] = []
     /** One phase of his. An admin logs in meanwhile, where logins are what is attacked. */
     const measure = async (time: number, logsIn: boolean): Promise<Seen> => {
-      const measuring = within(time + 60_000, 'his calls', user.send({ measure: time }))
+      const measuring = within(time + 60_000, 'his calls', Promise.all([user.send({ measure: time }), lister.send({ measure: time })]))
       for (let n = 0; n < (logsIn ? 3 : 0); n++) {
         const begun = performance.now()
         await logIn(hub, 'admin', '198.51.100.2')
         logins.push(performance.now() - begun)
       }
-      const report = await measuring
-      assert.ok('seen' in report)
-      return report.seen
+      const [ofCalls, ofLists] = await measuring
+      assert.ok('seen' in ofCalls && 'seen' in ofLists)
+      return { calls: ofCalls.seen.calls, lists: ofLists.seen.lists, errors: [...ofCalls.seen.errors, ...ofLists.seen.errors] }
     }
 
     const quiet = [await measure(quietTime, false)]
