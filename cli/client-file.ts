@@ -11,7 +11,12 @@ import { parseJsonc } from './jsonc.ts'
 export interface Imported { readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[] }
 
 /** A group of MCPHub's. */
-export interface ImportedGroup { readonly name: string, readonly description?: string, readonly servers: unknown[] }
+export interface ImportedGroup {
+  readonly name: string
+  readonly description?: string
+  readonly servers: unknown[]
+  readonly owner?: string
+}
 
 export interface ClientFile {
   readonly servers: readonly Imported[]
@@ -129,8 +134,8 @@ function groupsOf (document: unknown): ImportedGroup[] {
   const groups = isObject(document) && Array.isArray(document.groups) ? document.groups as unknown[] : []
   return groups.flatMap((group): ImportedGroup[] => {
     if (!isObject(group) || typeof group.name !== 'string' || !Array.isArray(group.servers)) return []
-    const { name, description, servers } = group
-    return [{ name, servers, ...(typeof description === 'string' ? { description } : {}) }]
+    const { name, description, servers, owner } = group
+    return [{ name, servers, ...(typeof description === 'string' && { description }), ...(typeof owner === 'string' && { owner }) }]
   })
 }
 

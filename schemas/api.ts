@@ -267,7 +267,12 @@ export const GroupRecord = Type.Object(
 )
 const GroupName = Type.String({ minLength: 1, maxLength: 128 })
 export const NewGroup = Type.Object(
-  { name: GroupName, description: Type.Optional(Type.String()), servers: Type.Optional(Members) },
+  {
+    name: GroupName,
+    description: Type.Optional(Type.String()),
+    servers: Type.Optional(Members),
+    owner: Type.Optional(Type.String({ description: 'A user; only an admin can name another one than the caller' }))
+  },
   {
     examples: [
       {

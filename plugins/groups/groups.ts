@@ -10,12 +10,12 @@ import { withNewName, withoutNames } from '../keys/scope.ts'
 import { limits } from '../limits/index.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Settings } from '../settings/settings.ts'
-import { defaultOwner } from '../users/username.ts'
+import { defaultOwner, knownName } from '../users/username.ts'
 import { checkName, checkRoom, sharesName } from './checks.ts'
 import { unlistedIn } from './unlisted.ts'
 
 /** The members of a group that a caller sends. */
-export interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember> }
+export interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember>, owner?: string }
 
 /** A group as the API answers it. `servers` holds names, or objects for members with selectors or an alias. */
 export interface ShownGroup { id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string }
@@ -65,7 +65,7 @@ export class Groups {
   }
 
   /**
-   * Adds a group, owned by the principal.
+   * Adds a group, owned by the principal unless an admin names another user.
    * @throws InvalidInput, LimitReached
    */
   async create (principal: Principal, input: GroupInput & { name: string }): Promise<ChangedGroup> {
@@ -76,7 +76,7 @@ export class Groups {
         name: input.name,
         description: input.description,
         servers: members(base, principal, input.servers ?? []),
-        owner: ownerOf(base, principal)
+        owner: wantedOwner(base, principal, input) ?? ownerOf(base, principal)
       }
       checkName(base, principal, group)
       checkRoom(base, principal)
@@ -96,7 +96,7 @@ export class Groups {
         name: input.name ?? rest.name,
         description: input.description ?? rest.description,
         servers: input.servers ? nextMembers(base, principal, stored, input.servers) : [...stored],
-        owner: rest.owner ?? defaultOwner
+        owner: wantedOwner(base, principal, input, rest.owner) ?? rest.owner ?? defaultOwner
       }
       if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
       checkName(base, principal, group)
@@ -193,6 +193,18 @@ export function withoutMember ({ groups }: Snapshot, server: string): Change[] {
 /** The owner of a new group: the principal's account, or the default owner when there is none. */
 const ownerOf = ({ users }: Snapshot, { username }: Principal): string =>
   username !== undefined && users.has(username) ? username : defaultOwner
+
+/**
+ * The owner that an admin names. What others say of it has no effect.
+ * @param before the owner until now
+ * @throws InvalidInput for an unknown one: a user who is created later with that name would inherit the group
+ */
+function wantedOwner ({ users }: Snapshot, { isAdmin }: Principal, { owner }: GroupInput, before?: string): string | undefined {
+  if (!isAdmin || owner === undefined) return undefined
+  const name = knownName(users, owner)
+  if (name === defaultOwner || name === before || users.has(name)) return name
+  throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(owner)}`)
+}
 
 const isOwn = (principal: Principal, group: StoredGroup): boolean =>
   principal.isAdmin || (principal.username !== undefined && group.owner === principal.username)

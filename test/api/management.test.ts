@@ -621,7 +621,7 @@ const covered = (url: string): Map<string, Row> =>
           { name: 'x', servers: 'alpha' },
           ...badMembers.map((body) => ({ name: 'x', ...body }))
         ],
-        async good (admin) {
+        async good (admin, bob) {
           const bare = envelope(await admin.ask('POST', '/groups', { name: 'bare' }), 201, 'message')
           groupRecord(bare)
           assert.deepEqual([bare.name, bare.servers, bare.owner], ['bare', [], 'admin'])
@@ -642,6 +642,13 @@ const covered = (url: string): Map<string, Row> =>
             owner: 'admin'
           })
           for (const name of ['bare', 'full']) await admin.ok('DELETE', `/groups/${name}`)
+          const bobs = await admin.ok('POST', '/groups', { name: 'for bob', owner: 'bob' }, 201)
+          assert.equal(bobs.owner, 'bob')
+          refused(await admin.ask('POST', '/groups', { name: 'for nobody', owner: 'nobody' }), 400)
+          assert.equal((await bob.ok('PUT', '/groups/for bob', { owner: 'admin' })).owner, 'bob', 'only an admin gives a group away')
+          refused(await admin.ask('PUT', '/groups/for bob', { owner: 'nobody' }), 400)
+          assert.equal((await admin.ok('PUT', '/groups/for bob', { owner: 'admin' })).owner, 'admin')
+          await admin.ok('DELETE', '/groups/for bob')
         }
       }
     ],

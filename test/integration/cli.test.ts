@@ -149,6 +149,12 @@ for (const [mode, urlOf] of modes) {
       const inputs = await hubCli('import', '--input', 'issues-key=k', '--only', 'issues', path('test/cli/clients/vscode.json'), '--json')
       assert.equal(inputs.code, 0, inputs.err)
       for (const name of ['local', 'remote', 'issues']) await ok('remove', name)
+      const groups = [{ name: 'of admin', servers: ['grouped'], owner: 'admin' }, { name: 'of a stranger', servers: ['grouped'], owner: 'stranger' }]
+      await writeFile(numbered, JSON.stringify({ mcpServers: { grouped: { url: 'http://127.0.0.1:9/mcp', disabled: true } }, groups }))
+      const withGroups = await hubCli('import', numbered)
+      assert.equal(withGroups.code, 0, withGroups.err)
+      assert.match(withGroups.err, /of a stranger \(group\): there is no user named "stranger", so it is yours/)
+      await ok('remove', 'grouped')
     })
 
     await t.test('logs, and logs -f', { skip }, async (t) => {
