@@ -3,6 +3,7 @@ import { adopt } from '../../schemas/foreign-config.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { maxEntries } from '../../schemas/openapi-upstream.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
+import type { StoredByUser } from '../../schemas/stored-by-user.ts'
 import { isObject } from '../../protocol/json.ts'
 import { valuesIn, wordsIn } from '../body/values.ts'
 import { errors } from '../errors/list.ts'
@@ -34,9 +35,9 @@ export function toStore (
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
   if (stored) managed(snapshot, principal, name)
-  // `storedByUser` limits what the server may reach, so the gateway sets it and ignores a sent one.
+  // `storedByUser` limits what the server may reach, so the gateway sets it. A sent one counts where an admin adds what was exported.
   checkValues(sent)
-  const { storedByUser: _ours, ...own } = adopt(sent).config
+  const { storedByUser: said, ...own } = adopt(sent).config
   // Masks do not change how many entries there are, and each is compared with what is stored.
   if (hasTooMany(own)) checkConfig(own)
   const config = withSecrets(own, stored)
@@ -46,12 +47,19 @@ export function toStore (
   checkConfigRoom(snapshot, principal, name, checked)
   const lacks = incomplete(checked)
   if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
-  const storedByUser = principal.isAdmin ? afterAdminsEdit(stored?.config, checked) : true
+  const storedByUser = !principal.isAdmin || (stored ? afterAdminsEdit(stored.config, checked) : saidOf(said))
   return {
     entity: 'mcpServers',
     key: name,
     value: { ...withOwner(snapshot, principal, checked, stored), ...(storedByUser === undefined ? {} : { storedByUser }) }
   }
+}
+
+/** What a config says of values that users wrote; undefined: nothing that limits it. */
+function saidOf (said: unknown): StoredByUser {
+  if (said === true) return true
+  const pointers = Array.isArray(said) ? said.filter((each) => typeof each === 'string') : []
+  return pointers.length === 0 ? undefined : pointers
 }
 
 /** @throws InvalidInput for a config that does not fit its schema */

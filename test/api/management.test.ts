@@ -2492,6 +2492,18 @@ test('new names, owners, visibility, pages', async (t) => {
     deleted(await admin.ask('DELETE', '/servers/renamed'))
   })
 
+  await t.test('an admin who adds what was exported does not stand for what a user wrote in it', async () => {
+    const config = { url: 'https://mcp.example.com/${' + 'HOME}', enabled: false, owner: 'bob' }
+    for (const [said, kept] of [[true, true], [['/url'], ['/url']], [false, undefined], [[], undefined], [7, undefined]] as const) {
+      await admin.ok('POST', '/servers', { name: 'moved', config: { ...config, storedByUser: said } })
+      assert.deepEqual(at(await onDisk(hub), 'mcpServers', 'moved', 'storedByUser'), kept, JSON.stringify(said))
+      deleted(await admin.ask('DELETE', '/servers/moved'))
+    }
+    await bob.ok('POST', '/servers', { name: 'moved', config: { ...config, storedByUser: false } })
+    assert.equal(at(await onDisk(hub), 'mcpServers', 'moved', 'storedByUser'), true)
+    deleted(await admin.ask('DELETE', '/servers/moved'))
+  })
+
   await t.test('a variable alone is shown, and is no more expanded after an admin\'s edit than before', async () => {
     const config = {
       url: 'https://mcp.example.com/${' + 'NAME}',
