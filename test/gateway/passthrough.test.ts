@@ -129,7 +129,9 @@ test('expand: ${NAME} from the environment', async (t) => {
       'pgpassword',
       'Jwt_Secret',
       'OIDC_CLIENT_SECRET',
-      'PGHOST'
+      'PGHOST',
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      'OTEL_EXPORTER_OTLP_TRACES_HEADERS'
     ]) {
       assert.ok(isOurs(name), name)
       const { config, warnings } = expand(

@@ -18,7 +18,13 @@ export interface Expanded {
  * The gateway's own secrets and the files that hold them, which no config gets. Compared in upper case: on some systems names are not
  * case-sensitive.
  */
-const ours = [/^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|TOOL_HUB_KEY)(_FILE)?$/, /_CLIENT_SECRET(_FILE)?$/, /^SOCIAL_AUTH_/, /^PG/]
+const ours = [
+  /^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|TOOL_HUB_KEY)(_FILE)?$/,
+  /_CLIENT_SECRET(_FILE)?$/,
+  /^SOCIAL_AUTH_/,
+  /^PG/,
+  /^OTEL_EXPORTER_OTLP_(\w+_)?HEADERS$/
+]
 export const isOurs = (name: string): boolean => ours.some((pattern) => pattern.test(name.toUpperCase()))
 
 /** Min length of values that are hidden: shorter ones are no secrets, and occur within many words. */
