@@ -175,6 +175,7 @@ export class StdioTransport implements Transport {
     await tree.look()
     child.stdin.end()
     await tree.end(child.exited.then(() => {}), this.#options.grace ?? 2_000)
+    child.stdin.destroy()
     child.stdout.destroy()
     child.stderr.destroy()
   }

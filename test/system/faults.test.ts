@@ -299,10 +299,16 @@ test('kill -9 of a stdio child', async (t) => {
 
 test('kill -9 of the gateway, or of its launcher as well', { skip: process.platform !== 'linux' && 'Linux only' }, async (t) => {
   const script = (name: string): string => `setsid sh -c 'trap "" TERM; sleep 308; : ${name}' & exec sleep 308`
+  // Ends with its input, which is before anybody can look at what it started.
+  const brief = 'setsid sh -c \'trap "" TERM; sleep 308; : brief\' & exec cat > /dev/null'
   const launchers = (pid: number): number[] => descendants(pid).filter((each) => commandOf(each).includes('launcher'))
-  const start = async (name: string): Promise<{ hub: ProcessHub, pids: number[] }> => {
-    const hub = await spawnHub(t, { settings: settings({ left: { command: 'sh', args: ['-c', script(name)] } }) })
-    await until(() => descendants(hub.pid).filter((pid) => commandOf(pid).startsWith('sleep\u0000308')).length === 2, 10_000)
+  const stubborn = 'trap "" TERM; while :; do sleep 308; done'
+  const start = async (name: string, ...more: string[]): Promise<{ hub: ProcessHub, pids: number[] }> => {
+    const scripts = [script(name), brief, brief, brief, ...more]
+    const hub = await spawnHub(t, {
+      settings: settings(Object.fromEntries(scripts.map((each, n) => [`left${n}`, { command: 'sh', args: ['-c', each] }])))
+    })
+    await until(() => descendants(hub.pid).filter((pid) => commandOf(pid).startsWith('sleep\u0000308')).length === scripts.length + 1, 10_000)
     const pids = descendants(hub.pid)
     t.after(() => { for (const pid of pids) if (['sleep', 'sh'].some((name) => commandOf(pid).startsWith(`${name}\u0000`))) process.kill(pid, 'SIGKILL') })
     return { hub, pids }
@@ -319,6 +325,28 @@ test('kill -9 of the gateway, or of its launcher as well', { skip: process.platf
     for (const pid of [hub.pid, ...launchers(hub.pid)]) process.kill(pid, 'SIGINT')
     assert.equal(await within(15_000, 'the exit', hub.stop()), 0, hub.output().slice(-2_000))
     assert.deepEqual(pids.filter(alive).map(commandOf), [])
+  })
+
+  await t.test('while servers start', async () => {
+    for (const delay of [0, 60, 150]) {
+      const many = Object.fromEntries(Array.from({ length: 16 }, (_, n) => [`s${n}`, { command: 'sleep', args: ['309'] }]))
+      const hub = await spawnHub(t, { settings: settings(many) })
+      const sleeps = (): number[] => readdirSync('/proc').map(Number).filter((pid) => pid > 0 && commandOf(pid).startsWith('sleep\u0000309'))
+      t.after(() => { for (const pid of sleeps()) process.kill(pid, 'SIGKILL') })
+      await until(() => sleeps().length > 0, 10_000)
+      await sleep(delay)
+      process.kill(hub.pid, 'SIGKILL')
+      await sleep(500)
+      await until(() => sleeps().length === 0, 8_000, 'some are left')
+    }
+  })
+
+  await t.test('a second Ctrl-C', async () => {
+    const { hub, pids } = await start('four', stubborn)
+    process.kill(hub.pid, 'SIGINT')
+    await sleep(300)
+    process.kill(hub.pid, 'SIGINT')
+    await until(() => !pids.some(alive), 10_000, () => `left: ${pids.filter(alive).map(commandOf).join()}`)
   })
 
   await t.test('without its launcher the gateway goes on, and ends what that had started', async () => {

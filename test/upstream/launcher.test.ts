@@ -1,10 +1,16 @@
 // The process that starts the processes of stdio servers. Linux only.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'tap'
 import { Launcher } from '../../plugins/upstream/launcher/launcher.ts'
+import { allProcesses } from '../../protocol/transports/process-table.ts'
 import type { StartedProcess } from '../../protocol/transports/started-process.ts'
 import { until } from '../helpers/hub.ts'
 
@@ -96,6 +102,65 @@ test('strangers at its address get nothing, and delay nobody', { skip }, async (
   assert.deepEqual(heard, [])
   first.stdin.write('mine\n')
   assert.equal(String((await once(first.stdout, 'data'))[0]), 'mine\n')
+})
+
+test('many starts at once', { skip }, async () => {
+  const launcher = new Launcher()
+  const texts = await Promise.all(Array.from({ length: 60 }, async (_, n) => await textOf((await start(launcher, `echo ${n}`)).stdout)))
+  assert.deepEqual(texts, Array.from({ length: 60 }, (_, n) => `${n}\n`))
+})
+
+test('where the launcher is killed during starts, nothing is left of those that failed', { skip }, async (t) => {
+  for (const delay of [20, 35, 50, 70]) {
+    const launcher = new Launcher()
+    const first = await start(launcher, 'cat')
+    t.after(() => { first.stdin.end() })
+    const marks = Array.from({ length: 8 }, () => randomUUID())
+    const starts = marks.map(async (mark) =>
+      await launcher.start({ command: 'sleep', args: ['306'], env: { ...env, TOOL_HUB_CHILD: mark } }, noWarning))
+    await sleep(delay)
+    process.kill(parentOf(first.pid), 'SIGKILL')
+    const settled = await Promise.allSettled(starts)
+    const failed = new Set<string>(marks.filter((_mark, n) => settled[n]?.status === 'rejected'))
+    const left = async (): Promise<number[]> =>
+      (await allProcesses()).filter(({ mark }) => mark !== undefined && failed.has(mark)).map(({ pid }) => pid)
+    await sleep(200)
+    await until(async () => (await left()).length === 0, 5_000, 'a process is left that nobody knows')
+    for (const each of settled) if (each.status === 'fulfilled') process.kill(each.value.pid, 'SIGKILL')
+  }
+})
+
+test('what a stopped launcher has been asked to start fails, and closing does not wait for it', { skip, timeout: 60_000 }, async () => {
+  const launcher = new Launcher()
+  const first = await start(launcher, 'cat')
+  const parent = parentOf(first.pid)
+  process.kill(parent, 'SIGSTOP')
+  const second = assert.rejects(start(launcher, 'cat'), /the launcher has ended/)
+  await Promise.all([launcher.close(), launcher.close()])
+  await second
+  assert.throws(() => process.kill(parent, 0), 'it is left, stopped')
+  first.stdin.end()
+  await first.exited
+})
+
+test('a launcher that does not become ready is given up', { skip, timeout: 60_000 }, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-launcher-'))
+  t.after(async () => { await rm(folder, { recursive: true }) })
+  const mute = join(folder, 'mute.mjs')
+  await writeFile(mute, 'setInterval(() => {}, 1_000)')
+  const warnings: string[] = []
+  const warn = (sentence: string): void => { warnings.push(sentence) }
+  const [late, closed] = [new Launcher(mute), new Launcher(mute)]
+  const starts = [start(late, 'cat', warn), start(closed, 'cat')]
+  await sleep(300)
+  await closed.close()
+  for (const each of starts) {
+    const child = await each
+    assert.equal(parentOf(child.pid), process.pid)
+    child.stdin.end()
+    await child.exited
+  }
+  assert.match(warnings.join(), /^there is no launcher.*not ready in time$/)
 })
 
 test('where there can be no launcher, processes are children of ours, and somebody is told', { skip }, async () => {

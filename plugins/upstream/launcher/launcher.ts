@@ -1,11 +1,11 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { entryPath } from '../../../package.ts'
-import { killGroup } from '../../../protocol/transports/process-group.ts'
-import { processOf, runs } from '../../../protocol/transports/process-table.ts'
+import { allProcesses, processOf, runs } from '../../../protocol/transports/process-table.ts'
+import { ProcessTree } from '../../../protocol/transports/process-tree.ts'
 import {
   startChild,
   type ProcessExit,
@@ -14,24 +14,38 @@ import {
 } from '../../../protocol/transports/started-process.ts'
 import { addressOf, headerSize, streams, type LaunchOrder, type LaunchReport } from './wire.ts'
 
-/** Time that the launcher has for a start, in ms. Beyond: another one is started for the next. */
+/** Time that the launcher has until it is ready, and for a start, in ms. Beyond: it is killed, and another one makes the next start. */
+const longestOpen = 10_000
 const longestStart = 20_000
+/** Time for which processes are children of the gateway once a launcher could not be started, in ms. */
+const openRetry = 60_000
 /** Time in which a connection has to say what it is for, in ms. Any program on the machine can open some. */
 const headerTime = 2_000
-/** How many may be about to say so. Beyond, the oldest is closed. */
+/** How many may be about to say so, beside those of starts. Beyond, the oldest is closed. */
 const mostUnnamed = 64
-/** Time for the streams of a process that has ended, in ms. Without them, this process may open no more files. */
-const streamTime = 500
-/** Time that the launcher has to end what it started, in ms. */
+/** Time for the streams of a process that runs, in ms. Without them, this process may open no more files. */
+const streamTime = 2_000
+/** Time that the launcher has to end what it started, in ms. Beyond: it is killed. */
 const longestEnd = 4_000
 /** Time after which it is looked again whether a process has ended, in ms. */
 const endInterval = 100
+/** When it is looked for a process whose launcher did not live to tell its id, in ms after each other: it may be about to appear. */
+const searches = [100, 1_000]
+
+/** The launcher process. */
+interface Running {
+  readonly child: ChildProcess
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>
+}
 
 /** A start that is under way, or a process that runs. */
 interface Launch {
+  readonly id: number
+  readonly by: ChildProcess
   readonly token: string
-  /** The launcher's. */
-  readonly channel: ChildProcess['channel']
+  /** The process has it in its environment. */
+  readonly mark: string | undefined
   readonly sockets: Map<number, Socket>
   readonly resolve: (started: StartedProcess) => void
   readonly reject: (error: Error) => void
@@ -39,10 +53,8 @@ interface Launch {
   readonly exit: (exit: ProcessExit) => void
   readonly timer: NodeJS.Timeout
   pid?: number
+  hasEnded?: boolean
 }
-
-/** The launcher process, and the server that the streams of what it starts connect to. */
-interface Running { readonly child: ChildProcess, readonly server: Server }
 
 /**
  * Starts processes by a small process, the launcher, which is started with the first of them. Linux copies the page tables of the process
@@ -52,6 +64,12 @@ interface Running { readonly child: ChildProcess, readonly server: Server }
  */
 export class Launcher {
   #running: Promise<Running | undefined> | undefined
+  /** The launcher, and the one that is not ready yet. */
+  #child: ChildProcess | undefined
+  #opening: ChildProcess | undefined
+  /** In ms since the epoch. */
+  #opensAgain = 0
+  #closing: Promise<void> | undefined
   #lastId = 0
   readonly #launches = new Map<number, Launch>()
   /** Those that wait for their streams. */
@@ -67,88 +85,116 @@ export class Launcher {
 
   /** As `StartProcess`. @param warn called where processes have to be children of the gateway */
   async start (order: ProcessOrder, warn: (sentence: string) => void): Promise<StartedProcess> {
-    const running = process.platform === 'linux' ? await (this.#running ??= this.#open(warn)) : undefined
+    if (process.platform !== 'linux' || Date.now() < this.#opensAgain) return await startChild(order)
+    const running = await (this.#running ??= this.#open(warn))
     if (!running) return await startChild(order)
+    const { child } = running
     const id = ++this.#lastId
     const token = randomBytes(16).toString('hex')
     return await new Promise((resolve, reject) => {
       let exit: Launch['exit'] = () => {}
       const exited = new Promise<ProcessExit>((resolve) => { exit = resolve })
       const timer = setTimeout(() => {
+        this.#leave(child)
+        child.kill('SIGKILL')
         this.#fail(id, new Error('the launcher did not start it in time'))
-        running.child.kill('SIGKILL')
       }, longestStart)
-      const launch: Launch = { token, channel: running.child.channel, sockets: new Map(), resolve, reject, exited, exit, timer }
+      const mark = order.env.TOOL_HUB_CHILD
+      const launch: Launch = { id, by: child, token, mark, sockets: new Map(), resolve, reject, exited, exit, timer }
       this.#launches.set(id, launch)
       this.#byToken.set(token, launch)
       // Whoever waits for the start or the end of a process waits for a report.
-      launch.channel?.ref()
-      running.child.send({ ...order, id, token } satisfies LaunchOrder, (error) => { if (error) this.#fail(id, error) })
+      child.channel?.ref()
+      child.send({ ...order, id, token } satisfies LaunchOrder, (error) => { if (error) this.#fail(id, error) })
     })
   }
 
-  /** Ends the launcher, with what it started and still runs. Resolves when it has ended, or after some seconds. */
+  /** Ends the launcher, with what it started and still runs. Resolves when it has ended. The next start begins another one. */
   async close (): Promise<void> {
+    await (this.#closing ??= this.#close().finally(() => { this.#closing = undefined }))
+  }
+
+  async #close (): Promise<void> {
+    this.#opening?.kill('SIGKILL')
     const running = await this.#running
     if (!running) return
-    const ended = once(running.child, 'exit')
-    running.child.disconnect()
-    await Promise.race([ended, sleep(longestEnd, undefined, { ref: false })])
+    const { child, ended } = running
+    child.ref()
+    const timer = setTimeout(() => { child.kill('SIGKILL') }, longestEnd)
+    if (child.connected) child.disconnect()
+    await ended
+    clearTimeout(timer)
   }
 
   /** @returns undefined where there can be none */
   async #open (warn: (sentence: string) => void): Promise<Running | undefined> {
+    const server = createServer((socket) => { this.#accept(socket) })
     try {
-      const name = `tool-hub-launcher-${randomBytes(16).toString('hex')}`
-      const server = createServer((socket) => { this.#accept(socket) })
       server.on('error', () => {})
+      const name = `tool-hub-launcher-${randomBytes(16).toString('hex')}`
       server.listen(addressOf(name))
       await once(server, 'listening')
       server.unref()
       // Its environment is empty: what it starts may read that of its parent.
-      const child = fork(this.#path, [name], {
+      const child = this.#opening = fork(this.#path, [name], {
         execArgv: this.#path.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : ['--max-semi-space-size=1'],
         env: {},
         detached: true,
         stdio: ['ignore', 'ignore', 'ignore', 'ipc']
       })
-      child.on('error', () => {})
-      const ended = once(child, 'exit').then(([code, signal]) => { throw new Error(`it ended (${signal ?? code})`) })
-      await Promise.race([once(child, 'message'), ended])
-      ended.catch(() => { this.#ended(server) })
-      child.on('message', (report: LaunchReport) => { this.#take(report) })
+      const exit = new Promise<string>((resolve) => { child.once('exit', (code, signal) => { resolve(signal ?? `exit code ${code}`) }) })
+      await ready(child, exit)
+      child.on('error', () => {}).on('message', (report: LaunchReport) => { this.#take(report) })
       child.unref()
       child.channel?.unref()
-      return { child, server }
+      this.#child = child
+      const ended = exit.then(() => {
+        server.close()
+        this.#ended(child)
+      })
+      return { child, ended }
     } catch (error) {
+      server.close()
+      this.#running = undefined
+      if (this.#closing) return undefined
+      this.#opensAgain = Date.now() + openRetry
       const why = error instanceof Error ? error.message : String(error)
       warn(`there is no launcher of processes, so the gateway starts them itself, which delays calls: ${why}`)
       return undefined
+    } finally {
+      this.#opening = undefined
     }
   }
 
-  /** What it started goes on. How that ends is not told any more. */
-  #ended (server: Server): void {
-    this.#running = undefined
-    server.close()
-    for (const [id, { pid, exit, token }] of this.#launches) {
+  /** What a launcher started goes on without it. How that ends is not told any more. */
+  #ended (launcher: ChildProcess): void {
+    this.#leave(launcher)
+    for (const [id, { by, pid, exit, token }] of this.#launches) {
+      if (by !== launcher) continue
       if (pid === undefined || this.#byToken.has(token)) this.#fail(id, new Error('the launcher has ended'))
       else void endOf(pid).then(() => { exit({ code: null, signal: null }) })
       this.#forget(id)
     }
   }
 
+  /** The next start begins another launcher. */
+  #leave (launcher: ChildProcess): void {
+    if (this.#child !== launcher) return
+    this.#child = undefined
+    this.#running = undefined
+  }
+
   #forget (id: number): void {
-    const launch = this.#launches.get(id)
+    const by = this.#launches.get(id)?.by
     this.#launches.delete(id)
-    if (this.#launches.size === 0) launch?.channel?.unref()
+    if (![...this.#launches.values()].some((launch) => launch.by === by)) by?.channel?.unref()
   }
 
   /** A connection says first for which stream it is. What comes after that is the process's. */
   #accept (socket: Socket): void {
     this.#unnamed.add(socket)
     const [oldest] = this.#unnamed
-    if (this.#unnamed.size > mostUnnamed) oldest?.destroy()
+    if (this.#unnamed.size > mostUnnamed + streams.length * this.#byToken.size) oldest?.destroy()
     socket.on('error', () => {})
     const timer = setTimeout(() => { socket.destroy() }, headerTime)
     const named = (): void => {
@@ -175,40 +221,60 @@ export class Launcher {
 
   #take (report: LaunchReport): void {
     if (!('id' in report)) return
-    const launch = this.#launches.get(report.id)
+    const { id } = report
+    const launch = this.#launches.get(id)
     if (!launch) return
-    if ('error' in report) this.#fail(report.id, Object.assign(new Error(report.error.message), { code: report.error.code }))
+    if ('error' in report) this.#fail(id, Object.assign(new Error(report.error.message), { code: report.error.code }))
     else if ('pid' in report) {
       launch.pid = report.pid
       this.#complete(launch)
+      setTimeout(() => { this.#fail(id, new Error('there are no streams for it: too many open files?')) }, streamTime).unref()
     } else {
+      launch.hasEnded = true
       launch.exit(report.exit)
-      const isComplete = !this.#byToken.has(launch.token)
-      if (isComplete) this.#forget(report.id)
-      else setTimeout(() => { this.#fail(report.id, new Error('there are no streams for it: too many open files?')) }, streamTime).unref()
+      if (!this.#byToken.has(launch.token)) this.#forget(id)
     }
   }
 
   /** The start has succeeded once the process runs and its streams are there. */
-  #complete ({ token, pid, sockets, exited, timer, resolve }: Launch): void {
+  #complete ({ id, token, pid, hasEnded, sockets, exited, timer, resolve }: Launch): void {
     const [stdin, stdout, stderr] = streams.map((stream) => sockets.get(stream))
     if (pid === undefined || !stdin || !stdout || !stderr) return
     clearTimeout(timer)
     this.#byToken.delete(token)
-    // A process writes nothing there, but its end is noticed by reading.
-    stdin.resume()
+    if (hasEnded === true) this.#forget(id)
+    // It is written only, so that nothing else tells its end.
+    void exited.then(() => { stdin.destroy() })
     resolve({ pid, stdin, stdout, stderr, exited })
   }
 
-  /** The start has failed. */
+  /** The start has failed, unless it has succeeded before. */
   #fail (id: number, error: Error): void {
     const launch = this.#launches.get(id)
-    this.#forget(id)
     if (!launch || !this.#byToken.delete(launch.token)) return
+    this.#forget(id)
     clearTimeout(launch.timer)
     for (const socket of launch.sockets.values()) socket.destroy()
-    if (launch.pid !== undefined) void killGroup(launch.pid, launch.exited.then(() => {}), 0)
     launch.reject(error)
+    // It may run all the same.
+    const { mark, pid } = launch
+    if (mark !== undefined && (pid !== undefined || !('code' in error))) void endMarked(mark)
+  }
+}
+
+/** Resolves when the launcher is ready. @param exit how it ends @throws Error when it ends, or is not ready in time */
+async function ready (launcher: ChildProcess, exit: Promise<string>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      launcher.kill('SIGKILL')
+      reject(new Error('it was not ready in time'))
+    }, longestOpen)
+  })
+  try {
+    await Promise.race([once(launcher, 'message'), exit.then((how) => { throw new Error(`it ended with ${how}`) }), late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -217,6 +283,19 @@ async function endOf (pid: number): Promise<void> {
   const child = processOf(pid)
   if (!child) return
   while (runs(child)) await sleep(endInterval)
+}
+
+/** Ends the processes that have a mark, also those that appear a little later. */
+async function endMarked (mark: string): Promise<void> {
+  for (const time of searches) {
+    await sleep(time)
+    const leaders = (await allProcesses()).filter((each) => each.mark === mark && each.group === each.pid)
+    for (const { pid } of leaders) {
+      const tree = new ProcessTree(pid, mark)
+      await tree.look()
+      await tree.end(Promise.resolve(), endInterval)
+    }
+  }
 }
 
 /** The launcher of this program. */

@@ -3,17 +3,24 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ProcessTree } from '../../../protocol/transports/process-tree.ts'
 import { addressOf, headerOf, streams, type LaunchOrder, type LaunchReport } from './wire.ts'
 
 /** Time between TERM and KILL for those that the gateway left behind, in ms. */
 const grace = 2_000
+/** Time in which the gateway ends what a process leaves behind at its own end, in ms. If the gateway ends meanwhile, it is done here. */
+const afterlife = 10_000
+
+/** A process that runs, or has ended not long ago. */
+interface Started { readonly tree: ProcessTree, readonly gone: Promise<void> }
 
 const address = addressOf(process.argv[2] ?? '')
-/** What runs, by the ids of the orders. */
-const running = new Map<number, { readonly tree: ProcessTree, readonly gone: Promise<void> }>()
+const started = new Set<Started>()
+const starting = new Set<Promise<void>>()
 
-const report = (message: LaunchReport): void => { if (process.connected) process.send?.(message) }
+// Without a callback, a gateway that has just ended would be an error that nobody handles.
+const report = (message: LaunchReport): void => { process.send?.(message, () => {}) }
 
 /** A connection to the gateway that a process will have as one of its streams. Nothing is sent to it before the process has it. */
 async function streamOf (token: string, stream: number): Promise<Socket> {
@@ -26,19 +33,26 @@ async function streamOf (token: string, stream: number): Promise<Socket> {
   return socket
 }
 
+async function streamsOf (token: string): Promise<Socket[]> {
+  const opened = await Promise.allSettled(streams.map(async (stream) => await streamOf(token, stream)))
+  const sockets = opened.flatMap((each) => each.status === 'fulfilled' ? [each.value] : [])
+  if (sockets.length === streams.length) return sockets
+  for (const socket of sockets) socket.destroy()
+  throw new Error('there are no streams for it: too many open files?')
+}
+
 async function launch ({ id, token, command, args, cwd, uid, gid, env }: LaunchOrder): Promise<void> {
-  const stdio = await Promise.all(streams.map(async (stream) => await streamOf(token, stream)))
+  const stdio = await streamsOf(token)
   try {
     const child = spawn(command, args, { cwd, uid, gid, env, detached: true, stdio })
     const { pid } = child
     const gone = new Promise<void>((resolve) => {
       child.once('exit', (code, signal) => {
-        running.delete(id)
         report({ id, exit: { code, signal } })
         resolve()
       })
     })
-    if (pid !== undefined) running.set(id, { tree: new ProcessTree(pid, env.TOOL_HUB_CHILD ?? ''), gone })
+    if (pid !== undefined) keep({ tree: new ProcessTree(pid, env.TOOL_HUB_CHILD ?? ''), gone })
     await once(child, 'spawn')
     child.on('error', () => {})
     if (pid !== undefined) report({ id, pid })
@@ -47,15 +61,26 @@ async function launch ({ id, token, command, args, cwd, uid, gid, env }: LaunchO
   }
 }
 
-process.on('message', (order: LaunchOrder) => {
-  launch(order).catch((error: NodeJS.ErrnoException) => { report({ id: order.id, error: { code: error.code, message: error.message } }) })
-})
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-process.once('disconnect', () => {
-  const ends = [...running.values()].map(async ({ tree, gone }) => {
+function keep (process: Started): void {
+  started.add(process)
+  void process.gone.then(async () => { await sleep(afterlife, undefined, { ref: false }) }).then(() => { started.delete(process) })
+}
+
+/** Ends all that it started. */
+async function endAll (): Promise<void> {
+  await Promise.allSettled(starting)
+  await Promise.allSettled([...started].map(async ({ tree, gone }) => {
     await tree.look()
     await tree.end(gone, grace)
-  })
-  void Promise.allSettled(ends).then(() => { process.exit() })
+  }))
+}
+
+process.on('message', (order: LaunchOrder) => {
+  const start = launch(order)
+    .catch(({ code, message }: NodeJS.ErrnoException) => { report({ id: order.id, error: { code, message } }) })
+    .finally(() => { starting.delete(start) })
+  starting.add(start)
 })
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+process.once('disconnect', () => { void endAll().finally(() => { process.exit() }) })
 report({ ready: true })
