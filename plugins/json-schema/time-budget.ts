@@ -38,7 +38,7 @@ export class CpuBudget {
   #updated = performance.now()
   readonly #isPatient: boolean
   readonly #doubles: boolean
-  /** How often work was stopped lately, and when last (as `performance.now()`). */
+  /** How often the cost of what is stopped has doubled, and when something was stopped last (as `performance.now()`). */
   readonly #stops = { count: 0, last: -Infinity }
 
   constructor ({ isPatient = false, doubles = false }: CpuBudgetOptions = {}) {
@@ -70,8 +70,8 @@ export class CpuBudget {
     const now = performance.now()
     const { last, count } = this.#stops
     this.#stops.last = now
-    this.#stops.count = now - last > backoff ? 1 : Math.min(count + 1, limits.schemaCpu.doublings)
-    return 2 ** (this.#stops.count - 1)
+    this.#stops.count = now - last > backoff ? 0 : Math.min(count + 1, limits.schemaCpu.doublings)
+    return 2 ** this.#stops.count
   }
 }
 

@@ -440,14 +440,14 @@ export const limits = {
    * CPU time of compiling the input schemas of one owner's servers and of validating by them with a timeout. `perSecond`: max CPU time per
    * second, in ms; `burst`: max CPU time at once, in ms, of one request as well; beyond: only the servers validate. Of users' servers, what
    * takes longer than `slice`, in ms, and all that is stopped, counts `longer` times; what is stopped counts twice as much as what was
-   * stopped before it within a minute, up to the stop number `doublings`. `validation`: max CPU time of reading or validating the arguments
-   * of one call, in ms; `compilation`: that of compiling one schema, of users' servers as much as a validation; beyond: only the server
-   * validates. `largeArguments`: max CPU time of reading or validating large arguments, in ms, of users' servers as much as a validation,
-   * from a second budget of the same size; beyond: 400. `owners`: max owners whose time is counted; beyond: the oldest that spent nothing
-   * lately is forgotten.
+   * stopped before it within a minute, but not more once that was doubled `doublings` times. `validation`: max CPU time of reading or
+   * validating the arguments of one call, in ms; `compilation`: that of compiling one schema, of users' servers as much as a validation;
+   * beyond: only the server validates. `largeArguments`: max CPU time of reading or validating large arguments, in ms, of users' servers as
+   * much as a validation, from a second budget of the same size; beyond: 400. `owners`: max owners whose time is counted; beyond: the
+   * oldest that spent nothing lately is forgotten.
    */
   schemaCpu: {
-    perSecond: 80, burst: 100, slice: 10, longer: 8, doublings: 6, validation: 20, largeArguments: 50, compilation: 100, owners: 10_000
+    perSecond: 80, burst: 100, slice: 10, longer: 8, doublings: 5, validation: 20, largeArguments: 50, compilation: 100, owners: 10_000
   },
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
