@@ -10,6 +10,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { tokenOf } from '../helpers/token.ts'
 import { Processes } from '../../bench/processes.ts'
 import { keysBound, measureKeys } from '../../bench/keys.ts'
+import { childrenOf, launchersOf } from '../helpers/children.ts'
 import { at, connected, initialize, open, send, Session, settings, sleep, type Json, type Stream } from '../helpers/client.ts'
 import { database, passwordCanary } from '../helpers/database.ts'
 import { Aviary } from '../fakes/aviary.ts'
@@ -144,20 +145,19 @@ async function echoes (t: Cleanup): Promise<{ url: string, port: number, seen: s
 }
 
 /** The processes that a gateway has started: what ps shows of each. */
-function childrenOf (pid: number): Array<{ pid: number, cmdline: string, environ: Record<string, string> }> {
+function processesOf (gateway: number): Array<{ pid: number, cmdline: string, environ: Record<string, string> }> {
   const read = (file: string): string => { try { return readFileSync(file, 'latin1') } catch { return '' } }
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((name) => {
-    const stat = read(`/proc/${name}/stat`)
-    const cmdline = read(`/proc/${name}/cmdline`)
+  return [...childrenOf(gateway), ...launchersOf(gateway)].flatMap((pid) => {
+    const cmdline = read(`/proc/${pid}/cmdline`)
     // The loader that runs TypeScript in these tests has a helper of its own.
-    if (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) !== pid || /\/esbuild\0/.test(cmdline)) return []
+    if (/\/esbuild\0/.test(cmdline)) return []
     const environ = Object.fromEntries(
-      read(`/proc/${name}/environ`)
+      read(`/proc/${pid}/environ`)
         .split('\0')
         .filter(Boolean)
         .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])
     )
-    return [{ pid: Number(name), cmdline, environ }]
+    return [{ pid, cmdline, environ }]
   })
 }
 
@@ -432,7 +432,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
       assert.ok(canaries.isIn(name, received), name)
     }
     for (const name of ['unauthorized: query', 'broken: header', 'refusing: header']) assert.ok(canaries.isIn(name, echo.seen.join()), name)
-    const children = childrenOf(hub.pid)
+    const children = processesOf(hub.pid)
     for (const name of ['child: env', 'child: argument after --token', 'calm: env']) {
       assert.ok(canaries.isIn(name, JSON.stringify(children)), name)
     }
@@ -723,7 +723,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
     await ear.ask('GET audit (manager)', 'GET', '/api/audit?limit=100', { headers: admin })
   })
 
-  const children = childrenOf(hub.pid)
+  const children = processesOf(hub.pid)
   assert.ok(children.length >= 2, `${children.length} children`)
   for (const { cmdline, environ } of children) {
     const name = ['child', 'calm', 'dies', 'dead'].find((each) => canaries.isIn(`${each}: env`, environ.API_TOKEN ?? '')) ?? 'another'

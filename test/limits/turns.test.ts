@@ -229,8 +229,12 @@ test('of messages that nobody waits for, some are taken in one turn of the event
     resume: () => {}
   })
   const nextTurn = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
-  await nextTurn()
-  valve.push(Buffer.from('awaited\n'.repeat(1_000)))
+  // Awaited messages are taken until the time of a turn is over, which other processes may use up.
+  for (let round = 0; round < 5 && seen.length !== 1_000; round++) {
+    for (let turn = 0; turn < 40; turn++) await nextTurn()
+    seen.length = 0
+    valve.push(Buffer.from('awaited\n'.repeat(1_000)))
+  }
   assert.equal(seen.length, 1_000)
   for (let n = 0; n < 100; n++) valve.push(Buffer.from(`${n}\n`))
   assert.ok(seen.length < 1_020, `${seen.length - 1_000} at once`)

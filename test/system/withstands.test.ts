@@ -1,10 +1,11 @@
 // What a gateway process withstands (docs/withstands.md). Linux only: memory and children are read from /proc.
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { Passwords } from '../../plugins/secrets/password.ts'
+import { childrenOf } from '../helpers/children.ts'
 import { connected, Session, settings, type Json } from '../helpers/client.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { nameServer } from '../fakes/name-server.ts'
@@ -14,12 +15,6 @@ const MiB = 1024 * 1024
 
 /** The memory of a process now, in MiB. */
 const rssOf = ({ pid }: ProcessHub): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
-
-/** How many children a process has. */
-const childrenOf = ({ pid }: ProcessHub): number => readdirSync('/proc').filter((name) => {
-  if (!/^\d+$/.test(name)) return false
-  try { return readFileSync(`/proc/${name}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[1] === String(pid) } catch { return false }
-}).length
 
 /** The status of a call without credentials, once its answer is read; 0: the connection was closed. */
 const call = async (hub: ProcessHub, name: string, reads = true): Promise<number> => await new Promise((resolve) => {
@@ -66,7 +61,7 @@ test('clients that declare what nobody declared before', async (t) => {
   const stdio = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
   const hub = await spawnHub(t, { settings: settings(Object.fromEntries(Array.from({ length: count }, (_, n) => [`s${n}`, stdio]))) })
   await connected(hub, count)
-  assert.equal(childrenOf(hub), count)
+  assert.equal(childrenOf(hub.pid).length, count)
 
   await t.test('are answered at once, and start no process with a list', async () => {
     const session = await Session.open(`${hub.url}/mcp`, { capabilities: { elicitation: {}, roots: { listChanged: true } } })
@@ -75,9 +70,9 @@ test('clients that declare what nobody declared before', async (t) => {
     const took = performance.now() - before
     assert.equal(tools.length, 11 * count)
     assert.ok(took < 1_000, `${Math.round(took)} ms`)
-    assert.equal(childrenOf(hub), count)
+    assert.equal(childrenOf(hub.pid).length, count)
     await session.call('s0-echo', { message: 'hi' })
-    assert.equal(childrenOf(hub), count + 1, 'a call starts the one that it needs')
+    assert.equal(childrenOf(hub.pid).length, count + 1, 'a call starts the one that it needs')
   })
 
   await t.test('start no more processes than one principal may have', async () => {
@@ -86,7 +81,7 @@ test('clients that declare what nobody declared before', async (t) => {
       const session = await Session.open(`${hub.url}/mcp`, { capabilities })
       for (let n = 0; n < 3; n++) await session.call(`s${n}-echo`, { message: 'hi' }).catch(() => {})
     }
-    const children = childrenOf(hub)
+    const children = childrenOf(hub.pid).length
     t.comment(`${children} processes for ${count} servers`)
     assert.ok(children <= count + 16 + 1, `${children} processes`)
     const other = await Session.open(`${hub.url}/mcp`, {})

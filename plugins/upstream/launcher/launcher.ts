@@ -85,10 +85,9 @@ export class Launcher {
 
   /** As `StartProcess`. @param warn called where processes have to be children of the gateway */
   async start (order: ProcessOrder, warn: (sentence: string) => void): Promise<StartedProcess> {
-    if (process.platform !== 'linux' || Date.now() < this.#opensAgain) return await startChild(order)
-    const running = await (this.#running ??= this.#open(warn))
-    if (!running) return await startChild(order)
-    const { child } = running
+    if (process.platform !== 'linux') return await startChild(order)
+    const child = await this.#ready(warn)
+    if (!child) return await startChild(order)
     const id = ++this.#lastId
     const token = randomBytes(16).toString('hex')
     return await new Promise((resolve, reject) => {
@@ -107,6 +106,17 @@ export class Launcher {
       child.channel?.ref()
       child.send({ ...order, id, token } satisfies LaunchOrder, (error) => { if (error) this.#fail(id, error) })
     })
+  }
+
+  /** The launcher, which is started if there is none; undefined: there can be none now. */
+  async #ready (warn: (sentence: string) => void): Promise<ChildProcess | undefined> {
+    for (;;) {
+      if (Date.now() < this.#opensAgain) return undefined
+      const running = await (this.#running ??= this.#open(warn))
+      if (!running || running.child.connected) return running?.child
+      // It has just ended.
+      this.#leave(running.child)
+    }
   }
 
   /** Ends the launcher, with what it started and still runs. Resolves when it has ended. The next start begins another one. */
