@@ -88,6 +88,7 @@ export class Launcher {
     if (process.platform !== 'linux') return await startChild(order)
     const child = await this.#ready(warn)
     if (!child) return await startChild(order)
+    if (!child.connected) return await this.start(order, warn)
     const id = ++this.#lastId
     const token = randomBytes(16).toString('hex')
     return await new Promise((resolve, reject) => {
