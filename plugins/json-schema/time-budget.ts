@@ -27,7 +27,7 @@ function costOf (spent: number, isStopped: boolean): number {
 export interface CpuBudgetOptions {
   /** Long work costs no more than its time: schemas of admins' servers are large, and not hostile. */
   readonly isPatient?: boolean
-  /** What is stopped costs twice as much as what was stopped before it within a minute: whose schemas are hostile has many of them. */
+  /** Each timeout within a minute costs twice as much as the one before: an owner of hostile schemas causes many of them. */
   readonly doubles?: boolean
 }
 

@@ -55,7 +55,7 @@ export function toStore (
   }
 }
 
-/** What a config says of values that users wrote; undefined: nothing that limits it. */
+/** The `storedByUser` of a request body; undefined: it marks no value as written by a user, or is not valid. */
 function saidOf (said: unknown): StoredByUser {
   if (said === true) return true
   const pointers = Array.isArray(said) ? said.filter((each) => typeof each === 'string') : []

@@ -109,7 +109,7 @@ export class Launcher {
     })
   }
 
-  /** The launcher, which is started if there is none; undefined: there can be none now. */
+  /** Starts the launcher unless it runs. @returns its process; undefined: it could not be started within the last minute */
   async #ready (warn: (sentence: string) => void): Promise<ChildProcess | undefined> {
     for (;;) {
       if (Date.now() < this.#opensAgain) return undefined
@@ -177,7 +177,7 @@ export class Launcher {
     }
   }
 
-  /** What a launcher started goes on without it. How that ends is not told any more. */
+  /** A launcher has exited. Its processes go on running, but their exit codes are lost, so their ends are found by polling. */
   #ended (launcher: ChildProcess): void {
     this.#leave(launcher)
     for (const [id, { by, pid, exit, token }] of this.#launches) {

@@ -1,7 +1,7 @@
 import type { ProcessExit, ProcessOrder } from '../../../protocol/transports/started-process.ts'
 
-// What the gateway and its launcher tell each other: orders and reports over the launcher's IPC channel, and each standard stream of a
-// process over a connection of its own, which the launcher opens and the process inherits.
+// The protocol between the gateway and its launcher: orders and reports are messages of the IPC channel. Each standard stream of a process
+// is a connection of its own, which the launcher opens and the process inherits.
 
 /** A process to be started. `token`, 32 hexadecimal digits, shows that a connection is for one of its streams. */
 export interface LaunchOrder extends ProcessOrder { readonly id: number, readonly token: string }
@@ -15,7 +15,7 @@ export type LaunchReport =
 /** The standard streams of a process by their numbers. */
 export const streams = [0, 1, 2] as const
 
-/** What the launcher sends first on the connection of a stream. */
+/** The header that the launcher sends on the connection of a stream, before any data. */
 export const headerOf = (token: string, stream: number): string => `${token}${stream}\n`
 
 /** The size of it, in bytes. */
