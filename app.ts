@@ -21,6 +21,7 @@ import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
 import type { Sealer } from './plugins/downstream/modern/state.ts'
 import sse from './plugins/downstream/sse/index.ts'
+import { boundBody } from './plugins/body/unread.ts'
 import { boundQuery, checkQuery } from './plugins/body/query.ts'
 import { compileSerializer } from './plugins/body/serializers.ts'
 import { compileValidator } from './plugins/body/validators.ts'
@@ -38,6 +39,7 @@ import { maskPatterns } from './plugins/secrets/patterns.ts'
 import logStreams from './plugins/logs/streams.ts'
 import { tapped } from './plugins/logs/tap.ts'
 import arrivals from './plugins/limits/arrivals.ts'
+import { ClientMessage } from './plugins/limits/client-message.ts'
 import connections from './plugins/limits/connections.ts'
 import counters from './plugins/limits/counters.ts'
 import { limits } from './plugins/limits/index.ts'
@@ -129,17 +131,23 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? withoutEscape(url) : url,
     frameworkErrors: byPath(basePath),
     clientErrorHandler: clientError,
-    http: { headersTimeout: slowSenders.headers, connectionsCheckingInterval: slowSenders.interval, maxHeaderSize }
+    http: {
+      headersTimeout: slowSenders.headers,
+      connectionsCheckingInterval: slowSenders.interval,
+      maxHeaderSize,
+      IncomingMessage: ClientMessage
+    }
   })
 
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(compileSerializer)
+  ignoreBodies(app)
   app.addHook('onRequest', boundQuery)
   app.addHook('preValidation', checkQuery)
 
   app.decorate('phase', { name: 'starting' })
   await app.register(config, { version, env })
-  await app.register(connections, { trustProxy: env.TRUST_PROXY, max: options.maxConnections })
+  await app.register(connections, { trustProxy: env.TRUST_PROXY, max: options.maxConnections, arrives: boundBody })
   await app.register(errors)
   await app.register(arrivals)
   await app.register(largeReplies)
@@ -238,6 +246,15 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   return app
 }
 
+/**
+ * Replaces Fastify's content type parsers by one that does not read the body. Scopes with routes that take bodies register their own.
+ * Otherwise Fastify would buffer and parse the body of a request before the 404 handler runs.
+ */
+function ignoreBodies (app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
+}
+
 /** The app that answers health checks while the database is waited for; every other request is asked to come back. Not listening yet. */
 export async function buildWaitingRoom ({ logger, env }: Pick<AppOptions, 'logger' | 'env'>): Promise<FastifyInstance> {
   const app = Fastify({
@@ -245,10 +262,15 @@ export async function buildWaitingRoom ({ logger, env }: Pick<AppOptions, 'logge
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
     requestTimeout: limits.slowSenders.request,
-    http: { headersTimeout: limits.slowSenders.headers, connectionsCheckingInterval: limits.slowSenders.interval },
+    http: {
+      headersTimeout: limits.slowSenders.headers,
+      connectionsCheckingInterval: limits.slowSenders.interval,
+      IncomingMessage: ClientMessage
+    },
     frameworkErrors: envelope
   })
-  await app.register(connections, { trustProxy: env.TRUST_PROXY })
+  ignoreBodies(app)
+  await app.register(connections, { trustProxy: env.TRUST_PROXY, arrives: boundBody })
   const problem = 'waiting for the database'
   app.setErrorHandler(envelope)
   app.setNotFoundHandler((request, reply) => { envelope(new list.NotReady(problem), request, reply) })

@@ -2,24 +2,38 @@ import { isIndex, orderedEntries } from './order.ts'
 
 /** Characters and values of what is put into words at once. */
 const pieceSize = 32 * 1024
+/** The depth of the sections, whose members are the entries. */
+const entryDepth = 1
 /** How deep large values are taken apart. */
 const mostDepth = 8
+
+/** A large entry of a section, in the place of its text. Entries are never changed in place, so that what is made of one can be kept. */
+export interface LargeEntry { readonly entry: object, readonly pieces: Iterable<Piece> }
+export type Piece = string | LargeEntry
 
 type Member = readonly [name: string, value: unknown]
 
 /** The text of a settings file: its JSON in lines, with the servers in their order. */
 export function documentText (document: Readonly<object>): string {
-  return [...documentPieces(document)].join('')
+  return [...textsOf(documentPieces(document))].join('')
+}
+
+/** The texts of pieces, in order. */
+function * textsOf (pieces: Iterable<Piece>): Generator<string> {
+  for (const piece of pieces) {
+    if (typeof piece === 'string') yield piece
+    else yield * textsOf(piece.pieces)
+  }
 }
 
 /** The same in pieces, each of which is made quickly: a config may have megabytes, and there may be 10,000 servers. */
-export function * documentPieces (document: Readonly<object>): Generator<string> {
+export function * documentPieces (document: Readonly<object>): Generator<Piece> {
   yield * piecesOf(document, 0)
   yield '\n'
 }
 
 /** The lines of a value, taken apart, without the indentation of the first. @param depth how many levels of the document are around it */
-function * piecesOf (value: unknown, depth: number): Generator<string> {
+function * piecesOf (value: unknown, depth: number): Generator<Piece> {
   if (typeof value !== 'object' || value === null) {
     yield JSON.stringify(value)
     return
@@ -37,7 +51,9 @@ function * piecesOf (value: unknown, depth: number): Generator<string> {
     }
     for (const [name, member] of members) {
       if (!isList) yield `${JSON.stringify(name)}: `
-      yield * piecesOf(member, depth + 1)
+      const pieces = piecesOf(member, depth + 1)
+      if (depth === entryDepth && typeof member === 'object' && member !== null) yield { entry: member, pieces }
+      else yield * pieces
     }
   }
   yield before === open ? `${open}${close}` : `${indent.slice(0, -2)}${close}`

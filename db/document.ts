@@ -7,6 +7,7 @@ import { incomplete, ServerConfig } from '../schemas/server.ts'
 import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
 import { isObject, keyMembers, type Document, type ListName } from './apply.ts'
+import { maskIn } from './masks.ts'
 import { orderedEntries } from './order.ts'
 import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
 import type { Server, Snapshot, StoredGroup } from './store.ts'
@@ -114,9 +115,13 @@ function readServer (name: string, raw: unknown, separator: string): Server {
   const before = isObject(raw) ? knownServers.get(raw) : undefined
   if (before?.server.name === name && before.separator === separator) return before.server
   const locked = lockOf(raw)
-  const { config, warnings } = isObject(raw) && locked === undefined ? adopt(raw) : { config: raw, warnings: [] }
+  const { config, warnings: adopted } = isObject(raw) && locked === undefined ? adopt(raw) : { config: raw, warnings: [] }
   const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? incomplete(config as ServerConfig)
   const prefix = isObject(config) ? prefixOf(name, config, separator) : undefined
+  const masked = isObject(config) && locked === undefined ? maskIn(config) : undefined
+  const warnings = masked === undefined
+    ? adopted
+    : [...adopted, `"${masked}" holds ••••, as the API shows a secret, not the secret itself: write its value there`]
   const server: Server = {
     name,
     config: isObject(config) ? config : {},

@@ -1,4 +1,3 @@
-import type { Document } from './apply.ts'
 import { MemoryCounters } from './memory/counters.ts'
 import { FileClients } from './json/clients.ts'
 import { FileConsents } from './json/consents.ts'
@@ -11,7 +10,7 @@ import { MemoryLoginStates } from './memory/login-states.ts'
 import { MemoryUsedStates } from './memory/used-states.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenedVectors } from './ports.ts'
-import { seed } from './seed.ts'
+import { seed, type Seed } from './seed.ts'
 import type { Storage, Store, Vault } from './store.ts'
 
 export interface StorageOptions {
@@ -46,9 +45,10 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
     import('./postgres/ports/index.ts')
   ])
   const driver = await openDatabase({ dbUrl, startupTimeout, info, warn, isExisting })
-  const firstContent = async (): Promise<Document> => {
+  const firstContent = async (): Promise<Seed> => {
     if (isExisting) throw new Error(nothingAt(driver.location))
-    return withoutTokens(await seed(settingsPath, warn))
+    const { document, messages } = await seed(settingsPath)
+    return { document: withoutTokens(document), messages }
   }
   const store = new PostgresStore({ driver, vault, warn, seed: firstContent })
   const health = (): string | undefined => store.health()

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { adopt } from '../schemas/foreign-config.ts'
 import { isObject, type Document } from './apply.ts'
-import { read } from './document.ts'
+import { read, type Reading } from './document.ts'
 import { errorCode } from './error-code.ts'
 import { readError } from './json/load.ts'
 import { parse } from './json/parse.ts'
@@ -13,6 +13,11 @@ import { orderedEntries, orderedObject } from './order.ts'
  * @throws Error when the file exists and cannot be used
  */
 export async function readSettings (path: string): Promise<Document | undefined> {
+  return (await readFileOf(path))?.document
+}
+
+/** As `readSettings`, with the snapshot and problems that the document was read into. */
+async function readFileOf (path: string): Promise<Reading | undefined> {
   let bytes: Buffer
   try {
     bytes = await readFile(path)
@@ -22,39 +27,52 @@ export async function readSettings (path: string): Promise<Document | undefined>
   }
   const document = parse(bytes, path)
   try {
-    read(document, 1)
+    return read(document, 1)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`The settings file ${path} cannot be used: ${reason}. It was left as it is: correct it.`)
   }
-  return document
 }
+
+/** The first content of an empty database, and what to log of it once it is stored. */
+export interface Seed { readonly document: Document, readonly messages: readonly string[] }
 
 /**
  * Returns the first content of an empty database: the settings file with all servers private. Servers without a visibility are marked by
- * `visibilityDefaulted`.
- * @param warn receives a message that lists the servers that were public
+ * `visibilityDefaulted`. The messages list the servers that were public, and say how entries that are ignored are corrected.
  */
-export async function seed (path: string, warn: (message: string) => void): Promise<Document> {
-  const document = await readSettings(path)
-  if (document === undefined) return {}
+export async function seed (path: string): Promise<Seed> {
+  const reading = await readFileOf(path)
+  const messages: string[] = []
+  if (reading === undefined) return { document: {}, messages }
+  const { document, sections } = reading
   const counted = countEntries(document)
   if (counted !== '') {
-    warn(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is not read any more.`)
+    messages.push(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is not read any more.`)
+  }
+  // Servers that cannot be used are shown with their problems, and the API corrects them; of other entries it knows nothing.
+  const { servers: _, ...others } = sections
+  if (Object.values(others).some(({ problems }) => problems.length > 0)) {
+    messages.push(
+      'Entries of the settings file that are ignored went into the database as they are, where only the whole settings can correct ' +
+      'them: `npm run db:export <file>`, correct the file, `npm run db:import <file> -- --replace`.'
+    )
   }
   const { mcpServers } = document
-  if (!isObject(mcpServers)) return document
+  if (!isObject(mcpServers)) return { document, messages }
   const publicServers = Object.entries(mcpServers)
     .filter(([, config]) => isObject(config) && config.visibility === 'public' && config.visibilityDefaulted !== true)
     .map(([name]) => JSON.stringify(name))
   if (publicServers.length > 0) {
-    warn(
-      `${publicServers.length} public servers of the settings file became private in the database: ` +
+    messages.push(
+      `${publicServers.length} public server${publicServers.length === 1 ? '' : 's'} of the settings file became private in the ` +
+      'database: ' +
       `${publicServers.slice(0, 20).join(', ')}${publicServers.length > 20 ? ' …' : ''}. ` +
-      'Set their visibility to "public" again if you want that.'
+      'Set the visibility to "public" again if you want that.'
     )
   }
-  return { ...document, mcpServers: orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, toPrivate(config)])) }
+  const servers = orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, toPrivate(config)]))
+  return { document: { ...document, mcpServers: servers }, messages }
 }
 
 /** How many entries each section has, as a list for a sentence. */

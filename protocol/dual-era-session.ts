@@ -1,4 +1,5 @@
 import type { Call, CallOptions } from './call.ts'
+import { refuseEcho } from './echo.ts'
 import { RpcError, UpstreamError } from './errors.ts'
 import type { Era } from './era.ts'
 import type { Exchange } from './exchange.ts'
@@ -79,7 +80,11 @@ export class DualEraSession implements UpstreamSession {
     this.#handlers = handlers
     this.#beginning = beginning
     this.#options = options
-    this.#peer = new Peer(transport, { request: () => {}, notification: () => {}, closed: () => { this.#closed = true } })
+    this.#peer = new Peer(transport, {
+      request: (request) => { refuseEcho(this.#peer, request) },
+      notification: () => {},
+      closed: () => { this.#closed = true }
+    })
   }
 
   get identity (): ServerIdentity { return this.#session?.identity ?? unknown }
@@ -93,8 +98,10 @@ export class DualEraSession implements UpstreamSession {
       if (this.#beginning.era === 'legacy') await this.#beginLegacy()
       else await this.#beginModern()
     } catch (error) {
+      const words = this.#transport.lastWords ?? ''
       await this.close()
-      throw error
+      // A process that waits for something may have printed what for.
+      throw error instanceof UpstreamError && error.fault === 'timeout' ? error.withDetail(words) : error
     }
   }
 

@@ -103,6 +103,12 @@ export class UpstreamError extends Error {
     this.#isPublic = isPublic
   }
 
+  /** The same failure, with more for those who manage the server, unless it has that. */
+  withDetail (detail: string): UpstreamError {
+    const { fault, message, status } = this
+    return this.detail === '' ? new UpstreamError(fault, message, { detail, status, isPublic: this.#isPublic }) : this
+  }
+
   /** The message for clients, who are told no address, path or DNS answer: those are for who manages the server. */
   get messageForClients (): string {
     const { fault, message, status } = this

@@ -1,4 +1,5 @@
 import { oneLine } from './json.ts'
+import { TextPieces } from './pieces.ts'
 
 /** One event of a server-sent event stream. `data` is empty for a priming event; `id` and `retry` (ms) only where sent. */
 export interface StreamEvent { event: string, data: string, id?: string, retry?: number }
@@ -12,8 +13,7 @@ export class EventStreamParser {
   readonly #decoder = new TextDecoder()
   readonly #onEvent: (event: StreamEvent) => void
   readonly #limit: number
-  #parts: string[] = []
-  #size = 0
+  readonly #begun = new TextPieces()
   #data: string[] = []
   #dataSize = 0
   #event = ''
@@ -31,7 +31,7 @@ export class EventStreamParser {
   get messages (): number { return this.#messages }
 
   /** Size of the event that is being read, in characters. */
-  get pending (): number { return this.#size + this.#dataSize }
+  get pending (): number { return this.#begun.length + this.#dataSize }
 
   push (chunk: Uint8Array): void {
     let text = this.#decoder.decode(chunk, { stream: true })
@@ -42,22 +42,12 @@ export class EventStreamParser {
     if (text.includes('\r')) text = text.replace(/\r\n?/g, '\n')
     let from = 0
     for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', from)) {
-      const head = text.slice(from, at)
-      if (this.#parts.length === 0) this.#line(head)
-      else {
-        // Joined at once: a string that is put together of two is copied again when it is read.
-        const line = [...this.#parts, head].join('')
-        this.#parts = []
-        this.#size = 0
-        this.#line(line)
-      }
+      this.#line(this.#begun.take(text.slice(from, at)))
       from = at + 1
     }
     if (from === text.length) return
-    const rest = from === 0 ? text : text.slice(from)
-    this.#parts.push(rest)
-    this.#size += rest.length
-    if (this.#size + this.#dataSize > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
+    this.#begun.push(from === 0 ? text : text.slice(from))
+    if (this.pending > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
   }
 
   #line (line: string): void {

@@ -58,7 +58,16 @@ const copiedAtOnce = 64 * 1024
 export async function joinInSteps (chunks: readonly Buffer[], pause: () => Promise<void>): Promise<Buffer> {
   const [only] = chunks
   if (only && chunks.length === 1) return only
-  const whole = Buffer.allocUnsafeSlow(chunks.reduce((sum, { length }) => sum + length, 0))
+  const whole = Buffer.allocUnsafeSlow(lengthOf(chunks))
+  await copyInSteps(chunks, whole, pause)
+  return whole
+}
+
+/** The length of several chunks together, in bytes. */
+export const lengthOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, { length }) => sum + length, 0)
+
+/** Copies several buffers, one after the other, without holding the event loop. @param pause called after each step */
+export async function copyInSteps (chunks: readonly Buffer[], whole: Uint8Array, pause: () => Promise<void>): Promise<void> {
   let at = 0
   let paused = 0
   for (const chunk of chunks) {
@@ -69,20 +78,25 @@ export async function joinInSteps (chunks: readonly Buffer[], pause: () => Promi
       await pause()
     }
   }
-  return whole
 }
 
 /** A long text as UTF-8, encoded without holding the event loop. In chunks: one character beyond Latin-1 slows down a whole string. */
-export async function toBytes (pieces: Iterable<string>): Promise<Buffer> {
+export async function toChunks (pieces: Iterable<string>): Promise<Buffer[]> {
   const chunks: Buffer[] = []
   const budget = new LoopBudget()
   let waiting = ''
   for (const piece of pieces) {
     waiting += piece
-    if (waiting.length < chunkSize) continue
-    chunks.push(Buffer.from(waiting))
-    waiting = ''
+    if (waiting.length >= chunkSize) {
+      chunks.push(Buffer.from(waiting))
+      waiting = ''
+    }
     if (budget.spent) await budget.yieldToEventLoop()
   }
-  return await joinInSteps([...chunks, Buffer.from(waiting)], budget.pause)
+  return [...chunks, Buffer.from(waiting)]
+}
+
+/** The same as one buffer. */
+export async function toBytes (pieces: Iterable<string>): Promise<Buffer> {
+  return await joinInSteps(await toChunks(pieces), new LoopBudget().pause)
 }

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import type { Document } from '../../db/apply.ts'
 import { read } from '../../db/document.ts'
 import { readSettings } from '../../db/seed.ts'
-import type { Snapshot } from '../../db/store.ts'
 import { readEnvironment } from '../../plugins/config/environment.ts'
+import { namesOfNothing } from '../../plugins/settings/names-of-nothing.ts'
 import { expand } from '../../plugins/upstream/links/variables.ts'
 import { doubtsOf, misspeltIn, type Env } from '../../schemas/env.ts'
 import { placesOf } from '../backup/places.ts'
@@ -77,19 +77,4 @@ async function settingsOf (env: Env, environment: Environment, add: Add): Promis
     add('error', path, error)
     return undefined
   }
-}
-
-/** A sentence for each server or group that a group or a key names and that is not there. */
-function namesOfNothing ({ servers, groups, keys }: Snapshot): string[] {
-  const quoted = (name: string): string => JSON.stringify(name)
-  const isGroup = (name: string): boolean => groups.has(name) || [...groups.values()].some((group) => group.name === name)
-  const missing = (place: string, noun: string, names: readonly string[], isThere: (name: string) => boolean): string[] =>
-    names.filter((name) => !isThere(name)).map((name) => `${place} a ${noun} ${quoted(name)}, which is not there`)
-  const ofGroups = [...groups.values()].flatMap(({ name, members }) =>
-    missing(`group ${quoted(name)} has`, 'server', members.map((member) => member.name), (each) => servers.has(each)))
-  const ofKeys = [...keys.values()].flatMap(({ name, allowedGroups = [], allowedServers = [] }) => [
-    ...missing(`key ${quoted(name)} allows`, 'group', allowedGroups, isGroup),
-    ...missing(`key ${quoted(name)} allows`, 'server', allowedServers, (each) => servers.has(each))
-  ])
-  return [...ofGroups, ...ofKeys]
 }

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { chmod, open, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { chmod, open, readFile, readlink, realpath, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
 import { backupOf, recover, tidy, writeInPlace } from './recovery.ts'
@@ -8,6 +8,9 @@ import { cannotReplace, FileEdited, replace, syncFolder, toStorageError } from '
 
 /** Age in ms from which a file's times identify its content: file systems have time stamps as coarse as 2 s. */
 const timestampResolution = 2_500
+
+/** Bytes of the file that are compared at once. */
+const comparedAtOnce = 256 * 1024
 
 /** Metadata that identifies a state of a file without reading it. Reliable only if `isSettled`: the last change is old enough. */
 interface Stamp { readonly text: string, readonly isSettled: boolean }
@@ -22,6 +25,8 @@ export class Disk {
   #bytes: Buffer | undefined
   #stamp: Stamp | undefined
   #isBackedUp = false
+  /** The buffer that parts of the file are read into, to compare them with the known bytes. */
+  readonly #part = Buffer.allocUnsafeSlow(comparedAtOnce)
 
   constructor (path: string) {
     this.#path = path
@@ -32,8 +37,13 @@ export class Disk {
     return await resolvePath(this.#path)
   }
 
-  /** Reads the file; undefined: there is none. @throws the system's error, or one with the code `ENOTFILE` */
-  async read (): Promise<{ bytes: Buffer, stamp: Stamp } | undefined> {
+  /**
+   * Reads the file.
+   * @param known the expected content: if the file has exactly these bytes, this buffer is returned, and no second one is allocated
+   * @returns undefined when the file does not exist
+   * @throws the system's error, or one with the code `ENOTFILE`
+   */
+  async read (known?: Buffer): Promise<{ bytes: Buffer, stamp: Stamp } | undefined> {
     const before = await stat(this.#path).catch(undefinedIfMissing)
     if (before === undefined) return undefined
     // Checked before opening, since opening a named pipe would wait for a writer.
@@ -41,7 +51,8 @@ export class Disk {
     const handle = await open(this.#path, 'r')
     try {
       const stamp = stampOf(await handle.stat({ bigint: true }))
-      return { bytes: await handle.readFile(), stamp }
+      const isKnown = known !== undefined && await this.#holds(handle, known)
+      return { bytes: isKnown ? known : await handle.readFile(), stamp }
     } finally {
       await handle.close()
     }
@@ -55,11 +66,21 @@ export class Disk {
     const now = await stat(this.#path, { bigint: true }).catch(undefinedIfMissing)
     if (now === undefined) return this.#checkMissing()
     if (this.#bytes !== undefined && this.#stamp?.isSettled === true && stampOf(now).text === this.#stamp.text) return 'same'
-    const found = await this.read()
+    const found = await this.read(this.#bytes)
     if (found === undefined) return this.#checkMissing()
-    if (this.#bytes === undefined || !found.bytes.equals(this.#bytes)) return found
+    if (found.bytes !== this.#bytes) return found
     this.#stamp = found.stamp
     return 'same'
+  }
+
+  /** Whether a file has exactly these bytes. */
+  async #holds (handle: FileHandle, bytes: Buffer): Promise<boolean> {
+    for (let at = 0; ;) {
+      const { bytesRead } = await handle.read(this.#part, 0, comparedAtOnce, at)
+      if (bytesRead === 0) return at === bytes.length
+      if (!bytes.subarray(at, at + bytesRead).equals(this.#part.subarray(0, bytesRead))) return false
+      at += bytesRead
+    }
   }
 
   #checkMissing (): 'none' | 'gone' {

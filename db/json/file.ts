@@ -42,6 +42,8 @@ export class JsonFileStore implements Store, SectionFile {
   readonly #warn: (message: string) => void
   readonly #disk: Disk
   readonly #queue = pLimit(1)
+  /** For `bytesInSteps`. */
+  readonly #bytesOfEntries = new WeakMap<object, Buffer>()
   readonly #listeners: Listeners
   #lock: FileLock | undefined
   #watcher: Watcher | undefined
@@ -174,7 +176,7 @@ export class JsonFileStore implements Store, SectionFile {
   async #write (document: Document): Promise<boolean> {
     try {
       await this.#acquireLock()
-      await this.#disk.write(await bytesInSteps(documentPieces(document)))
+      await this.#disk.write(await bytesInSteps(documentPieces(document), this.#bytesOfEntries))
       this.#becomeWritable()
       return true
     } catch (error) {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Piece } from '../document-text.ts'
 
 /** How long one step takes, in ms. */
 const step = 1
@@ -21,23 +22,42 @@ class Steps {
   }
 }
 
-/** The pieces of a text, as one buffer of UTF-8, without holding the event loop for longer than the largest of them takes. */
-export async function bytesInSteps (pieces: Iterable<string>): Promise<Buffer> {
+/**
+ * The pieces of a document, as one buffer of UTF-8, without holding the event loop for longer than the largest of them takes.
+ * @param kept the bytes of large entries, as parts of the buffer that was made last: those of an entry that stays are made once
+ */
+export async function bytesInSteps (pieces: Iterable<Piece>, kept: WeakMap<object, Buffer>): Promise<Buffer> {
   const steps = new Steps()
   const chunks: Buffer[] = []
+  const ranges: Array<readonly [entry: object, start: number, end: number]> = []
   let length = 0
   let text = ''
-  const encode = (): void => {
-    const chunk = Buffer.from(text)
+  const push = (chunk: Buffer): void => {
     chunks.push(chunk)
     length += chunk.length
+  }
+  const encode = (): void => {
+    push(Buffer.from(text))
     text = ''
   }
-  for (const piece of pieces) {
-    text += piece
-    if (text.length >= copiedAtOnce) encode()
-    if (steps.isOver) await steps.next()
+  const take = async (each: Iterable<Piece>): Promise<void> => {
+    for (const piece of each) {
+      if (typeof piece === 'string') {
+        text += piece
+        if (text.length >= copiedAtOnce) encode()
+      } else {
+        encode()
+        const start = length
+        const known = kept.get(piece.entry)
+        if (known) push(known)
+        else await take(piece.pieces)
+        encode()
+        ranges.push([piece.entry, start, length])
+      }
+      if (steps.isOver) await steps.next()
+    }
   }
+  await take(pieces)
   encode()
   const bytes = Buffer.allocUnsafeSlow(length)
   let at = 0
@@ -47,5 +67,6 @@ export async function bytesInSteps (pieces: Iterable<string>): Promise<Buffer> {
       if (steps.isOver) await steps.next()
     }
   }
+  for (const [entry, start, end] of ranges) kept.set(entry, bytes.subarray(start, end))
   return bytes
 }

@@ -119,7 +119,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   }
   const rules = originRules(host, allowedHosts, allowedOrigins)
   const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
-  warnOfSkippedAuth(app, host)
+  warnOfSkippedAuth(app)
   warnOfOpenTools(app, anonymous)
 
   // On every route, since much can be read without a credential.

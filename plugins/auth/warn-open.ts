@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { isUsable } from '../../db/store.ts'
-import type { Principal } from '../access/view.ts'
+import type { SystemConfig } from '../../schemas/settings.ts'
+import { countServers } from '../access/count-servers.ts'
+import { makeView, type Principal } from '../access/view.ts'
 import { isLoopback } from '../config/loopback.ts'
 
 /** In ms. */
@@ -8,26 +9,31 @@ const interval = 15 * 60_000
 
 /**
  * Logs a warning when `routing.skipAuth` is on, which makes everybody who reaches the gateway an admin; repeatedly, and as an error, when
- * it does not listen on loopback.
+ * other machines reach it.
  */
-export function warnOfSkippedAuth (app: FastifyInstance, host: string): void {
-  const local = isLoopback(host)
-  const warn = (): void => {
-    if (app.settings.current.system.routing?.skipAuth !== true) return
-    if (local) {
-      app.log.warn('routing.skipAuth is on: everybody on this machine is an admin here, and may start processes')
-      return
-    }
-    app.log.error(
-      `routing.skipAuth is on and the gateway listens on ${host}: everybody who reaches it is an admin here, and may start processes. ` +
-      'Turn it off, or listen on 127.0.0.1'
-    )
+export function warnOfSkippedAuth (app: FastifyInstance): void {
+  const { HOST: host, ALLOWED_HOSTS: allowedHosts, TRUST_PROXY: trustProxy } = app.config.env
+  const signsOf = ({ install }: SystemConfig): string => [
+    ...exposureSigns({ host, allowedHosts, baseUrl: install?.baseUrl }),
+    ...trustProxy === '' ? [] : [`TRUST_PROXY=${trustProxy}`]
+  ].join(' and ')
+  const warn = (isRepeated: boolean): void => {
+    const { system } = app.settings.current
+    if (system.routing?.skipAuth !== true) return
+    const signs = signsOf(system)
+    const consequence = 'is an admin here, and may start processes'
+    if (signs !== '') {
+      app.log.error(
+        `routing.skipAuth is on and other machines reach the gateway (${signs}): everybody who reaches it ${consequence}. Turn it off`
+      )
+    } else if (!isRepeated) app.log.warn(`routing.skipAuth is on: everybody on this machine ${consequence}`)
   }
-  const timer = local ? undefined : setInterval(warn, interval).unref()
-  app.settings.on('changed', (next, former) => {
-    if (next.system.routing?.skipAuth !== former.system.routing?.skipAuth) warn()
+  const timer = setInterval(warn, interval, true).unref()
+  app.settings.on('changed', ({ system }, { system: former }) => {
+    const isSame = system.routing?.skipAuth === former.routing?.skipAuth && signsOf(system) === signsOf(former)
+    if (!isSame) warn(false)
   })
-  app.addHook('onReady', async () => { warn() })
+  app.addHook('onReady', async () => { warn(false) })
   app.addHook('onClose', async () => { clearInterval(timer) })
 }
 
@@ -51,19 +57,26 @@ export function exposureSigns ({ host, allowedHosts, baseUrl }: Exposure): strin
  * each of these servers was marked.
  */
 export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): void {
-  const { HOST: host, ALLOWED_HOSTS: allowedHosts, PUBLIC_TOOLS: publicTools } = app.config.env
-  if (publicTools === 'public' || publicTools === 'off') return
+  const { config: { basePath, env: { HOST: host, ALLOWED_HOSTS: allowedHosts, PUBLIC_TOOLS: publicTools } } } = app
+  if (publicTools === 'public') return
   let warned = ''
   const warn = (): void => {
-    const signs = exposureSigns({ host, allowedHosts, baseUrl: app.settings.current.system.install?.baseUrl })
-    const open = app.access.visible(app.access.open(anonymous, {}, 'server')).filter(({ server }) => isUsable(server)).length
-    const found = open === 0 ? '' : signs.join(' and ')
+    const { routing, install } = app.settings.current.system
+    const signs = exposureSigns({ host, allowedHosts, baseUrl: install?.baseUrl }).join(' and ')
+    const overHttp = publicTools === 'off' ? 0 : countServers(app.access, app.access.open(anonymous, {}, 'server'))
+    const overMcp = routing?.enableBearerAuth === false ? countServers(app.access, makeView(anonymous, { kind: 'global' })) : 0
+    const ways = [
+      ...overHttp > 0 ? [`under ${basePath}/api/tools, whatever routing.enableBearerAuth says`] : [],
+      ...overMcp > 0 ? [`under ${basePath}/mcp, since routing.enableBearerAuth is off`] : []
+    ].join(', and ')
+    const found = signs === '' || ways === '' ? '' : `${ways} (${signs}; PUBLIC_TOOLS=${publicTools})`
     if (found !== '' && found !== warned) {
+      const servers = Math.max(overHttp, overMcp)
+      const closing = [...overHttp > 0 ? ['PUBLIC_TOOLS=off'] : [], ...overMcp > 0 ? ['routing.enableBearerAuth on'] : []].join(' and ')
       app.log.warn(
-        { servers: open, publicTools },
-        `Everybody who reaches this gateway may run the tools of ${open} of its servers without credentials, under ` +
-        `${app.config.basePath}/api/tools, whatever routing.enableBearerAuth says (${found}; PUBLIC_TOOLS=${publicTools}). ` +
-        'Set PUBLIC_TOOLS=public to open only servers that are marked public, or PUBLIC_TOOLS=off'
+        { servers, publicTools },
+        `Everybody who reaches this gateway may run the tools of ${servers} of its servers without credentials, ${found}. ` +
+        `Set PUBLIC_TOOLS=public to open only servers that are marked public, or ${closing}`
       )
     }
     warned = found

@@ -4,6 +4,7 @@ import { inTextOrder, textOrderSteps } from '../../db/text-order.ts'
 import { isDeeperThan } from '../../protocol/json.ts'
 import { JsonBuilder, TooManyMembers } from '../../protocol/json-builder.ts'
 import { JsonScanner, stepSize, TooDeep } from '../../protocol/json-scanner.ts'
+import { Chunks } from '../../protocol/pieces.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import { turns } from '../limits/turns.ts'
@@ -50,7 +51,7 @@ export function collectText (
   const { 'content-encoding': encoding, 'content-type': contentType, 'content-length': length } = payload.headers
   if (encoding !== undefined || hasOtherCharset(contentType)) { done(new errors.UnsupportedMediaType()); return }
   if (length !== undefined && Number(length) > limit) { done(new errors.TooLarge(limit)); return }
-  const chunks: Buffer[] = []
+  const chunks = new Chunks()
   let size = 0
   let isOver = false
   const finish = (error: Error | null, text?: string): void => {
@@ -61,6 +62,7 @@ export function collectText (
     // The rest is read and thrown away, so that the client gets to see the answer.
     payload.removeAllListeners('data')
     payload.resume()
+    chunks.take()
     finish(error)
   }
   payload.on('data', (chunk: Buffer) => {
@@ -78,7 +80,7 @@ export function collectText (
     chunks.push(chunk)
   })
   payload.on('end', () => {
-    const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+    const bytes = chunks.takeWhole()
     if (isUtf8(bytes)) finish(null, bytes.toString())
     else finish(new errors.InvalidUtf8())
   })

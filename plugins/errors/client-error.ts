@@ -16,7 +16,11 @@ export function clientError ({ code }: NodeJS.ErrnoException, socket: Socket): v
     socket.destroy()
     return
   }
-  const error = toHttpError(code)
+  refuseConnection(toHttpError(code), socket)
+}
+
+/** Answers the request that is arriving on a connection, whose answer has not begun, with an error, and closes the connection. */
+export function refuseConnection (error: FastifyError, socket: Socket): void {
   const status = error.statusCode ?? 400
   const body = JSON.stringify({ success: false, message: error.message, code: error.code })
   const head = [

@@ -191,5 +191,8 @@ export function byPath (basePath: string): typeof envelope {
 export default fp(async (app) => {
   const dialect = byPath(app.config.basePath)
   app.setErrorHandler(envelope)
+  // Fastify asks for the end of the connection where a body cannot be read. A client that still sends would get a reset in place of the
+  // answer; `endUnread` bounds what it may go on sending.
+  app.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
   app.setNotFoundHandler((request, reply) => { dialect(new errors.NotFound(), request, reply) })
 }, { name: 'errors', dependencies: ['config'] })

@@ -60,6 +60,7 @@ export const errors = {
   TooManyStreams: createError('TH_TOO_MANY_STREAMS', 'This session holds %s streams open already', 409),
   MalformedRequest: createError('TH_MALFORMED_REQUEST', 'This is not a valid HTTP request', 400),
   TwoHosts: createError('TH_TWO_HOSTS', 'The request names more than one host: send one Host header, that of the request line', 400),
+  TinyChunks: createError('TH_TINY_CHUNKS', 'The body comes in more than %s chunks of less than %s bytes on average', 400),
   TooSlow: createError('TH_TOO_SLOW', 'The request took too long to arrive', 408),
   HeadersTooLarge: createError('TH_HEADERS_TOO_LARGE', 'The path and headers are larger than %s bytes together', 431),
   TooLarge: createError('TH_TOO_LARGE', 'The body is larger than %s bytes (routing.jsonBodyLimit)', 413),

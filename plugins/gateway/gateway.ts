@@ -16,6 +16,7 @@ import type { Presentation } from './presentation.ts'
 import { Providers } from './providers.ts'
 import { ResourceLinks } from './resource-links.ts'
 import { Resolver } from './resolve.ts'
+import type { Precedence } from './precedence.ts'
 import type { Section } from './section.ts'
 import type { Surface, Target } from './surface.ts'
 import { Surfaces } from './surfaces.ts'
@@ -150,6 +151,9 @@ export class Gateway {
 
   /** The servers that a view sees now, with the catalogue of each for this client, under its own names. */
   sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }
+
+  /** Which of these sections has a name, put together of label, separator and own name. */
+  precedence (sections: readonly Section[], separator: string): Precedence { return this.#parts.surfaces.precedence(sections, separator) }
 
   /** The target of a tool's or prompt's name, as far as it is known now. */
   lookUp (view: View, client: Client, kind: 'tools' | 'prompts', name: string): Target | undefined {

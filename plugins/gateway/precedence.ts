@@ -1,5 +1,6 @@
 import { kinds, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
+import { limits } from '../limits/index.ts'
 import { looksHashed, prefixOf } from './names.ts'
 import { itemKindOf, type Section } from './section.ts'
 
@@ -61,8 +62,9 @@ export class Precedence {
     const isHashLike = looksHashed(name)
     const unprefixed = this.#unprefixed[kind].get(name)
     if (unprefixed) return unprefixed === own && !isHashLike ? 'own' : 'lost'
-    let isOwn = !(isHashLike && name.length === 64)
+    if (isHashLike && name.length === 64) return 'lost'
     let isContested = false
+    let rivals = 0
     // Only as far as labels reach: a server may list names of a megabyte of separators.
     const end = Math.min(name.length, this.#longestPrefix)
     for (let found = name.indexOf(this.#separator, 1); found !== -1; found = name.indexOf(this.#separator, found + 1)) {
@@ -72,11 +74,12 @@ export class Precedence {
       for (const rival of this.#byPrefix.get(name.slice(0, length)) ?? []) {
         if (isSameMember(rival, own)) continue
         isContested = true
+        // A user's servers take nothing from an admin's, however many they are.
+        if (rival.section.ofAdmin || !own.section.ofAdmin) rivals++
         // Another name that a rival got for an item of its own must not be the plain name of this one.
-        if (isHashLike || !this.#nameStays(own, key, rival, name.slice(length), kind)) isOwn = false
+        if (isHashLike || rivals > limits.nameRivals || !this.#nameStays(own, key, rival, name.slice(length), kind)) return 'lost'
       }
     }
-    if (!isOwn) return 'lost'
     return isContested ? 'won' : 'own'
   }
 

@@ -10,6 +10,7 @@ import { showsApps } from './apps.ts'
 import { ClaimsByServer } from './claims.ts'
 import type { Presentation } from './presentation.ts'
 import type { Providers } from './providers.ts'
+import { Precedence } from './precedence.ts'
 import type { Section } from './section.ts'
 import { foldSurface, type Surface } from './surface.ts'
 
@@ -104,6 +105,12 @@ export class Surfaces {
       claimsOf: (section) => this.#claimsOf(section),
       apps
     }, before)
+  }
+
+  /** Which of these sections has a name, put together of label, separator and own name. */
+  precedence (sections: readonly Section[], separator: string): Precedence {
+    for (const section of sections) this.#note(section)
+    return new Precedence(sections, separator, (section) => this.#claimsOf(section))
   }
 
   #claimsOf ({ server, provider }: Section): ListingHistory { return provider?.claims ?? this.#claims.of(server) }

@@ -1,9 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as NetServer, Socket } from 'node:net'
 import fp from 'fastify-plugin'
 import { trustsPeer } from '../config/trust-proxy.ts'
+import { closeCrowded, wasCrowded } from './client-message.ts'
 import { limits } from './index.ts'
 import { ownerAt } from './owner.ts'
 import { ShareError, Shares } from './shares.ts'
@@ -29,6 +30,8 @@ export interface ConnectionsOptions {
   /** Whether an address is that of a trusted proxy: it has no share of its own, since everybody comes by it. */
   readonly isProxy: (address: string) => boolean
   readonly warn: (details: object, sentence: string) => void
+  /** Called for each request as it arrives. */
+  readonly arrives?: (request: IncomingMessage, response: ServerResponse) => void
   /** In ms since the epoch. */
   readonly now?: () => number
 }
@@ -36,7 +39,8 @@ export interface ConnectionsOptions {
 /**
  * The open connections of clients, with a bound for all and a share for each address. When a bound is reached, an idle connection (one
  * without a request in flight) is closed for the new one: one of the same address when that address has used up its share, or one of the
- * address with most connections when the bound for all is reached. Without an idle connection, the new one is closed.
+ * address with most connections when the bound for all is reached. Without an idle connection, the new one is closed. One with too many
+ * requests in flight is closed as well.
  */
 export class Connections {
   readonly #options: ConnectionsOptions
@@ -49,6 +53,7 @@ export class Connections {
   /** Those that were closed before the last line in the log. */
   #told = 0
   #toldAt = -Infinity
+  #crowdedToldAt = -Infinity
 
   constructor (options: ConnectionsOptions) {
     this.#options = options
@@ -65,7 +70,12 @@ export class Connections {
   /** Counts the connections of an HTTP server, and their requests. */
   watch (server: Server): void {
     server.on('connection', (socket) => { this.add(socket) })
-    server.on('request', ({ socket }, response) => { this.#begin(socket, response) })
+    server.on('request', (request, response) => { this.#begin(request, response) })
+    // Node would answer it without telling anybody.
+    server.on('checkExpectation', (request, response) => {
+      this.#begin(request, response)
+      response.writeHead(417, { connection: 'close' }).end()
+    })
   }
 
   /** Counts a new connection, or closes it at once. */
@@ -84,14 +94,20 @@ export class Connections {
     this.#count(peer, 1)
     this.#connections.set(socket, connection)
     peer.idle.add(connection)
-    socket.once('close', () => { this.#forget(connection) })
+    socket.once('close', () => {
+      this.#forget(connection)
+      if (wasCrowded(socket)) this.#tellCrowded(peer)
+    })
   }
 
-  #begin (socket: Socket, response: ServerResponse): void {
+  #begin (request: IncomingMessage, response: ServerResponse): void {
+    this.#options.arrives?.(request, response)
+    const { socket } = request
     const connection = this.#connections.get(socket)
     if (!connection) return
     // A client may send several requests before it reads.
     if (connection.inFlight++ === 0) connection.peer.idle.delete(connection)
+    if (connection.inFlight > limits.arriving.requests) closeCrowded(socket)
     response.once('close', () => {
       if (--connection.inFlight === 0 && this.#connections.has(socket)) connection.peer.idle.add(connection)
     })
@@ -149,6 +165,15 @@ export class Connections {
     this.#count(connection.peer, -1)
   }
 
+  /** Tells the log that a connection was closed for its many requests, at most once a minute. */
+  #tellCrowded ({ owner }: Peer): void {
+    const now = this.#now()
+    if (now - this.#crowdedToldAt < limits.connections.logInterval) return
+    this.#crowdedToldAt = now
+    this.#options.warn({ address: owner }, `a connection of ${owner} was closed, and further ones are: it sent more than ` +
+      `${limits.arriving.requests} requests without waiting for answers`)
+  }
+
   /** Tells the log, at most once a minute. */
   #tell (lack: 'share' | 'bound', peer: Peer, address: string): void {
     const now = this.#now()
@@ -188,11 +213,13 @@ export interface ConnectionsPluginOptions {
   trustProxy: string
   /** Max open connections, in place of the bound that comes from the limit of open files. */
   max?: number
+  arrives: ConnectionsOptions['arrives']
 }
 
 /** `app.connections`: bounds the connections of all servers of the app. */
-export default fp<ConnectionsPluginOptions>(async (app, { trustProxy, max = mostConnections(readProcessLimits()) }) => {
-  const connections = new Connections({ max, isProxy: trustsPeer(trustProxy), warn: (details, text) => { app.log.warn(details, text) } })
+export default fp<ConnectionsPluginOptions>(async (app, { trustProxy, max = mostConnections(readProcessLimits()), arrives }) => {
+  const warn: ConnectionsOptions['warn'] = (details, text) => { app.log.warn(details, text) }
+  const connections = new Connections({ max, isProxy: trustsPeer(trustProxy), warn, arrives })
   const watched = new WeakSet<NetServer>([app.server])
   connections.watch(app.server)
   // For "localhost" Fastify makes a second server, for the other kind of addresses, and tells nobody: it has the same handler of requests.

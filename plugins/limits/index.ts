@@ -152,6 +152,13 @@ export const limits = {
    * in the log, in ms.
    */
   connections: { most: 30_000, reserve: 100, elsewhere: 4_000, logInterval: 60_000 },
+  /**
+   * HTTP/1.1 requests on one connection, that of a trusted proxy included. `requests`: max pipelined requests without an answer, and max
+   * requests received in one turn of the event loop; beyond: the connection is closed. `chunks`: max chunks of a chunked body whose
+   * average size is below `chunk`, in bytes; beyond: 400, and the connection is closed. After the answer, of a body that is still being
+   * sent, `unread` bytes and `unreadChunks` chunks are read and dropped, for `linger` ms; beyond: the connection is closed.
+   */
+  arriving: { requests: 8, chunks: 1_000, chunk: 64, unread: 8 * 1024 * 1024, unreadChunks: 1_000, linger: 1_000 },
   /** Max MCP sessions, with a share for each owner; beyond: 429 or 503. The same number of connections of the SSE transport. */
   sessions: 10_000,
   /**
@@ -286,6 +293,8 @@ export const limits = {
   formerItemKey: 1_024,
   /** Max size of all those names or URIs of a server, per kind of items, in bytes of memory; beyond: the oldest are free again. */
   formerItemsSize: 64 * 1024,
+  /** Max servers that could have an item of the same name, besides the one that has; beyond: it gets a hash in its name. */
+  nameRivals: 8,
   /** Max comparisons of users' resources with admins' templates per surface; beyond: merged routes leave the other ones of users out. */
   templateComparisons: 200_000,
   /**
@@ -349,11 +358,11 @@ export const limits = {
   concurrentLookups: 32,
   lookupsPerUser: 1,
   /**
-   * What the servers of one user, or one server of an admin, send without being asked. `cost`: what dealing with one message counts, in ms
-   * of CPU time; `burst`: max at once, `perSecond`: per second; beyond: the server's output is not read for a while. `owners`: max users
-   * that are counted.
+   * Messages that servers send unasked: all servers of one user count together, each server of an admin by itself. `cost`: CPU time of one
+   * message of each kind, and of 64 pieces of less than 64 bytes that end no message (`crumbs`), in ms; `burst`: max at once, `perSecond`:
+   * per second; beyond: the server's output is not read for a while. `owners`: max users that are counted.
    */
-  unasked: { cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1 }, burst: 50, perSecond: 100, owners: 1_000 },
+  unasked: { cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 }, burst: 50, perSecond: 100, owners: 1_000 },
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
   /** Bodies of the management API up to this length, in characters, are parsed at once; longer ones in steps (`largeWork`). */
@@ -487,8 +496,7 @@ export const limits = {
    * Uploads of bundles. `upload`: max size, in bytes; beyond: 413. `uploads`: max that are received or wait to be unpacked, which happens
    * one at a time, with a share for each owner; beyond: 429 or 503. `idle`, `time`: max time without a byte, and of the whole upload, in
    * ms; beyond: 408. `manifest`: max size of the manifest, in bytes. `archive`: the content, as `ArchiveBounds` says; beyond all of these:
-   * 400. `unread`: max bytes of a refused body that are read and thrown away, `linger`: max time for that, in ms; beyond: the connection
-   * is closed.
+   * 400.
    */
   bundles: {
     upload: 100 * 1024 * 1024,
@@ -505,9 +513,7 @@ export const limits = {
       depth: 32,
       name: 255,
       path: 1_024
-    },
-    unread: 64 * 1024,
-    linger: 1_000
+    }
   },
 
   /**
@@ -603,6 +609,6 @@ export const limits = {
     }
   },
 
-  /** Max lines of a child's stderr logged per second; beyond: the others are counted. */
-  stderrLines: 100
+  /** Max lines of a child's stderr logged per second, and their size in characters; beyond: the others are counted. */
+  stderrLines: { lines: 100, size: 32 * 1024 }
 } as const

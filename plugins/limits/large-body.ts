@@ -4,6 +4,8 @@ import { LoopBudget } from '../../protocol/yield.ts'
 import { turns } from './turns.ts'
 import { Unread, type UnreadOptions } from './unread.ts'
 
+export { lengthOf } from '../../protocol/yield.ts'
+
 /** Bytes that are handed to the socket at once. */
 const pieceSize = 64 * 1024
 /** Buffers that were used, for the next piece of any answer: memory that the system has not provided yet costs more than the copy. */
@@ -90,9 +92,6 @@ export function chunkedReply (raw: ServerResponse, parts: readonly BodyPart[], l
   }
   return body
 }
-
-/** The length of several chunks together, in bytes. */
-export const lengthOf = (chunks: readonly Buffer[]): number => chunks.reduce((sum, { length }) => sum + length, 0)
 
 /** A buffer that nothing reads any more. */
 function giveBack (buffer: Buffer | undefined): void {

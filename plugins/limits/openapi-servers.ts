@@ -16,7 +16,9 @@ export const openapiServers = {
   readIdle: 5_000,
   /** Max operations per description; beyond: the rest is left out, with a warning. */
   operations: 10_000,
-  /** Max size of all tools of one description, in characters; beyond: the rest is left out, with a warning. */
+  /** Max size of what is kept of one operation to call it, in characters; beyond: it is left out, with a warning. */
+  plan: 256 * 1024,
+  /** Max size of a description's tools, and of what is kept to call them, in characters; beyond: the rest is left out, with a warning. */
   total: 24 * 1024 * 1024,
   /** Max size of one tool's input schema, in characters; beyond: it loses descriptions, then depth. */
   schema: 64 * 1024,
@@ -24,7 +26,7 @@ export const openapiServers = {
   instructions: 4 * 1024,
   /** Max warnings listed one by one per description; beyond: the others are counted. */
   warnings: 20,
-  /** Max size of one page of the list of tools, in characters; beyond: the next page begins. */
+  /** Max size of one page of the list of tools, and of what is kept to call them, in characters; beyond: the next page begins. */
   page: 128 * 1024,
   /** Max size of an answer of the API, in bytes; beyond: the call fails. */
   answer: 16 * 1024 * 1024,

@@ -26,6 +26,8 @@ export interface ListedServer {
   readonly toTool: (item: Item) => ListedTool | undefined
   /** Whether a tool is selected, and enabled unless disabled ones are shown as well; its text is not looked at. */
   readonly mayShow?: (item: Item, disabled: boolean) => boolean
+  /** Whether a tool has the operationId `<server>_<tool>`, which another server's might have as well; undefined: all have it. */
+  readonly hasPlainId?: ((key: string) => boolean) | undefined
   /** undefined: it has no such bound, as admins' servers have none. */
   readonly share?: TranslationShare
 }
@@ -45,11 +47,12 @@ function wordsOf ({ serverInfo, instructions }: Catalogue): string | undefined {
 /** The servers of a view that can be called now, in the order of configuration. A server that starts on demand is one of them. */
 export function collect (
   sections: readonly Section[],
-  shareOf: (config: Section['server']['config']) => TranslationShare | undefined = () => undefined
+  shareOf: (config: Section['server']['config']) => TranslationShare | undefined = () => undefined,
+  hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined
 ): ListedServer[] {
   const listed: ListedServer[] = []
   const names = new Set<string>()
-  for (const section of sections) {
+  for (const [at, section] of sections.entries()) {
     const { server: { name, config }, provider, catalogue } = section
     if (!provider || !catalogue || provider.available === false || names.has(name)) continue
     names.add(name)
@@ -59,6 +62,7 @@ export function collect (
       status: provider.status ?? 'connected',
       catalogue: catalogue.id,
       items: catalogue.lists.tools,
+      hasPlainId: hasPlainId(name, at),
       share: shareOf(config),
       mayShow: (item, disabled) => {
         if (!selects(section.member, 'tools', item.key)) return false

@@ -92,10 +92,14 @@ export const headOf = ({ title, description, version, serverUrl }: Head): JsonOb
   servers: [{ url: serverUrl }]
 })
 
-/** The operationId of a tool. Of several tools with the same id, the first keeps it; the others get a hash of their names as suffix. */
-export function uniqueOperationId (server: string, tool: string, taken: Set<string>): string {
+/**
+ * The operationId of a tool: `<server>_<tool>`, with a hash of both as suffix where another tool has that.
+ * @param isPlain false: another tool has it, in the document or not
+ * @param taken the ids before it; this one is added
+ */
+export function uniqueOperationId (server: string, tool: string, isPlain: boolean, taken: Set<string>): string {
   const base = `${server}_${tool}`
-  let id = base
+  let id = isPlain ? base : `${base}_${shortHash(`${server}\n${tool}`)}`
   for (let salt = ''; taken.has(id); salt += '.') id = `${base}_${shortHash(`${salt}${server}\n${tool}`)}`
   taken.add(id)
   return id

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { countServers } from '../access/count-servers.ts'
+import { makeView, type Principal } from '../access/view.ts'
 import { OpenApi } from './openapi.ts'
 
 declare module 'fastify' {
@@ -31,11 +33,14 @@ export default fp(async (app) => {
 /** Logs one line for the operator: how many tools callers without credentials may run. */
 function logOpenTools (app: FastifyInstance): void {
   const { PUBLIC_TOOLS: publicTools } = app.config.env
-  const { totalServers: servers, totalTools: tools } = publicTools === 'off'
-    ? { totalServers: 0, totalTools: 0 }
-    : app.openapi.stats({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false })
+  const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
+  const nothing = { totalServers: 0, totalTools: 0 }
+  const { totalServers: servers, totalTools: tools } = publicTools === 'off' ? nothing : app.openapi.stats(anonymous)
+  const overMcp = app.settings.current.system.routing?.enableBearerAuth === false
+    ? `; over MCP, those of ${countServers(app.access, makeView(anonymous, { kind: 'global' }))}, since routing.enableBearerAuth is off`
+    : ''
   app.log.info(
     { servers, tools, publicTools },
-    `Tools that are open to anyone, without credentials: ${tools}, of ${servers} servers (PUBLIC_TOOLS=${publicTools})`
+    `Tools that are open to anyone, without credentials: ${tools}, of ${servers} servers (PUBLIC_TOOLS=${publicTools})${overMcp}`
   )
 }

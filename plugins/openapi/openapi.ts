@@ -11,6 +11,8 @@ import { CpuBudgets } from '../json-schema/time-budget.ts'
 import { limits } from '../limits/index.ts'
 import { ShareError } from '../limits/shares.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import type { Precedence } from '../gateway/precedence.ts'
+import type { Section } from '../gateway/section.ts'
 import { TextCache, type CachedText } from './cache.ts'
 import { collect, type ListedServer } from './collect.ts'
 import { headOf } from './document.ts'
@@ -41,7 +43,7 @@ export interface Stats {
 export interface OpenApiDeps {
   snapshot: () => Snapshot
   access: Pick<Access, 'open'>
-  gateway: Pick<Gateway, 'sections'>
+  gateway: Pick<Gateway, 'sections' | 'precedence'>
   basePath: string
 }
 
@@ -91,7 +93,8 @@ export class OpenApi {
       serverUrl
     })
     const wanted = name === undefined && query.servers ? new Set(query.servers.split(',').map((each) => each.trim())) : undefined
-    const servers = this.#listed(view).filter((each) => wanted?.has(each.name) ?? true)
+    const listed = this.#listed(view)
+    const servers = listed.servers.filter((each) => wanted?.has(each.name) ?? true)
     const disabled = query.includeDisabled === true
     const expected = expectedSize(servers, disabled)
     if (expected > limits.documentSize) throw tooLarge()
@@ -104,7 +107,8 @@ export class OpenApi {
       format,
       disabled,
       secured,
-      servers.map((each) => [each.name, each.catalogue])
+      servers.map((each) => [each.name, each.catalogue]),
+      listed.contested
     ])
     const { chunks, hash, isTooLarge } = await this.#bodies.get(
       key,
@@ -126,12 +130,12 @@ export class OpenApi {
 
   /** The names of the connected servers that a caller reaches, in the order of configuration. @throws NotFound */
   servers (principal: Principal): string[] {
-    return this.#listed(this.#all(principal)).map(({ name }) => name)
+    return this.#listed(this.#all(principal)).servers.map(({ name }) => name)
   }
 
   /** How many tools a caller may run. @throws NotFound */
   stats (principal: Principal): Stats {
-    const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, status, items, toTool }) => ({
+    const serverBreakdown = this.#listed(this.#all(principal)).servers.map(({ name, status, items, toTool }) => ({
       name,
       toolCount: items.filter((item) => toTool(item)?.enabled).length,
       status
@@ -145,12 +149,31 @@ export class OpenApi {
 
   #all (principal: Principal): View { return this.#deps.access.open(principal, {}, 'server') }
 
-  #listed (view: View): ListedServer[] {
+  /** The servers of a view; `contested`: the catalogues of those whose tools could have the same operationIds, connected or not. */
+  #listed (view: View): { servers: ListedServer[], contested: ReadonlyArray<readonly [name: string, catalogue: number | undefined]> } {
     const snapshot = this.#deps.snapshot()
-    return collect(this.#deps.gateway.sections(view, plainClient), (config) => {
-      const user = userOf(snapshot, config)
-      return user === undefined ? undefined : { cpu: this.#cpuBudgets.of(user), isSpent: false }
-    })
+    const sections = this.#deps.gateway.sections(view, plainClient)
+    const contested = contestedOf(sections.map(({ server }) => server.name))
+    const hasPlainId = this.#plainIds(sections)
+    return {
+      contested: sections.flatMap(({ server: { name }, catalogue }) => contested.has(name) ? [[name, catalogue?.id] as const] : []),
+      servers: collect(sections, (config) => {
+        const user = userOf(snapshot, config)
+        return user === undefined ? undefined : { cpu: this.#cpuBudgets.of(user), isSpent: false }
+      }, (name, at) => contested.has(name) ? (key) => hasPlainId(at, key) : undefined)
+    }
+  }
+
+  /**
+   * Tells who has an operationId that tools of several servers could have, by the rule for names of tools on merged routes: an id keeps
+   * its meaning while a server is away, and whatever is listed later.
+   */
+  #plainIds (sections: readonly Section[]): (at: number, key: string) => boolean {
+    let precedence: Precedence | undefined
+    return (at, key) => {
+      precedence ??= this.#deps.gateway.precedence(sections.map((each) => ({ ...each, label: each.server.name })), '_')
+      return precedence.plainName(at, 'tools', key) !== 'lost'
+    }
   }
 
   /** Where the operations are, as the operator says it: never from what a client sends. */
@@ -158,6 +181,19 @@ export class OpenApi {
     const { baseUrl = '' } = this.#deps.snapshot().system.install ?? {}
     return `${baseUrl.replace(/\/+$/, '')}${this.#deps.basePath}/api`
   }
+}
+
+/** The names that tools of another one of these servers could have as the beginning of their operationIds, and those that begin so. */
+function contestedOf (names: readonly string[]): Set<string> {
+  const all = new Set(names)
+  const contested = new Set<string>()
+  for (const name of all) {
+    for (let end = name.indexOf('_', 1); end !== -1; end = name.indexOf('_', end + 1)) {
+      const other = name.slice(0, end)
+      if (all.has(other)) contested.add(name).add(other)
+    }
+  }
+  return contested
 }
 
 const describedScope = (scope: View['scope']): string =>

@@ -80,7 +80,7 @@ class Operations {
     const { separator, members } = notations[this.#format]
     const start = this.isEmpty ? operation.start : `${separator}${operation.start}`
     const own = {
-      operationId: uniqueOperationId(server, item.key, this.#ids),
+      operationId: uniqueOperationId(server, item.key, listed.hasPlainId?.(item.key) ?? true, this.#ids),
       summary: operation.summary,
       description: description ?? operation.description
     }

@@ -4,6 +4,7 @@ import { request, type Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../../protocol/errors.ts'
 import { largeText } from '../../protocol/large-message.ts'
 import { memory } from '../limits/memory.ts'
+import { Chunks } from '../../protocol/pieces.ts'
 import { decoderOf } from '../../protocol/transports/decode.ts'
 import { networkFailure } from '../../protocol/transports/http-answer.ts'
 import { follow } from '../../protocol/transports/redirect.ts'
@@ -25,8 +26,12 @@ export interface FetchOptions {
   answersRedirects?: boolean | 'all'
 }
 
-/** An answer of any status, with its decompressed body. */
-export interface Fetched { status: number, headers: IncomingHttpHeaders, body: Buffer }
+/** The head of an answer of any status. */
+interface Head { status: number, headers: IncomingHttpHeaders }
+/** An answer with its decompressed body. */
+export interface Fetched extends Head { body: Buffer }
+/** The same, with its body in the pieces in which it came. */
+export interface FetchedChunks extends Head { chunks: Buffer[] }
 
 /** Codes of errors before a connection is established: the request was not sent. */
 const unsent = new Set([
@@ -45,11 +50,23 @@ const unsent = new Set([
  * request was not sent · `refused` redirected to another origin · `broken` cut off, too large or not decodable · `timeout` ·
  * `closed` by the signal
  */
-export async function fetchWhole (
+export async function fetchWhole (start: URL, dispatcher: Dispatcher, options: FetchOptions): Promise<Fetched> {
+  return await fetchBody(start, dispatcher, options, async ({ chunks, ...head }) =>
+    ({ ...head, body: await joinInSteps(chunks, new LoopBudget().pause) }))
+}
+
+/** The same, for what is not needed as one piece. @throws UpstreamError as `fetchWhole` */
+export async function fetchChunks (start: URL, dispatcher: Dispatcher, options: FetchOptions): Promise<FetchedChunks> {
+  return await fetchBody(start, dispatcher, options, async (fetched) => fetched)
+}
+
+/** @param use takes the answer; the memory of the body is taken in the caller's name until it is done */
+async function fetchBody<Result> (
   start: URL,
   dispatcher: Dispatcher,
-  { method = 'GET', headers = {}, body, maxSize, timeout, cause = '', signal, answersRedirects = false }: FetchOptions
-): Promise<Fetched> {
+  { method = 'GET', headers = {}, body, maxSize, timeout, cause = '', signal, answersRedirects = false }: FetchOptions,
+  use: (fetched: FetchedChunks) => Promise<Result>
+): Promise<Result> {
   const ending = new AbortController()
   const end = (): void => { ending.abort() }
   let isLate = false
@@ -83,7 +100,7 @@ export async function fetchWhole (
         const next = nextOf(answersRedirects, url, sent.method, status, location, hops)
         if (!next) {
           const encoding = sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? '')
-          return { status, headers: got, body: await whole(answer.body, encoding, maxSize, cause) }
+          return await readBody(answer.body, encoding, maxSize, cause, async (chunks) => await use({ status, headers: got, chunks }))
         }
         url = next
       } finally {
@@ -117,7 +134,7 @@ function nextOf (answersRedirects: boolean | 'all', ...redirect: Parameters<type
 
 function failure (error: unknown, url: URL): UpstreamError {
   const { code = '' } = error as { code?: string }
-  if (error instanceof RangeError) return new UpstreamError('broken', `the answer of ${url.host} is too large: ${error.message}`)
+  if (error instanceof RangeError) return new UpstreamError('broken', `its answer is too large: ${error.message}`, { isPublic: true })
   if (error instanceof SyntaxError || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code)) {
     return new UpstreamError('broken', `the answer of ${url.host} cannot be decompressed`)
   }
@@ -127,29 +144,29 @@ function failure (error: unknown, url: URL): UpstreamError {
   )
 }
 
-/** The decoded body. @throws RangeError when it is larger than `maxSize`, SyntaxError when its encoding is unknown */
-async function whole (
+/** Reads and decodes a body. @throws RangeError when it is larger than `maxSize`, SyntaxError when its encoding is unknown */
+async function readBody<Result> (
   body: Dispatcher.ResponseData['body'],
   encoding: string | undefined,
   maxSize: number,
-  cause: string
-): Promise<Buffer> {
+  cause: string,
+  use: (chunks: Buffer[]) => Promise<Result>
+): Promise<Result> {
   const decoder = decoderOf(encoding)
   // Errors of the pipeline are thrown by the loop below.
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
-  const chunks: Buffer[] = []
-  let size = 0
+  const chunks = new Chunks()
   const account = memory.open(cause)
   try {
     for await (const chunk of bytes as AsyncIterable<Buffer>) {
-      size += chunk.length
+      const size = chunks.length + chunk.length
       if (size > maxSize) throw new RangeError(`more than ${maxSize} bytes`)
       if (!account.resize(size)) throw noRoom(account.isOwners)
       chunks.push(chunk)
       // Megabytes of some servers may have arrived at once.
       if (size > largeText) await turnForLongWork()
     }
-    return await joinInSteps(chunks, new LoopBudget().pause)
+    return await use(chunks.take())
   } finally {
     account.close()
   }

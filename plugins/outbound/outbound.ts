@@ -6,7 +6,7 @@ import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { Allowed } from './allowed.ts'
 import { guardedConnector, type Resolver } from './connector.ts'
-import { fetchWhole, type Fetched, type FetchOptions } from './fetch.ts'
+import { fetchChunks, fetchWhole, type Fetched, type FetchedChunks, type FetchOptions } from './fetch.ts'
 import { Policy, Refused } from './policy.ts'
 import { resolverFor, systemResolver } from './resolver.ts'
 import { bypasses, tunnel } from './proxy.ts'
@@ -69,13 +69,24 @@ export class Outbound {
   }
 
   /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
-  async fetch (url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & Reach): Promise<Fetched> {
+  async fetch (url: string | URL, options: FetchOptions & Reach): Promise<Fetched> { return await this.#fetch(fetchWhole, url, options) }
+
+  /** The same, for a body that is not needed as one piece. @throws UpstreamError as `fetchWhole` */
+  async fetchChunks (url: string | URL, options: FetchOptions & Reach): Promise<FetchedChunks> {
+    return await this.#fetch(fetchChunks, url, options)
+  }
+
+  async #fetch<Result> (
+    send: (address: URL, dispatcher: Dispatcher, options: FetchOptions) => Promise<Result>,
+    url: string | URL,
+    { trusted, proxy, owner, ...options }: FetchOptions & Reach
+  ): Promise<Result> {
     const text = String(url)
     const problem = URL.canParse(text) ? this.#problem(new URL(text), { trusted, proxy }) : 'it is not an absolute http or https address'
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
     const reach = { trusted, proxy, owner }
-    return await fetchWhole(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
+    return await send(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
   }
 
   /** The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is none. */

@@ -4,7 +4,6 @@ import type { Caching } from '../../protocol/caching.ts'
 import type { Catalogue, ListingHistory, ListKind } from '../../protocol/lists.ts'
 import type { Changes } from '../../protocol/call.ts'
 import type { RpcError } from '../../protocol/errors.ts'
-import { unreadableTools } from '../../protocol/legacy/readable-tool.ts'
 import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
@@ -59,9 +58,6 @@ export interface UpstreamDeps {
   /** A notification for every listener that sees this server and that the server serves. */
   broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
 }
-
-/** Max sentences about single tools. */
-const mostWarnings = 20
 
 /** A server that is alive: the provider of its items, on one or more links. */
 export class Upstream implements Provider {
@@ -166,10 +162,9 @@ export class Upstream implements Provider {
 
   /** Parts of its config that have no effect, and items that are left out, in sentences for those who manage it. */
   get warnings (): readonly string[] {
-    const catalogue = this.#catalogues.of(undefined, plainClass)
-    const unreadable = catalogue ? unreadableTools(catalogue).slice(0, mostWarnings) : []
-    const leftOut = this.#catalogues.leftOut.map((sentence) => this.redact(sentence))
-    return leftOut.length + unreadable.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut, ...unreadable]
+    const { sharedApi } = this.#deps.transport
+    const leftOut = [...sharedApi.warnings, ...this.#catalogues.leftOut].map((sentence) => this.redact(sentence))
+    return leftOut.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut]
   }
 
   get status (): ProviderStatus { return this.#supervisor.status }

@@ -1,6 +1,4 @@
 import { elementsOf, memberOf, membersOf, withMembers } from '../json.ts'
-import type { Catalogue } from '../lists.ts'
-import { latestModern } from '../modern/envelope.ts'
 
 // Since 2026-07-28, a tool's schemas may be any of JSON Schema. Clients of earlier revisions take them for objects whose properties are
 // objects, and one tool that is otherwise makes them refuse the whole list. Servers of earlier revisions list such tools as well.
@@ -21,18 +19,6 @@ export function readableTool (text: string): string | undefined {
   const outputSchema = output === undefined || refersElsewhere.test(output) ? undefined : objectSchema(output, false)
   if (inputSchema === input && outputSchema === output) return text
   return withMembers(text, { inputSchema, outputSchema })
-}
-
-const warned = new WeakMap<Catalogue, readonly string[]>()
-
-/** A sentence for each tool that is left out for such clients, for those who manage the server. Found once for a catalogue. */
-export function unreadableTools (catalogue: Catalogue): readonly string[] {
-  const known = warned.get(catalogue)
-  if (known) return known
-  const sentences = catalogue.lists.tools.filter(({ text }) => readableTool(text) === undefined).map(({ key }) =>
-    `tools: ${JSON.stringify(key)} is left out for clients before ${latestModern}, which cannot read its inputSchema`)
-  warned.set(catalogue, sentences)
-  return sentences
 }
 
 /** Clients compile this schema when they read the list, and have no others. */

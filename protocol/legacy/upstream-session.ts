@@ -1,4 +1,5 @@
 import { Call, type CallOptions } from '../call.ts'
+import { refuseEcho } from '../echo.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { instance, instanceKey } from '../instance.ts'
@@ -136,6 +137,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     // It may be kept for minutes.
     const paramsText = request.paramsText.length > largeText ? request.paramsText : copyOf(request.paramsText)
     if (method === 'ping') { this.#peer.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
+    if (refuseEcho(this.#peer, request)) return
     const controller = new AbortController()
     this.#questions.set(id, controller)
     const question: Question = {

@@ -6,6 +6,7 @@ import { noRoom, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { decoderOf } from './decode.ts'
 import { inSteps, largeText, type LargeWork } from '../large-message.ts'
+import { Chunks } from '../pieces.ts'
 import { turnForLongWork } from '../yield.ts'
 import { largeTextOf } from './large-bytes.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
@@ -45,14 +46,21 @@ export interface ReadingOptions {
 
 const withoutBounds: ReadingOptions = {}
 
+/** Bytes of a large body that are read in one turn of the event loop. */
+const readAtOnce = 64 * 1024
+/** Size of pieces of streams that servers have no reason to send many of, in bytes, and how many are counted together. */
+const crumb = 64
+const crumbs = 64
+
 /** One HTTP answer, read by undici's lowest interface: a stream object per call would cost more than the call. */
 export class Answer implements Dispatcher.DispatchHandler {
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
   #body: EventStreamParser | 'collect' | 'discard' = 'discard'
   #decoder: Transform | undefined
-  #chunks: Buffer[] = []
-  #size = 0
+  readonly #chunks = new Chunks()
+  /** How much of it had been read when the event loop had time for more. */
+  #rested = 0
   #aborted = false
   readonly #reading: ReadingOptions
   readonly #owner: string
@@ -60,6 +68,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   /** What a stream brings. */
   #valve: Valve | undefined
   #rests = false
+  #crumbs = 0
   /** Number of reasons why it is not read now. */
   #pauses = 0
 
@@ -163,11 +172,15 @@ export class Answer implements Dispatcher.DispatchHandler {
       this.#valve.push(chunk)
       return
     }
-    this.#size += chunk.length
-    if (this.#size > transportLimits.message) throw new RangeError(`more than ${transportLimits.message} bytes`)
+    const size = this.#chunks.length + chunk.length
+    if (size > transportLimits.message) throw new RangeError(`more than ${transportLimits.message} bytes`)
     this.#chunks.push(chunk)
-    this.#hold(this.#size)
-    if (this.#size > largeText) void this.#rest()
+    this.#hold(size)
+    // Not after each chunk: undici copies what it has read beyond it, each time.
+    if (size > largeText && size - this.#rested >= readAtOnce) {
+      this.#rested = size
+      void this.#rest()
+    }
   }
 
   /** Reads on when the event loop has time: megabytes of some servers may have arrived at once. */
@@ -186,11 +199,17 @@ export class Answer implements Dispatcher.DispatchHandler {
       const { messages } = this.#body
       this.#body.push(bytes)
       // Comments, empty lines, and events of other names.
-      if (this.#body.messages === messages && this.#body.pending === 0) this.#reading.pace?.count('noise')
+      if (this.#body.messages === messages) this.#countUnasked(bytes, this.#body.pending === 0)
       this.#hold(this.#body.pending)
     } catch (error) {
       this.#fail(error)
     }
+  }
+
+  /** Counts bytes that ended no message. @param isWhole they ended something else */
+  #countUnasked ({ length }: Buffer, isWhole: boolean): void {
+    if (isWhole) this.#reading.pace?.count('noise')
+    else if (length < crumb && ++this.#crumbs % crumbs === 0) this.#reading.pace?.count('crumbs')
   }
 
   /** Counts what is read so far. @throws UpstreamError when there is no memory left for it */
@@ -202,17 +221,17 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   #end (): void {
     if (this.#aborted) return
-    if (this.#body === 'collect' && this.#size > largeText) {
+    if (this.#body === 'collect' && this.#chunks.length > largeText) {
       void this.#endLarge()
       return
     }
-    this.#ended(() => this.#body === 'collect' ? this.#text(this.#bytes()) : undefined)
+    this.#ended(() => this.#body === 'collect' ? this.#text(this.#chunks.takeWhole()) : undefined)
   }
 
   /** Puts a large body together in steps. */
   async #endLarge (): Promise<void> {
     const { work = inSteps } = this.#reading
-    const chunks = this.#chunks.splice(0)
+    const chunks = this.#chunks.take()
     const reading = work.run(this.#owner, async (pause) => await largeTextOf(chunks, pause))
     const end = await reading.then((text) => () => text, (error: unknown) => () => { throw error })
     if (this.#aborted) this.#account?.close()
@@ -231,12 +250,6 @@ export class Answer implements Dispatcher.DispatchHandler {
     else this.#account?.close()
   }
 
-  #bytes (): Buffer {
-    const chunks = this.#chunks
-    this.#chunks = []
-    return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
-  }
-
   #text (bytes: Buffer): string {
     if (!isUtf8(bytes)) throw new SyntaxError('it is not UTF-8')
     return bytes.toString()
@@ -250,6 +263,7 @@ const textOf = (value: string | string[] | undefined): string | undefined => Arr
 export function networkFailure (error: Error, url: URL): string {
   if (error instanceof UpstreamError) return error.message
   const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error
+  if (cause instanceof RangeError) return `the answer of ${url.host} is too large: ${cause.message}`
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
   switch (code) {
     case 'ECONNREFUSED': return `cannot reach ${url.host}: connection refused; is the server running?`
@@ -260,6 +274,10 @@ export function networkFailure (error: Error, url: URL): string {
     case 'EAI_AGAIN': return `cannot reach ${url.host}: the name could not be looked up`
     case 'UND_ERR_CONNECT_TIMEOUT': return `cannot reach ${url.host}: no connection in time`
     case 'UND_ERR_SOCKET': case 'ECONNRESET': case 'EPIPE': return `${url.host} closed the connection`
+    case 'ERR_SSL_WRONG_VERSION_NUMBER': case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
+      return `${url.host} does not speak TLS: is its address one of http, not https?`
+    case 'UND_ERR_INVALID_ARG': case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH': case 'UND_ERR_NOT_SUPPORTED':
+      return `the request to ${url.host} cannot be sent (${cause.message}); check "headers"`
     default: return `cannot talk to ${url.host}: ${code}`
   }
 }

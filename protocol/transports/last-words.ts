@@ -1,6 +1,8 @@
+import { keptLine } from './printed-line.ts'
+
 /** Lines that are kept for the error that may follow. */
 const most = 10
-/** Max length of one, in characters; beyond: it is cut. */
+/** Max length of one, in characters, as it is shown; beyond: it is cut. */
 const longest = 500
 
 /** A frame of a stack: of JavaScript and Java, `... 12 more` of Java, a position in Go. */
@@ -17,18 +19,31 @@ const traceback = /^\s*Traceback \(most recent call last\):/
  */
 export class LastWords {
   readonly #lines: string[] = []
+  /** The sum of their lengths. */
+  #size = 0
+  readonly #show: (line: string) => string
   /** A part of a stack is under way: the source lines after a position in Node, or the indented lines of a traceback in Python. */
   #within: 'position' | 'traceback' | undefined
   #skipped = 0
 
+  /** @param show makes a line one for people. It is called for the lines that are asked for: a process may print thousands a second */
+  constructor (show: (line: string) => string) {
+    this.#show = show
+  }
+
+  /** @param line at most `keptLine` characters */
   add (line: string): void {
     if (this.#isFrame(line)) return
-    this.#lines.push(line.slice(0, longest))
-    if (this.#lines.length > most) this.#lines.shift()
+    this.#lines.push(line)
+    this.#size += line.length
+    while (this.#lines.length > most || this.#size > keptLine) this.#size -= this.#lines.shift()?.length ?? 0
   }
 
   /** What follows the sentence of an error: the lines, each on one of its own; empty where there are none. */
-  get detail (): string { return this.#lines.length === 0 ? '' : `; its last lines:\n${this.#lines.join('\n')}` }
+  get detail (): string {
+    const shown = this.#lines.map((line) => this.#show(line).slice(0, longest)).join('\n')
+    return this.#lines.length === 0 ? '' : `; its last lines:\n${shown}`
+  }
 
   #isFrame (line: string): boolean {
     if (traceback.test(line)) {

@@ -1,4 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { groupRuns } from './process-table.ts'
+
+/** Time after which it is looked again whether a group has ended, at first and at most, in ms. A look reads the states of all processes. */
+const interval = { first: 20, longest: 100 }
 
 /** The groups that are alive. They are killed when the program exits, for whatever reason. */
 const groups = new Set<number>()
@@ -19,7 +23,7 @@ function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
 
 /**
  * Ends a process group: TERM at once, and KILL after `grace` ms for the processes that are left, the leader's children included.
- * Resolves when the group is empty, or a second after KILL.
+ * Resolves when none of the group runs, or a second after KILL.
  * @param gone resolves when the leader has exited
  * @param beforeKill what is done between the grace and KILL
  */
@@ -32,7 +36,11 @@ export async function killGroup (
   signalGroup(pgid, 'SIGTERM')
   const end = Date.now() + grace
   await Promise.race([gone, sleep(grace, undefined, { ref: false })])
-  while (signalGroup(pgid, 0) && Date.now() < end) await sleep(20)
+  let wait = interval.first
+  while (signalGroup(pgid, 0) && await groupRuns(pgid) && Date.now() < end) {
+    await sleep(wait)
+    wait = Math.min(2 * wait, interval.longest)
+  }
   await beforeKill()
   const left = signalGroup(pgid, 'SIGKILL')
   groups.delete(pgid)

@@ -49,10 +49,13 @@ async function markOf (pid: number): Promise<string | undefined> {
 /** The process that has an id now; undefined: none has. */
 export const processOf = (pid: number): ProcessId | undefined => statOf(pid)
 
+/** Whether it has ended, and only waits for its parent to notice (a zombie). */
+const hasEnded = ({ state }: Stat): boolean => /^[ZX]$/.test(state)
+
 /** Whether a process runs: it may have ended, and wait for its parent to notice. */
 export function runs ({ pid, started }: ProcessId): boolean {
   const stat = statOf(pid)
-  return stat?.started === started && !/^[ZX]$/.test(stat.state)
+  return stat?.started === started && !hasEnded(stat)
 }
 
 async function allStats (): Promise<Stat[]> {
@@ -67,6 +70,17 @@ async function allStats (): Promise<Stat[]> {
     begun = performance.now()
   }
   return stats
+}
+
+const sharedStats = sharing(allStats)
+
+/**
+ * Whether a process of a group runs. A zombie belongs to its group until its parent reads its exit code, which init may do much later, or
+ * never: in a container, process 1 is often no init. Without /proc, as on other systems than Linux, every group counts as running.
+ */
+export async function groupRuns (pgid: number): Promise<boolean> {
+  const stats = await sharedStats()
+  return stats.length === 0 || stats.some((stat) => stat.group === pgid && !hasEnded(stat))
 }
 
 /**

@@ -1,8 +1,6 @@
 import type { Readable } from 'node:stream'
 import { LineReader } from './line-reader.ts'
-
-/** Max characters kept of an unfinished line: more than are reported, so that a secret is not cut before it is removed. */
-const keptLine = 64 * 1024
+import { keptLine } from './printed-line.ts'
 
 /** Reads a process's stderr line by line, for as long as it lives; long lines are cut. */
 export function drain (stderr: Readable, onLine: (line: string) => void): void {

@@ -3,8 +3,10 @@ import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
 import { inSteps, type LargeWork } from '../large-message.ts'
+import { Chunks } from '../pieces.ts'
 import { LastWords } from './last-words.ts'
 import { MessageReader } from './message-reader.ts'
+import { keptLine, shownLine, type PrintedLine } from './printed-line.ts'
 import { guardGroup } from './process-group.ts'
 import { lowerPriority, startFailure } from './process-start.ts'
 import { ProcessTree } from './process-tree.ts'
@@ -34,8 +36,8 @@ export interface StdioOptions {
   startProcess?: StartProcess
   /** True: it gets less of the CPU than this process where they compete for it. */
   yields?: boolean
-  /** Called for each line of the child's stderr (at most 8 KiB of it), and of its stdout that is no message. */
-  onLine: (line: string) => void
+  /** Called for each line of the child's stderr, and of its stdout that is no message. */
+  onLine: (line: PrintedLine) => void
   /** Removes secrets from a line, before the line is cut. */
   redact?: (line: string) => string
   /** Counts the memory of large messages. Default: not counted. */
@@ -72,12 +74,12 @@ const NEWLINE = 0x0a
 export class StdioTransport implements Transport {
   readonly #options: StdioOptions
   readonly #mark = randomUUID()
-  readonly #lastWords = new LastWords()
+  readonly #show = (line: string): string => shownLine(line, this.#options.redact ?? ((text) => text))
+  readonly #lastWords = new LastWords(this.#show)
   #child: StartedProcess | undefined
   #starting: Promise<StartedProcess> | undefined
   #receiver: Receiver | undefined
-  #chunks: Buffer[] = []
-  #size = 0
+  readonly #chunks = new Chunks()
   #account: ReturnType<MemoryMeter['open']> | undefined
   readonly #reader: MessageReader
   readonly #valve: Valve
@@ -113,6 +115,7 @@ export class StdioTransport implements Transport {
   }
 
   get pid (): number | undefined { return this.#child?.pid }
+  get lastWords (): string { return this.#lastWords.detail }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
     const { command, args, env, user, yields, startProcess = startChild } = this.#options
@@ -203,18 +206,17 @@ export class StdioTransport implements Transport {
     if (this.#ended !== undefined) return
     let from = 0
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
-      this.#line([...this.#chunks, chunk.subarray(from, at)])
-      this.#chunks = []
-      this.#size = 0
+      this.#chunks.push(chunk.subarray(from, at))
+      this.#line(this.#chunks.take())
       this.#account?.close()
       this.#account = undefined
       from = at + 1
     }
     if (from === chunk.length) return
     this.#chunks.push(chunk.subarray(from))
-    this.#size += chunk.length - from
-    if (this.#size > transportLimits.message) this.#fail(`it printed a line of more than ${transportLimits.message} bytes`)
-    else if (this.#size > transportLimits.small) this.#hold()
+    const { length } = this.#chunks
+    if (length > transportLimits.message) this.#fail(`it printed a line of more than ${transportLimits.message} bytes`)
+    else if (length > transportLimits.small) this.#hold()
   }
 
   #pause (reason: 'large message' | 'memory' | 'valve'): void {
@@ -230,10 +232,10 @@ export class StdioTransport implements Transport {
   /** Counts the line that is being read. While there is no memory left for it, the process waits. */
   #hold (): void {
     const account = this.#account ??= (this.#options.meter ?? noMeter).open(this.#options.owner ?? '')
-    if (account.resize(this.#size)) return
+    if (account.resize(this.#chunks.length)) return
     this.#pause('memory')
     setTimeout(() => {
-      if (this.#ended !== undefined || this.#size === 0) return
+      if (this.#ended !== undefined || this.#chunks.length === 0) return
       this.#resume('memory')
       this.#hold()
     }, memoryRetry).unref()
@@ -255,10 +257,9 @@ export class StdioTransport implements Transport {
 
   /** Reports a line that is no message, and keeps it for the error that may follow. */
   #note (line: string): void {
-    const { redact = (text: string) => text } = this.#options
-    const short = redact(line).slice(0, lineLimit)
-    this.#lastWords.add(short)
-    this.#options.onLine(short)
+    const kept = line.slice(0, keptLine)
+    this.#lastWords.add(kept)
+    this.#options.onLine({ length: kept.length, text: () => this.#show(kept).slice(0, lineLimit) })
   }
 
   #exited ({ code, signal }: ProcessExit): void {
@@ -287,7 +288,7 @@ export class StdioTransport implements Transport {
   #report (reason: string): void {
     if (this.#ended !== undefined) return
     this.#ended = reason
-    this.#chunks = []
+    this.#chunks.take()
     this.#account?.close()
     this.#failUnread(reason)
     this.#receiver?.closed(new UpstreamError('broken', reason, { detail: this.#lastWords.detail, isPublic: true }))

@@ -36,6 +36,8 @@ export interface SendOptions {
 export interface Transport {
   /** True: each request has a stream of its own, whose end cancels the request where MCP has no sessions; and messages have headers. */
   readonly hasStreams?: boolean
+  /** For transports that start a process: its last lines of stderr and invalid stdout, as text for `UpstreamError.detail`. */
+  readonly lastWords?: string
   /**
    * Opens the connection.
    * @param dialled called once a socket or process is open; a transport that connects with its first request calls it then

@@ -1,7 +1,10 @@
 import type { Receiver } from './transport.ts'
 
-/** What a server sends without being asked: a message that no request of ours waits for, or something that is no message. */
-export type Unasked = 'request' | 'notification' | 'response' | 'noise'
+/**
+ * What a server sends without being asked: a message that no request of ours waits for, something that is no message, or many pieces of a
+ * few bytes each.
+ */
+export type Unasked = 'request' | 'notification' | 'response' | 'noise' | 'crumbs'
 
 /** Bounds how much of what servers send unasked is dealt with. The gateway bounds the sum of all servers of one user. */
 export interface MessagePace {
@@ -29,6 +32,8 @@ export const untilTakenBy = (pace: MessagePace = noPace, isSlow: () => boolean):
  * to pass them on takes longer than to take them, and comes later in the same turn.
  */
 const longest = 2
+/** What a small piece counts, in ms: to read the clock twice would take half as long. */
+const smallPiece = 0.004
 const mostMessages = 8
 const turn = { time: 0, messages: 0 }
 
@@ -42,6 +47,23 @@ function beginTurn (): void {
 }
 
 const isTurnOver = (): boolean => turn.time >= longest || turn.messages >= mostMessages
+
+/** What goes on in a later turn, in order. */
+const later: Array<() => void> = []
+let isPlanned = false
+
+/** Runs something in the next turn of the event loop that has room for it. */
+function inLaterTurn (run: () => void): void {
+  later.push(run)
+  if (!isPlanned) setImmediate(runLater)
+  isPlanned = true
+}
+
+function runLater (): void {
+  for (let count = later.length; count > 0 && !isTurnOver(); count--) later.shift()?.()
+  isPlanned = later.length > 0
+  if (isPlanned) setImmediate(runLater)
+}
 
 /** The same receiver, with what it has not asked for counted. */
 export function counting (receiver: Receiver, pace: MessagePace): Receiver {
@@ -128,7 +150,9 @@ export class Valve {
     const { take, pace = noPace } = this.#options
     if (chunk.length <= pieceSize) {
       take(chunk)
-      return pace.wait() || (turn.messages >= mostMessages ? 0 : undefined)
+      beginTurn()
+      turn.time += smallPiece
+      return pace.wait() || (isTurnOver() ? 0 : undefined)
     }
     for (let at = 0, end = 0; at < chunk.length; at = end) {
       end = pieceEnd(chunk, at)
@@ -146,7 +170,7 @@ export class Valve {
 
   #goOnIn (wait: number): void {
     if (wait > 0) setTimeout(this.#goOn, wait).unref()
-    else setImmediate(this.#goOn)
+    else inLaterTurn(this.#goOn)
   }
 
   readonly #goOn = (): void => {
@@ -164,6 +188,11 @@ export class Valve {
       return
     }
     this.#isHeld = false
+    beginTurn()
+    const { time } = turn
+    const begun = performance.now()
     this.#options.resume()
+    // What had been read already may have come at once, and was copied for that.
+    turn.time = Math.max(turn.time, time + performance.now() - begun)
   }
 }

@@ -1,17 +1,18 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { readText } from '../../plugins/body/index.ts'
+import { growthOf } from '../../plugins/body/memory.ts'
 import { boundForm } from '../../plugins/body/query.ts'
 import { oauthPageError } from '../../plugins/errors/index.ts'
 import { handOver } from '../../plugins/oauth/provider/hand-over.ts'
+import { countForms } from '../bodies.ts'
 
 /** Max size of a form, in bytes. */
 const maxForm = 64 * 1024
 
 /** The endpoints that the library answers: authorization, token (RFC 6749) and revocation (RFC 7009). */
 const routes: FastifyPluginAsync = async (app) => {
-  app.removeAllContentTypeParsers()
   // The library reads bodies itself, of those for /token and /revoke 1,000 fields.
-  app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
+  countForms(app, maxForm)
   const answer = async (request: FastifyRequest, reply: FastifyReply, url = request.url): Promise<void> => {
     const issuer = app.oauth.issuer(request)
     const provider = await app.oauth.provider(issuer)
@@ -30,14 +31,19 @@ const routes: FastifyPluginAsync = async (app) => {
     // Where a browser goes on after a page.
     authorization.get('/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) })
     authorization.post('/authorize', { config, onRequest }, async (request, reply) => {
-      const query = boundForm(await readText(request.raw, maxForm))
+      const query = boundForm(await readText(request.raw, maxForm, growthOf(request)))
       request.raw.method = 'GET'
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })
   })
   // The library answers preflights, and lets pages of any origin read its answers: no cookie counts here, and a code needs its verifier.
   for (const path of ['/token', '/revoke']) app.options(path, async (request, reply) => { await answer(request, reply) })
-  app.post('/token', { config }, async (request, reply) => { await answer(request, reply) })
-  app.post('/revoke', { config: { effect: 'change' } }, async (request, reply) => { await answer(request, reply) })
+  const post = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    // How much it has read of a body without a length, the library tells nobody.
+    growthOf(request)?.()
+    await answer(request, reply)
+  }
+  app.post('/token', { config }, post)
+  app.post('/revoke', { config: { effect: 'change' } }, post)
 }
 export default routes

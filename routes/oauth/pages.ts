@@ -2,11 +2,13 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { oauthPageError } from '../../plugins/errors/index.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { readText } from '../../plugins/body/index.ts'
+import { growthOf } from '../../plugins/body/memory.ts'
 import { boundForm } from '../../plugins/body/query.ts'
 import { newCsrfKey, type Answer, type BrowserRequest, type Fields } from '../../plugins/oauth/interactions.ts'
 import { issuerPath } from '../../plugins/oauth/issuer.ts'
 import { addressTo } from '../../plugins/oauth/provider/hand-over.ts'
 import { sendPage } from '../../plugins/pages/index.ts'
+import { countForms } from '../bodies.ts'
 
 const csrfCookie = 'tool-hub-csrf'
 
@@ -17,8 +19,9 @@ const maxForm = 8 * 1024
 const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler(oauthPageError(app.pages))
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/x-www-form-urlencoded', async (_request: FastifyRequest, payload: FastifyRequest['raw']) =>
-    fieldsOf(boundForm(await readText(payload, maxForm))))
+  countForms(app, maxForm)
+  app.addContentTypeParser('application/x-www-form-urlencoded', async (request: FastifyRequest, payload: FastifyRequest['raw']) =>
+    fieldsOf(boundForm(await readText(payload, maxForm, growthOf(request)))))
   app.addHook('onRequest', (request, _reply, done) => {
     app.auth.origin(request)
     done()

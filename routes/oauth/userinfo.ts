@@ -5,11 +5,6 @@ import { forAnyOrigin } from './any-origin.ts'
 
 /** The user of an access token (OpenID Connect Core 1.0, section 5.3). */
 const routes: FastifyPluginAsync = async (app) => {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, payload, done) => {
-    payload.resume()
-    done(null)
-  })
   const answer = async (request: FastifyRequest): Promise<object> => {
     if ((request.query as Record<string, unknown>).access_token !== undefined) {
       if (request.headers.authorization === undefined) throw required()

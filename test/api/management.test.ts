@@ -2803,9 +2803,11 @@ test('records as clients of such services read them', async (t) => {
   await t.test('the log tells of an edit of the file that is in force, and of tokens that became hashes', async () => {
     const file = await onDisk(hub)
     const token = 'a-plain-token-in-the-file'
-    const key = { id: '44444444-4444-4444-8444-444444444444', name: 'by hand', token, kind: 'system' }
+    const scope = { accessType: 'custom', allowedServers: ['nothing-of-that-name'] }
+    const key = { id: '44444444-4444-4444-8444-444444444444', name: 'by hand', token, kind: 'system', ...scope }
     await writeFile(hub.settingsPath, JSON.stringify({ ...file, bearerKeys: [...file.bearerKeys as Json[], key] }))
     await until(() => hub.output().includes('an edit of the settings file is in force: keys \\"by hand\\" (added)'), 10_000, () => hub.output())
+    await until(() => hub.output().includes('allows a server \\"nothing-of-that-name\\", which is not there'), 5_000, () => hub.output())
     await admin.ok('PUT', '/groups/ownerless', { description: 'y' })
     assert.ok(hub.output().includes('hashes in place of the plain tokens of the bearer keys \\"by hand\\"'), hub.output())
     assert.ok(!hub.output().includes(token))

@@ -1013,6 +1013,30 @@ test('tools that are open to the world are warned of, even while bearer keys are
   assert.equal((await said(published, { PUBLIC_TOOLS: 'public' })).length, 0, 'the operator decided')
   assert.equal((await said(published, { PUBLIC_TOOLS: 'off' })).length, 0)
   assert.equal((await said(published, {}, { own: mcpServers.own })).length, 0, 'nothing is open')
+  const unlocked = { ...published, routing: { enableBearerAuth: false } }
+  const [overMcp = ''] = await said(unlocked, { PUBLIC_TOOLS: 'off' })
+  assert.match(overMcp, /tools of 2 of its servers without credentials, under \/mcp, since .*enableBearerAuth is off .*or routing.enableBearerAuth on/)
+  assert.match((await said(unlocked, {})).join(), /\/api\/tools.*and under \/mcp.*or PUBLIC_TOOLS=off and routing.enableBearerAuth on/)
+  assert.equal((await said(unlocked, { PUBLIC_TOOLS: 'public' })).length, 0, 'the operator decided')
+})
+
+test('skipAuth is told loudly where others than this machine come, by whatever shows it', async (t) => {
+  const said = async (baseUrl: string | undefined, env: Record<string, string>): Promise<Array<[level: unknown, sentence: string]>> => {
+    const systemConfig = { routing: { skipAuth: true }, ...baseUrl === undefined ? {} : { install: { baseUrl } } }
+    const hub = await startHub(t, { settings: { systemConfig }, env })
+    return hub.output().split('\n').filter((line) => line.includes('routing.skipAuth is on')).map((line) => {
+      const { level, msg } = JSON.parse(line) as { level: unknown, msg: string }
+      return [level, msg]
+    })
+  }
+  const local = 'routing.skipAuth is on: everybody on this machine is an admin here, and may start processes'
+  const loud = (signs: string): [number, string] => [50, `routing.skipAuth is on and other machines reach the gateway (${signs}): ` +
+    'everybody who reaches it is an admin here, and may start processes. Turn it off']
+  assert.deepEqual(await said(undefined, {}), [[40, local]])
+  assert.deepEqual(await said('http://localhost:3000', {}), [[40, local]])
+  assert.deepEqual(await said('https://hub.example.com', {}), [loud('install.baseUrl=https://hub.example.com')])
+  assert.deepEqual(await said(undefined, { ALLOWED_HOSTS: 'hub.example.com' }), [loud('ALLOWED_HOSTS=hub.example.com')])
+  assert.deepEqual(await said(undefined, { TRUST_PROXY: 'loopback' }), [loud('TRUST_PROXY=loopback')])
 })
 
 test('who sends slowly is cut off in time, head or body', async (t) => {

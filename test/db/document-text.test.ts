@@ -12,7 +12,7 @@ test('the text of a document is its JSON in lines', async () => {
   await fc.assert(fc.asyncProperty(document, async (value) => {
     const expected = `${JSON.stringify(value, null, 2)}\n`
     assert.equal(documentText(value), expected)
-    assert.equal((await bytesInSteps(documentPieces(value))).toString(), expected)
+    assert.equal((await bytesInSteps(documentPieces(value), new WeakMap())).toString(), expected)
   }), { numRuns: 1_000 })
   for (const section of [[undefined], { left: undefined }, { left: undefined, kept: [] }, undefined]) {
     assert.equal(documentText({ section, other: 1 }), `${JSON.stringify({ section, other: 1 }, null, 2)}\n`)
@@ -25,7 +25,28 @@ test('and so is that of one with large and with many entries, at every depth', a
   for (let depth = 0; depth < 12; depth++) nested = depth % 2 === 0 ? [nested, depth, null] : { before: many(depth), nested, [depth]: {} }
   const large = { nested, list: many({ a: [1] }), members: Object.fromEntries(many(0).map((_, at) => [`m${at % 2 === 0 ? at : ''}${at}`, many(at)])) }
   const document = { other: 'y'.repeat(3_000), mcpServers: { a: { command: 'a' }, large, b: {} }, users: many({ username: 'u' }), left: undefined }
-  assert.equal((await bytesInSteps(documentPieces(document))).toString(), `${JSON.stringify(document, null, 2)}\n`)
+  assert.equal((await bytesInSteps(documentPieces(document), new WeakMap())).toString(), `${JSON.stringify(document, null, 2)}\n`)
+})
+
+test('the bytes of large entries are made once, and stand where the entries do', async () => {
+  let reads = 0
+  const entry = (name: string, size: number): object => ({ name, text: 'ö'.repeat(size), inner: { toJSON: () => { reads++; return 1 } } })
+  const kept = new WeakMap<object, Buffer>()
+  const [large, other, small] = [entry('large', 100_000), entry('other', 50_000), entry('small', 10)]
+  const documents = [
+    { users: [large], mcpServers: { a: large, b: small } },
+    { mcpServers: { 7: other, a: large, new: { ...small } }, groups: [small, other] },
+    { mcpServers: { a: { ...large }, b: other } },
+    { mcpServers: { b: other }, users: [large] }
+  ]
+  const made: Buffer[] = []
+  for (const document of documents) made.push(await bytesInSteps(documentPieces(document), kept))
+  for (const [at, document] of documents.entries()) assert.equal(made[at]?.toString(), `${JSON.stringify(document, null, 2)}\n`)
+  assert.equal(kept.get(large)?.buffer, made.at(-1)?.buffer, 'a part of former bytes would hold all of them')
+
+  reads = 0
+  await bytesInSteps(documentPieces({ mcpServers: { large, new: { ...large } } }), kept)
+  assert.equal(reads, 1, 'only of the new entry')
 })
 
 test('the text of a document has the servers in their order', async () => {
@@ -84,7 +105,7 @@ test('a document is put together in steps that leave the event loop to others', 
       yield 'ä'.repeat(40_000)
     }
   }
-  const bytes = await bytesInSteps(pieces())
+  const bytes = await bytesInSteps(pieces(), new WeakMap())
   isDone = true
   assert.ok(bytes.equals(Buffer.from('ä'.repeat(2_000_000))))
   assert.ok(turns >= 50, `${turns} turns for 50 pieces`)

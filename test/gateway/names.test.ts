@@ -4,6 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
+import { Claims } from '../../plugins/gateway/claims.ts'
+import { Precedence } from '../../plugins/gateway/precedence.ts'
+import type { Section } from '../../plugins/gateway/section.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { makeCatalogue } from '../../protocol/lists.ts'
 import { startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
@@ -185,4 +190,27 @@ test('a change of its configuration gives a server no names of another one', { t
   await api(hub, 'POST', '', { name: 'qa-b', config: config('qa-b') })
   await connected(hub, 2)
   assert.deepEqual((await meanings(hub)).slice(0, 3), all('first').slice(0, 3))
+})
+
+test('a tool whose name could be that of very many servers has a hash in it; an admin\'s keeps its name', async () => {
+  const deep = (levels: number): string => Array.from({ length: levels }, () => 'a').join('-')
+  /** Servers a, a-a, a-a-a and so on; the first one has tools that begin like the names of all others. */
+  const precedence = (count: number, ofAdmin: boolean): Precedence => {
+    const key = `${deep(count)}-x`
+    const sections = Array.from({ length: count }, (_, n): Section => {
+      const name = deep(n + 1)
+      const tools = [{ name: n === 0 ? key : 'x' }]
+      const catalogue = makeCatalogue({ name, version: '1', tools })
+      return { server: { name, config: {} }, label: name, member: { name }, ofAdmin: n === 0 && ofAdmin, provider: undefined, catalogue }
+    })
+    return new Precedence(sections, '-', ({ catalogue }) => {
+      const claims = new Claims()
+      claims.note(catalogue ? [catalogue] : [])
+      return claims
+    })
+  }
+  const most = limits.nameRivals + 1
+  assert.equal(precedence(most, false).plainName(0, 'tools', `${deep(most)}-x`), 'won')
+  assert.equal(precedence(most + 1, false).plainName(0, 'tools', `${deep(most + 1)}-x`), 'lost')
+  assert.equal(precedence(most + 40, true).plainName(0, 'tools', `${deep(most + 40)}-x`), 'won')
 })

@@ -222,7 +222,7 @@ void test(
 )
 
 void test('a settings file with masks in the place of secrets is no beginning for a database', { timeout }, async (t) => {
-  const { store, query } = await openPostgres(t, {
+  const { store, query, warnings } = await openPostgres(t, {
     mcpServers: { remote: { url: 'https://x.example/mcp', headers: { Authorization: '••••abcd' } } }
   })
   await assert.rejects(
@@ -230,6 +230,7 @@ void test('a settings file with masks in the place of secrets is no beginning fo
     /^Error: The settings file has masks where secrets should be\. .*headers\.Authorization of mcpServers\/remote\.$/
   )
   assert.deepEqual(await query('SELECT * FROM revision'), [])
+  assert.deepEqual(warnings, [], 'nothing is said to be taken over')
 })
 
 void test(

@@ -127,7 +127,13 @@ test('two replicas behind one address', { timeout }, async (t) => {
       FROM generate_series(1, 50000) n, unnest(array['access', 'refresh']) kind`)
     // Until the cache of tokens asks the database again.
     await sleep(4_500)
-    const [callAfter, refreshAfter] = [await measure(), await refreshes()]
+    const callAfter = await measure()
+    // Other processes, and autovacuum on the inserted rows, slow down single rounds. A sequential scan would slow down every round.
+    let refreshAfter = await refreshes()
+    for (let round = 0; round < 5 && refreshAfter >= 3 * refreshBefore + 5; round++) {
+      await sleep(2_000)
+      refreshAfter = Math.min(refreshAfter, await refreshes())
+    }
     t.comment(`a call: ${callBefore.toFixed(3)} ms of CPU before, ${callAfter.toFixed(3)} after (${(callAfter / callBefore).toFixed(2)})`)
     t.comment(
       `a refresh: ${refreshBefore.toFixed(1)} ms before, ${refreshAfter.toFixed(1)} after (${(refreshAfter / refreshBefore).toFixed(2)})`

@@ -164,7 +164,8 @@ test('messages of one stream stay in their order, small ones behind a large one 
 test('what a server sends is passed on in order, and held back where it takes long or is beyond its pace', async (t) => {
   mockTimers(t, 'setTimeout')
   let now = 0
-  const pace = new UnaskedPace({ cost: { request: 4, notification: 1, response: 1, noise: 1 }, burst: 100, perSecond: 100 }, () => now)
+  const cost = { request: 4, notification: 1, response: 1, noise: 1, crumbs: 1 }
+  const pace = new UnaskedPace({ cost, burst: 100, perSecond: 100 }, () => now)
   let isPaused = false
   const taken: string[] = []
   const valve = new Valve({

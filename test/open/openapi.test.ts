@@ -10,6 +10,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { parse, stringify } from 'yaml'
 import { makeView } from '../../plugins/access/view.ts'
+import { Claims } from '../../plugins/gateway/claims.ts'
+import { Precedence } from '../../plugins/gateway/precedence.ts'
+import type { Section } from '../../plugins/gateway/section.ts'
 import { TextCache } from '../../plugins/openapi/cache.ts'
 import { frameOf, headOf, responses, uniqueOperationId, type BodyInput } from '../../plugins/openapi/document.ts'
 import { CpuBudget, timeBudgetOf } from '../../plugins/json-schema/time-budget.ts'
@@ -40,6 +43,7 @@ import { Raw, Refusal, startUpstream, tool, type Call } from '../fakes/fault-htt
 import { measureHold } from '../fakes/loop-hold.ts'
 import { as30, samples, schemas } from '../fakes/schemas.ts'
 import { npmServer, startHub, until, type Hub } from '../helpers/hub.ts'
+import { emptySnapshot } from '../helpers/snapshot.ts'
 
 // ---- documents and operations as a program that imports them sees them -----------------------------
 
@@ -1657,22 +1661,14 @@ function documentsOf (items: Array<{ key: string, text: string }>) {
     const { lists, ...rest } = makeCatalogue({ name: 'big', version: '1' })
     return { ...rest, id, lists: { ...lists, tools } }
   }
-  const snapshot = {
-    servers: new Map([['big', { name: 'big', config: {} }]]),
-    groups: new Map(),
-    keys: new Map(),
-    users: new Map(),
-    prompts: new Map(),
-    resources: new Map(),
-    system: {},
-    problems: []
-  }
+  const snapshot = { ...emptySnapshot, servers: new Map([['big', { name: 'big', config: {} }]]) }
   const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })
   const provider: Provider = { name: 'big', status: 'connected', catalogue, call: async () => assert.fail() }
   const openapi = new OpenApi({
     snapshot: () => ({ ...snapshot, version: world.version }),
     access: { open: () => view },
     gateway: {
+      precedence: (sections, separator) => new Precedence(sections, separator, () => new Claims()),
       sections: () => [
         { server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, ofAdmin: true, provider, catalogue: catalogue() }
       ]
@@ -1685,6 +1681,70 @@ function documentsOf (items: Array<{ key: string, text: string }>) {
       await openapi.document(view.principal, undefined, { title }, format, '127.0.0.1', hold)
   }
 }
+
+test('an operationId keeps its meaning while its server is away, and when an earlier one begins to list such a tool', async (t) => {
+  const [earlier, later] = [
+    await startUpstream(t, { tools: [tool('c')], on: echoArguments }),
+    await startUpstream(t, { tools: [tool('b_c'), tool('b_d')], on: echoArguments })
+  ]
+  const hub = await startHub(t, { settings: settings({ a_b: { url: earlier.url }, a: { url: later.url } }) })
+  await connected(hub, 2)
+  const ids = async (): Promise<Record<string, string>> =>
+    Object.fromEntries(operations(await document(hub)).map(({ server, path, id }) => [`${server}/${path.split('/').at(-1)}`, id]))
+  const before = await ids()
+  assert.equal(before['a_b/c'], 'a_b_c')
+  assert.match(String(before['a/b_c']), /^a_b_c_[0-9a-f]{8}$/)
+  assert.equal(before['a/b_d'], 'a_b_d')
+
+  earlier.options.tools = [tool('c'), tool('d')]
+  await earlier.broadcast('notifications/tools/list_changed')
+  await until(async () => 'a_b/d' in await ids(), 5_000, 'the new tool is not described')
+  const after = await ids()
+  assert.match(String(after['a_b/d']), /^a_b_d_[0-9a-f]{8}$/)
+  const { 'a_b/d': added, ...rest } = after
+  assert.deepEqual(rest, before)
+
+  await earlier.close()
+  await until(async () => {
+    await post(hub, '/api/tools/a_b/c', {})
+    return !('a_b/c' in await ids())
+  }, 10_000, 'a server that is away is still described')
+  assert.deepEqual(await ids(), { 'a/b_c': before['a/b_c'], 'a/b_d': before['a/b_d'] })
+})
+
+test('whose operationIds are whose is found out where a document is written, not with each request', async () => {
+  const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })
+  const sections = ['a', 'a_b'].map((name, at): Section => {
+    const catalogue = makeCatalogue({ name, version: '1', tools: [{ name: at === 0 ? 'b_c' : 'c', inputSchema: { type: 'object' } }] })
+    const provider: Provider = { name, status: 'connected', catalogue: () => catalogue, call: async () => assert.fail() }
+    return { server: { name, config: {} }, label: name, member: { name }, ofAdmin: true, provider, catalogue }
+  })
+  let asked = 0
+  const openapi = new OpenApi({
+    snapshot: () => emptySnapshot,
+    access: { open: () => view },
+    gateway: {
+      sections: () => sections,
+      precedence: (given, separator) => {
+        asked++
+        return new Precedence(given, separator, ({ catalogue }) => {
+          const claims = new Claims()
+          claims.note(catalogue ? [catalogue] : [])
+          return claims
+        })
+      }
+    },
+    basePath: ''
+  })
+  for (let n = 0; n < 3; n++) {
+    const { chunks } = await openapi.document(view.principal, undefined, {}, 'json', '127.0.0.1')
+    const [first, second, ...more] = ids(JSON.parse(Buffer.concat(chunks()).toString()))
+    assert.equal(first, 'a_b_c')
+    assert.match(String(second), /^a_b_c_[0-9a-f]{8}$/)
+    assert.equal(more.length, 0)
+  }
+  assert.equal(asked, 1)
+})
 
 test('a document is written piece by piece as it would be in one go', async () => {
   const odd = [
@@ -1731,7 +1791,7 @@ test('a document is written piece by piece as it would be in one go', async () =
         if (!operation) continue
         const { path, method, summary, description } = operation
         const text = said ?? description
-        const operationId = uniqueOperationId(name, item.key, ids)
+        const operationId = uniqueOperationId(name, item.key, true, ids)
         paths[path] = {
           ...(input.inGroup ? { servers: [{ url }] } : {}),
           [method]: {

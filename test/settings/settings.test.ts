@@ -7,29 +7,20 @@ import { limits } from '../../plugins/limits/index.ts'
 import { describeEdit } from '../../plugins/settings/edited.ts'
 import { FreshLookUps } from '../../plugins/settings/fresh-look-ups.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
-
-const snapshot: Snapshot = {
-  version: 1,
-  servers: new Map(),
-  groups: new Map(),
-  keys: new Map(),
-  users: new Map(),
-  prompts: new Map(),
-  resources: new Map(),
-  system: {},
-  problems: []
-}
+import { emptySnapshot } from '../helpers/snapshot.ts'
 
 test('what the log tells of an edit: names, and no values', async () => {
   const server = (name: string, command: string): [string, Server] => [name, { name, config: { command } }]
   const key = { id: '1', name: 'laptop', token: 'plain-secret' }
-  const former: Snapshot = { ...snapshot, servers: new Map([server('a', 'x'), server('b', 'x'), server('c', 'x')]), keys: new Map([['1', key]]) }
+  const servers = new Map([server('a', 'x'), server('b', 'x'), server('c', 'x')])
+  const former: Snapshot = { ...emptySnapshot, servers, keys: new Map([['1', key]]) }
   assert.equal(describeEdit(former, former), undefined)
   assert.equal(describeEdit(former, { ...former, keys: new Map([['1', { ...key, lastUsedAt: '2026-01-01T00:00:00Z' }]]) }), undefined)
   assert.equal(describeEdit(former, { ...former, servers: new Map([server('a', 'x'), server('b', 'y'), server('d', 'x')]), keys: new Map() }),
     'servers "b" (changed), "d" (added), "c" (removed); keys "laptop" (removed)')
   const many = new Map(Array.from({ length: 13 }, (_, n) => server(`s${n}`, 'x')))
-  assert.match(describeEdit(snapshot, { ...snapshot, servers: many, system: { nameSeparator: '_' } }) ?? '', /"s9" \(added\) and 3 more; the system configuration$/)
+  const next = { ...emptySnapshot, servers: many, system: { nameSeparator: '_' } }
+  assert.match(describeEdit(emptySnapshot, next) ?? '', /"s9" \(added\) and 3 more; the system configuration$/)
 })
 
 test('a write that the disk does not take: the HTTP status that it is answered with', async () => {
@@ -39,7 +30,7 @@ test('a write that the disk does not take: the HTTP status that it is answered w
     [new StorageError('read-only', false), 503]
   ] as const) {
     const store: Store = {
-      load: async () => snapshot,
+      load: async () => emptySnapshot,
       commit: async () => {
         throw error
       },
@@ -52,32 +43,21 @@ test('a write that the disk does not take: the HTTP status that it is answered w
       settings.change(() => [{ entity: 'systemConfig', value: {} }]),
       { statusCode: status }
     )
-    assert.equal(settings.current, snapshot)
+    assert.equal(settings.current, emptySnapshot)
   }
 })
 
-const empty: Snapshot = {
-  version: 1,
-  servers: new Map(),
-  groups: new Map(),
-  keys: new Map(),
-  users: new Map(),
-  prompts: new Map(),
-  resources: new Map(),
-  system: {},
-  problems: []
-}
 const principalOf = (username: string, isAdmin = false): Principal => ({ kind: 'user', key: `user ${username}`, user: username, username, isAdmin })
 
 test('who changes the settings without end delays others by one change, and shuts out nobody', async () => {
   const done: string[] = []
   let proceed = (): void => {}
   const store: Store = {
-    load: async () => empty,
+    load: async () => emptySnapshot,
     commit: async ([change], version) => {
       await new Promise<void>((resolve) => { proceed = resolve })
       done.push(change && 'key' in change ? change.key : '')
-      return { ...empty, version: version + 1 }
+      return { ...emptySnapshot, version: version + 1 }
     },
     onChange: () => () => {},
     health: () => undefined,
@@ -102,8 +82,8 @@ test('who changes the settings without end delays others by one change, and shut
 
 test('changes of a user have a pace, by number and by size; those of admins have none', async () => {
   const store: Store = {
-    load: async () => empty,
-    commit: async (_changes, version) => ({ ...empty, version: version + 1 }),
+    load: async () => emptySnapshot,
+    commit: async (_changes, version) => ({ ...emptySnapshot, version: version + 1 }),
     onChange: () => () => {},
     health: () => undefined,
     close: async () => {}
@@ -190,4 +170,19 @@ test('an entry with an unknown member is read as it is, and named once', async (
   assert.deepEqual(second.snapshot.problems, first.snapshot.problems, 'the same sentences, which the log has told')
   const mended = read({ ...second.document, systemConfig: {} }, 3, second)
   assert.deepEqual(mended.snapshot.warnings, ['key "agent": "accesType" is not known and has no effect: did you mean "accessType"?'])
+})
+
+test('a server whose secret is a mask is told where', async () => {
+  const remote = { url: 'https://tools.example/mcp' }
+  const { snapshot: { problems } } = read({
+    mcpServers: {
+      masked: { ...remote, headers: { 'x-team': 'a', authorization: 'Bearer ••••abcd' } },
+      local: { command: 'run', args: ['--token', '••••'], env: { LEVEL: 'info' } },
+      fine: { ...remote, description: 'shows ••••', headers: { authorization: 'Bearer abc' } },
+      rest: { type: 'openapi', openapi: { schema: { openapi: '3.0.3', info: { description: '••••' } } } }
+    }
+  }, 1)
+  const sentence = (name: string, path: string): string =>
+    `server "${name}": "${path}" holds ••••, as the API shows a secret, not the secret itself: write its value there`
+  assert.deepEqual(problems, [sentence('masked', 'headers.authorization'), sentence('local', 'args.1')])
 })

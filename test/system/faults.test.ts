@@ -25,7 +25,7 @@ import {
   type Json
 } from '../helpers/client.ts'
 import { Raw, startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
-import { npmServer, path, spawnHub, startHub, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
+import { contention, npmServer, path, spawnHub, startHub, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 
 interface Entry { pid: number, event: string, grandchild?: number, id?: unknown, params?: Json }
 
@@ -484,15 +484,15 @@ test('a start among upstreams that never answer', async (t) => {
     folder = hub.folder
     await until(async () => (await fetch(`${hub.url}/health`)).ok, 10_000, () => hub.output())
     const up = Date.now()
-    // 2 s for the built program; tsx, which the helper runs it by, and the tests beside it take their share
-    assert.ok(up - start < 4_000, `/health after ${up - start} ms`)
+    // 2 s for the built program alone; the tests beside it take their share
+    assert.ok(up - start < 4_000 * contention(), `/health after ${up - start} ms, ${contention().toFixed(1)} processes a core`)
     const session = await within(1_500, 'initialize', Session.open(`${hub.url}/mcp`))
     let tools: string[] = []
     await until(async () => {
       tools = await within(1_500, 'tools/list', session.tools())
       return expected.every((name) => tools.includes(name))
     }, 2_000, () => `only ${tools.join(' ')}`)
-    assert.ok(Date.now() - up < 2_000, `${Date.now() - up} ms after /health`)
+    assert.ok(Date.now() - up < 2_000 * contention(), `${Date.now() - up} ms after /health`)
     assert.equal(text(await within(1_000, 'a call', session.call('http-echo', { message: 'm' }))), 'm')
     assert.equal(text(await within(1_000, 'a call', session.call('child-echo', { message: 'm' }))), 'm')
     const health: unknown = await (await fetch(`${hub.url}/health`)).json()
@@ -514,7 +514,7 @@ test('a start among upstreams that never answer', async (t) => {
     const took = performance.now() - start
     const tools = (reply.messages[0]?.result?.tools ?? []) as { name: string }[]
     for (const name of expected) assert.ok(tools.some((one) => one.name === name), `${name} is not in ${reply.body}`)
-    assert.ok(took < 150, `${took} ms`)
+    assert.ok(took < 150 * contention(), `${took} ms`)
     assert.ok(existsSync(join(folder, '.tool-hub')), 'DATA_DIR is .tool-hub beside the settings')
     assert.equal(text(await within(5_000, 'a call', session.call('child-echo', { message: 'm' }))), 'm')
   })

@@ -1,8 +1,8 @@
 // What a gateway process withstands (docs/withstands.md). Linux only: memory and children are read from /proc.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer as createHttpServer, request } from 'node:http'
+import { createConnection, createServer, type AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { Passwords } from '../../plugins/secrets/password.ts'
 import { childrenOf } from '../helpers/children.ts'
@@ -17,11 +17,11 @@ const MiB = 1024 * 1024
 const rssOf = ({ pid }: ProcessHub): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
 /** The status of a call without credentials, once its answer is read; 0: the connection was closed. */
-const call = async (hub: ProcessHub, name: string, reads = true): Promise<number> => await new Promise((resolve) => {
+const call = async (hub: ProcessHub, name: string, reads = true, server = 'big'): Promise<number> => await new Promise((resolve) => {
   const sent = request({
     host: '127.0.0.1',
     port: hub.port,
-    path: `/api/tools/big/${name}`,
+    path: `/api/tools/${server}/${name}`,
     method: 'POST',
     headers: { 'content-type': 'application/json' }
   }, (reply) => {
@@ -54,6 +54,76 @@ test('60 answers of 15 MiB at once, and 30 clients that read none, stay below 60
   assert.equal(await call(hub, 'small'), 200)
   t.comment(`${statuses.filter((status) => status === 200).length} of 60 served, at most ${Math.round(peak)} MiB`)
   assert.ok(peak < 600, `${Math.round(peak)} MiB`)
+})
+
+/** A server that answers each call with a large text, in HTTP chunks of one size. */
+async function startInChunks (t: Cleanup, size: number, length: number): Promise<string> {
+  const result = `{"content":[{"type":"text","text":"${'x'.repeat(length)}"}]}`
+  const server = createHttpServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => { body += String(chunk) }).on('end', () => {
+      const { id, method, params } = JSON.parse(body || '{}') as { id?: number, method?: string, params?: { protocolVersion?: string } }
+      const answers: Record<string, unknown> = {
+        initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'chunks', version: '1' } },
+        'tools/list': { tools: [tool('big')] }
+      }
+      if (id === undefined) { response.writeHead(request.method === 'POST' ? 202 : 405).end(); return }
+      response.setHeader('content-type', 'application/json')
+      if (method !== 'tools/call') { response.end(JSON.stringify({ jsonrpc: '2.0', id, result: answers[method ?? ''] ?? {} })); return }
+      const { socket } = response
+      const text = `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+      if (socket === null) return
+      socket.setNoDelay(true)
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
+      let at = 0
+      const send = (): void => {
+        while (at < text.length) {
+          const parts: string[] = []
+          for (let n = 0; n < 64 * 1024 / size && at < text.length; n++, at += size) {
+            const part = text.slice(at, at + size)
+            parts.push(`${part.length.toString(16)}\r\n${part}\r\n`)
+          }
+          if (!socket.write(parts.join(''))) { socket.once('drain', send); return }
+        }
+        socket.end('0\r\n\r\n')
+      }
+      send()
+    })
+  })
+  t.after(() => { server.closeAllConnections(); server.close() })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+}
+
+test('what comes in small chunks costs no more than what comes in large ones', async (t) => {
+  const urls = { k: await startInChunks(t, 4_096, 15 * MiB), b: await startInChunks(t, 1, MiB) }
+  const hub = await spawnHub(t, { settings: settings({ big: { url: urls.k, visibility: 'public' }, bits: { url: urls.b, visibility: 'public' } }) })
+  await connected(hub, 2)
+  const before = rssOf(hub)
+  let peak = before
+  const watching = setInterval(() => { peak = Math.max(peak, rssOf(hub)) }, 20)
+  t.after(() => { clearInterval(watching) })
+  for (const [name, server] of [['an answer of 15 MiB in chunks of 4 KiB', 'big'], ['one of 1 MiB in chunks of one byte', 'bits']] as const) {
+    await t.test(name, async (t) => {
+      peak = before
+      assert.equal(await call(hub, 'big', true, server), 200)
+      t.comment(`${Math.round(peak - before)} MiB more`)
+      assert.ok(peak - before < 150, `${Math.round(peak - before)} MiB more`)
+    })
+  }
+  await t.test('four bodies of 1 MB in chunks of one byte', async (t) => {
+    peak = before
+    const chunks = '1\r\nx\r\n'.repeat(10_000)
+    await Promise.all(Array.from({ length: 4 }, async () => await new Promise<void>((resolve) => {
+      const socket = createConnection(hub.port, '127.0.0.1')
+      socket.on('error', () => {}).on('close', () => { resolve() }).resume()
+      socket.write('POST /api/auth/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
+      for (let n = 0; n < 100; n++) socket.write(chunks)
+      socket.end('0\r\n\r\n')
+    })))
+    t.comment(`${Math.round(peak - before)} MiB more`)
+    assert.ok(peak - before < 150, `${Math.round(peak - before)} MiB more`)
+  })
 })
 
 test('clients that declare what nobody declared before', async (t) => {

@@ -1,13 +1,14 @@
 // The process that starts the processes of stdio servers. Linux only.
 import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { test } from 'tap'
 import { Launcher } from '../../plugins/upstream/launcher/launcher.ts'
 import { allProcesses } from '../../protocol/transports/process-table.ts'
@@ -15,6 +16,9 @@ import type { StartedProcess } from '../../protocol/transports/started-process.t
 import { until } from '../helpers/hub.ts'
 
 const skip = process.platform === 'linux' ? false : 'Linux only'
+/** It changes the limits of a process that runs; a part of util-linux. */
+const noPrlimit = spawnSync('prlimit').error ? 'needs prlimit' : false
+const run = promisify(execFile)
 const env = { PATH: process.env.PATH ?? '' }
 const noWarning = (sentence: string): void => { throw new Error(sentence) }
 
@@ -30,6 +34,20 @@ async function textOf (stream: NodeJS.ReadableStream): Promise<string> {
 /** The parent of a process. */
 const parentOf = (pid: number): number => Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 const commandOf = (pid: number): string[] => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean)
+
+/** The sockets at which a process listens: their inodes. */
+function listenersOf (pid: number): string[] {
+  const rows = (name: string): string[][] => {
+    try { return readFileSync(`/proc/net/${name}`, 'utf8').split('\n').map((row) => row.trim().split(/\s+/)) } catch { return [] }
+  }
+  // The flag SO_ACCEPTCON, and the state LISTEN.
+  const unix = rows('unix').filter((row) => row[3] === '00010000').map((row) => row[6])
+  const tcp = ['tcp', 'tcp6'].flatMap(rows).filter((row) => row[3] === '0A').map((row) => row[9])
+  const open = readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try { return readlinkSync(`/proc/${pid}/fd/${fd}`) } catch { return '' }
+  })
+  return [...unix, ...tcp].filter((inode): inode is string => inode !== undefined && open.includes(`socket:[${inode}]`))
+}
 
 test('a process has its streams, and its end is told', { skip }, async () => {
   const child = await start(new Launcher(), 'cat; echo "last words" >&2; exit 3')
@@ -86,25 +104,63 @@ test('where the launcher is killed, its processes go on, and another one starts 
   await once(first.stdout.resume(), 'close')
 })
 
-test('strangers at its address get nothing, and delay nobody', { skip }, async (t) => {
+test('nobody else can connect: neither it nor the gateway listens for its streams', { skip }, async (t) => {
+  const before = new Set(listenersOf(process.pid))
   const launcher = new Launcher()
   const first = await start(launcher, 'cat')
   t.after(() => { first.stdin.end() })
-  const address = `\0${commandOf(parentOf(first.pid)).at(-1) ?? ''}`
-  const heard: string[] = []
-  const strangers: Socket[] = []
-  for (let n = 0; n < 200; n++) {
-    const stranger = connect(address)
-    stranger.on('error', () => {}).on('data', (chunk: Buffer) => { heard.push(String(chunk)) })
-    if (n % 2 === 0) stranger.write(`${'0'.repeat(32)}1\nhello`)
-    strangers.push(stranger)
+  const added = (): string[] =>
+    [...listenersOf(process.pid), ...listenersOf(parentOf(first.pid))].filter((each) => !before.has(each))
+  assert.deepEqual(added(), [])
+  const starts = { left: 10 }
+  const heard = Promise.all(Array.from({ length: starts.left }, async (_, n) => {
+    const text = await textOf((await start(launcher, `echo ${n}`)).stdout)
+    starts.left--
+    return text
+  }))
+  while (starts.left > 0) {
+    assert.deepEqual(added(), [])
+    await sleep(5)
   }
-  const second = await start(launcher, 'echo done')
-  assert.equal(await textOf(second.stdout), 'done\n')
-  await until(() => strangers.every(({ closed }) => closed), 10_000, 'a silent connection stays open')
-  assert.deepEqual(heard, [])
-  first.stdin.write('mine\n')
-  assert.equal(String((await once(first.stdout, 'data'))[0]), 'mine\n')
+  assert.deepEqual(await heard, Array.from({ length: 10 }, (_, n) => `${n}\n`))
+})
+
+test('while the gateway is busy, starts succeed, and their first output arrives whole', { skip, timeout: 60_000 }, async (t) => {
+  const launcher = new Launcher()
+  await (await start(launcher, 'true')).exited
+  const busy = setInterval(() => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30) }, 1)
+  t.after(() => { clearInterval(busy) })
+  const lengths = await Promise.all(Array.from({ length: 24 }, async () =>
+    (await textOf((await start(launcher, 'head -c 150000 /dev/zero; head -c 150000 /dev/zero')).stdout)).length))
+  assert.deepEqual(lengths, lengths.map(() => 300_000))
+})
+
+test('a gateway that may open no more files says so, and what to do', { skip, timeout: 60_000 }, async () => {
+  const script = `
+    import { openSync } from 'node:fs'
+    import { Launcher } from ${JSON.stringify(new URL('../../plugins/upstream/launcher/launcher.ts', import.meta.url).href)}
+    const launcher = new Launcher()
+    const start = async () => await launcher.start({ command: 'sleep', args: ['307'], env: { ...process.env, TOOL_HUB_CHILD } }, () => {})
+    const TOOL_HUB_CHILD = '${randomUUID()}'
+    const first = await start()
+    try { for (;;) openSync('/dev/null') } catch {}
+    await start().catch(({ message }) => { console.log(message) })
+    process.kill(first.pid, 'SIGKILL')
+    await launcher.close()
+  `
+  const args = ['-c', 'ulimit -n 200; exec "$0" "$@"', process.execPath, '--import', import.meta.resolve('tsx'), '--input-type=module']
+  const { stdout } = await run('sh', [...args, '--eval', script])
+  assert.match(stdout, /^the gateway has as many files open as it may have: raise its limit \(ulimit -n/)
+})
+
+test('a launcher that may open no more files says so, and what to do', { skip: skip === false ? noPrlimit : skip }, async (t) => {
+  const launcher = new Launcher()
+  const first = await start(launcher, 'cat')
+  t.after(() => { first.stdin.end() })
+  await run('prlimit', ['--pid', String(parentOf(first.pid)), '--nofile=3:'])
+  await assert.rejects(start(launcher, 'true'), /^Error: the launcher has as many files open as it may have: raise the gateway's limit/)
+  await run('prlimit', ['--pid', String(parentOf(first.pid)), '--nofile=1000:'])
+  await (await start(launcher, 'true')).exited
 })
 
 test('many starts at once', { skip }, async () => {
@@ -130,6 +186,26 @@ test('where the launcher is killed during starts, nothing is left of those that 
     await sleep(200)
     await until(async () => (await left()).length === 0, 5_000, 'a process is left that nobody knows')
     for (const each of settled) if (each.status === 'fulfilled') process.kill(each.value.pid, 'SIGKILL')
+  }
+})
+
+test('where it is closed during starts, nothing is left', { skip }, async (t) => {
+  for (const delay of [0, 5, 20]) {
+    const launcher = new Launcher()
+    const first = await start(launcher, 'cat')
+    t.after(() => { first.stdin.end() })
+    const mark = randomUUID()
+    const starts = Array.from({ length: 8 }, async () =>
+      await launcher.start({ command: 'sleep', args: ['308'], env: { ...env, TOOL_HUB_CHILD: mark } }, noWarning))
+    const settled = Promise.allSettled(starts)
+    const left = async (): Promise<number> => (await allProcesses()).filter((each) => each.mark === mark).length
+    await until(async () => await left() > 0, 5_000)
+    await sleep(delay)
+    const begun = performance.now()
+    await launcher.close()
+    assert.ok(performance.now() - begun < 3_500, 'it was killed')
+    assert.equal(await left(), 0)
+    await settled
   }
 })
 

@@ -1752,15 +1752,33 @@ test('objects that have no text, where a text is expected, make a description th
   assert.deepEqual([names, warnings], [['post_a'], ['POST /b is left out: a parameter has no "name"']])
 })
 
+test('what is kept to call the operations is bounded, as tools are', async () => {
+  const { openapi: bounds, description } = limits
+  const compiled = (document: object, more = {}): ReturnType<typeof compile> =>
+    compile({ ...document }, { baseUrl: 'http://x.test', ...bounds, description, ...more })
+  const parameters = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`p${n}`, { name: `${n}${'x'.repeat(10_000)}`, in: 'query' }]))
+  const all = Object.keys(parameters).map((name) => ({ $ref: `#/components/parameters/${name}` }))
+  const paths = { '/a': { get: { parameters: all, ...ok } }, '/b': { get: ok } }
+  const large = compiled({ ...openapi(paths), components: { parameters } })
+  assert.deepEqual(large.names, ['get_b'])
+  assert.match(large.warnings.join(), /^GET \/a is left out: the names and forms of its parameters are longer than 262144 characters$/)
+  const few = all.slice(0, 5)
+  const several = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`/${n}`, { get: { parameters: few, ...ok } }]))
+  const { names, warnings, tools, plans } = compiled({ ...openapi(several), components: { parameters } }, { total: 500_000, schema: 1_000 })
+  assert.ok([...tools, ...plans].join('').length <= 500_000)
+  assert.ok(names.length > 2 && names.length < 10, names.join())
+  assert.match(warnings.join(), /would be longer than 500000 characters/)
+})
+
 test('reading is bounded in time and memory, and given up when nobody wants it', async () => {
   const never = new AbortController().signal
   const bounds = { readTime: 60_000, readHeap: 512, readIdle: 60_000 }
   let ended = 0
   const reader = (more: object): DescriptionReader => new DescriptionReader(() => { ended++ }, { ...bounds, ...more })
-  const fine = { document: openapi({ '/a': { get: { operationId: 'a', ...ok } } }), baseUrl: 'http://x.test' }
+  const fine = { chunks: [Buffer.from(JSON.stringify(openapi({ '/a': { get: { operationId: 'a', ...ok } } })))], baseUrl: 'http://x.test' }
   await assert.rejects(reader({ readTime: 1 }).read(fine, never), /longer than 0.001 s/)
   await assert.rejects(
-    reader({ readHeap: 64 }).read({ ...fine, document: `[${Array(3_000_000).fill('{"a":{}}').join()}]` }, never),
+    reader({ readHeap: 64 }).read({ ...fine, chunks: [Buffer.from(`[${Array(3_000_000).fill('{"a":{}}').join()}]`)] }, never),
     /more than 64 MB of memory/
   )
   await assert.rejects(reader({}).read(fine, AbortSignal.abort()), /not needed any more/)
@@ -1788,7 +1806,8 @@ test('through the gateway: stored by an admin, listed, called, told', async (t) 
         ],
         ...ok
       }
-    }
+    },
+    '/left-out': { get: { parameters: [{ $ref: 'http://elsewhere.test/x#/y' }], ...ok } }
   })
   const key = bearerKey()
   const hub = await startHub(t, {
@@ -1825,6 +1844,11 @@ test('through the gateway: stored by an admin, listed, called, told', async (t) 
   const { body: { data: pets } } = await request('/api/servers/pets')
   assert.deepEqual((pets.tools as Array<{ name: string }>).map(({ name }) => name), ['getPet'])
   assert.doesNotMatch(JSON.stringify(pets), /abc-secret-value/)
+  // Who stores it sees what is missing, and why.
+  const leftOut = /^its description: GET \/left-out is left out: the reference "http:\/\/elsewhere.test\/x#\/y" leads out/
+  assert.match((pets.warnings as string[]).join('\n'), leftOut)
+  const tried = await request('/api/servers/test', { method: 'POST', body: JSON.stringify({ config: pets.config, name: 'pets' }) })
+  assert.match((tried.body.data?.warnings as string[] ?? [JSON.stringify(tried)]).join('\n'), leftOut)
 
   api.answer((_request, response) => {
     response.setHeader('content-type', 'application/json')

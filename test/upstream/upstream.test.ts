@@ -26,6 +26,7 @@ import {
 import type { Level } from '../../protocol/listener.ts'
 import { killGroup } from '../../protocol/transports/process-group.ts'
 import { LastWords } from '../../protocol/transports/last-words.ts'
+import { shownLine } from '../../protocol/transports/printed-line.ts'
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
@@ -44,6 +45,8 @@ import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
 import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
 import { isRemote, transportKinds } from '../../plugins/upstream/links/transport.ts'
+import { limitLines } from '../../plugins/upstream/links/line-limit.ts'
+import { redactor } from '../../plugins/secrets/redact.ts'
 import { StatusLog } from '../../plugins/upstream/status-log.ts'
 import { path, until } from '../helpers/hub.ts'
 
@@ -1422,9 +1425,24 @@ test('killGroup: a process group ends as a whole', { skip: linux }, async (t) =>
   })
 
   await t.test('a child that outlives its leader is not forgotten', async () => {
-    const { pid, gone } = await start("(trap '' TERM; sleep 61; sleep 61) & echo ready; sleep 61")
+    const { pid, gone } = await start("(trap '' TERM; echo ready; sleep 61; sleep 61) & sleep 61")
+    const begun = Date.now()
     await killGroup(pid, gone, 400)
+    assert.ok(Date.now() - begun >= 390, 'its grace is not waited for')
     await until(() => inGroup(pid).length === 0, 1_000, 'somebody is left')
+  })
+
+  await t.test('a group of which only a zombie is left', async (t) => {
+    // A child leaves the group, and never reads the exit code of its own child, which stays there.
+    const outside = uniqueSleep()
+    const { pid, gone, child } = await start(`sh -c 'sleep 61 & exec setsid ${outside}' & echo ready; wait`)
+    t.after(() => { for (const each of running(outside)) process.kill(each, 'SIGKILL') })
+    await until(() => running(outside).length === 1, 2_000, 'nobody has left the group')
+    const begun = Date.now()
+    await killGroup(pid, gone, 5_000)
+    assert.ok(Date.now() - begun < 3_000, 'the grace is waited out')
+    assert.equal(child.signalCode, 'SIGTERM')
+    process.kill(-pid, 0)
   })
 
   await t.test('a group that is gone already', async () => {
@@ -1451,7 +1469,7 @@ async function startChild (t: Test, command: string, args: string[], more: Parti
     args,
     env: { PATH: process.env.PATH ?? '' },
     onLine: (line) => {
-      lines.push(line)
+      lines.push(line.text())
     },
     grace: 500,
     ...more
@@ -1775,10 +1793,46 @@ test('the last words of a process, without the frames of its stack', async () =>
     [frames, []]
   ]
   for (const [printed, wanted] of cases) {
-    const words = new LastWords()
+    const words = new LastWords((line) => line)
     for (const line of printed) words.add(line)
     assert.equal(words.detail, wanted.length === 0 ? '' : `; its last lines:\n${wanted.join('\n')}`)
   }
+})
+
+test('lines that nobody is shown are not searched for secrets, however many a process prints', async (t) => {
+  mockTimers(t, 'Date')
+  let searched = 0
+  const text = 'x'.repeat(400)
+  const line = { length: text.length, text: () => { searched += text.length; return text } }
+  const passed: string[] = []
+  const dropped: number[] = []
+  const onLine = limitLines({ lines: 100, size: 32 * 1024 }, (each) => { passed.push(each) }, (count) => { dropped.push(count) })
+  for (let n = 0; n < 100_000; n++) onLine(line)
+  assert.ok(searched >= 32 * 1024 && searched <= 32 * 1024 + 400, `${searched} characters`)
+  mock.timers.tick(1_000)
+  for (let n = 0; n < 200; n++) onLine({ length: 1, text: () => 'y' })
+  assert.deepEqual(dropped, [100_000 - 82])
+  assert.equal(passed.length, 82 + 100)
+  // A line that is too long by itself is shown.
+  mock.timers.tick(1_000)
+  onLine({ length: 60_000, text: () => 'z' })
+  assert.deepEqual([passed.at(-1), dropped.at(-1)], ['z', 100])
+
+  let shown = 0
+  const words = new LastWords((each) => { shown++; return each })
+  for (let n = 0; n < 100_000; n++) words.add(text)
+  assert.equal(shown, 0)
+  for (let n = 0; n < 3; n++) words.add('w'.repeat(30_000))
+  assert.equal(words.detail, `; its last lines:\n${'w'.repeat(500)}\n${'w'.repeat(500)}`)
+})
+
+test('a secret is masked in what a process prints, also where something that controls a terminal stands within it', async () => {
+  const redact = redactor({ env: { API_KEY: 's3cr3tABCDEFGHIJ' } })
+  const within = ['\x1b[1m', '\x1b[0m', '\x00', '\x85', '\u202e', '\u2028', '\x1b]0;title\x07']
+  for (const each of ['', ...within]) assert.equal(shownLine(`key\t${each}s3cr3tAB${each}CDEFGHIJ !`, redact), 'key\t••••GHIJ !')
+  assert.equal(shownLine('a \x1b[31mred\x1b[0m word', redact), 'a red word')
+  // A secret that holds such characters itself.
+  assert.equal(shownLine('key s3cr3t\x1b[0mABCDEFGH', redactor({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
 })
 
 test('what the log tells of a server: its failure once, a summary now and then, and its recovery', async (t) => {

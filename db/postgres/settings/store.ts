@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
-import { apply, type Document } from '../../apply.ts'
+import { apply } from '../../apply.ts'
 import { read, type Reading } from '../../document.ts'
 import { checkInvariants, checkValues } from '../../invariants.ts'
 import { Listeners } from '../../listeners.ts'
+import type { Seed } from '../../seed.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
 import { moveClients, outdatedClients, resealClients, splitClients } from './clients.ts'
 import { commit } from './commit.ts'
@@ -34,7 +35,7 @@ export interface PostgresStoreOptions {
   vault: Vault
   warn: (message: string) => void
   /** Returns the first content of an empty database. If it throws, the database stays empty. */
-  seed: () => Promise<Document>
+  seed: () => Promise<Seed>
 }
 
 /**
@@ -47,7 +48,7 @@ export class PostgresStore implements Store {
   readonly #driver: Driver
   readonly #vault: Vault
   readonly #warn: (message: string) => void
-  readonly #seed: () => Promise<Document>
+  readonly #seed: () => Promise<Seed>
   /** Whatever reads or writes the database runs one at a time, in the order of the calls. */
   readonly #queue = pLimit(1)
   readonly #listeners: Listeners
@@ -144,11 +145,13 @@ export class PostgresStore implements Store {
 
   async #readInitialState (): Promise<State> {
     if (await withTimeout(this.#driver, timeouts.head, readHead) === undefined) {
-      const { document, clients } = splitClients(await this.#seed(), this.#vault)
+      const first = await this.#seed()
+      const { document, clients } = splitClients(first.document, this.#vault)
       const rows = toRows(document)
       checkMasks(rows, this.#vault)
       const writes = planWrites(noRows, rows, this.#vault)
       await withTimeout(this.#driver, timeouts.seed, async (db) => { await writeFirstCommit(db, randomUUID(), writes, clients) })
+      for (const message of first.messages) this.#warn(message)
     }
     // Before the read, so that no commit made after it is missed.
     await this.#changeFeed.open()

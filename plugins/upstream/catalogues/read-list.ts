@@ -1,6 +1,8 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
 import { eachElement, isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { readableTool } from '../../../protocol/legacy/readable-tool.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
+import { latestModern } from '../../../protocol/modern/envelope.ts'
 import { copyOf, cut, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
 import { limits } from '../../limits/index.ts'
@@ -158,5 +160,9 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
   if (isObject(inputSchema) && inputSchema.type === undefined) {
     changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
   }
-  return { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
+  const item = { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
+  if (kind === 'tools' && readableTool(item.text) === undefined) {
+    warn(`${kind}: ${JSON.stringify(name)} is left out for clients before ${latestModern}, which cannot read its inputSchema`)
+  }
+  return item
 }

@@ -1,7 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { entryPath } from '../../../package.ts'
 import { allProcesses, processOf, runs } from '../../../protocol/transports/process-table.ts'
@@ -12,19 +11,16 @@ import {
   type ProcessOrder,
   type StartedProcess
 } from '../../../protocol/transports/started-process.ts'
-import { addressOf, headerSize, streams, type LaunchOrder, type LaunchReport } from './wire.ts'
+import type { LaunchOrder, LaunchReport } from './wire.ts'
 
-/** Time that the launcher has until it is ready, and for a start, in ms. Beyond: it is killed, and another one makes the next start. */
+/**
+ * Time that the launcher has until it is ready, and between two starts while there are orders, in ms. Beyond: it is killed, and another one
+ * makes the next start.
+ */
 const longestOpen = 10_000
 const longestStart = 20_000
 /** Time for which processes are children of the gateway once a launcher could not be started, in ms. */
 const openRetry = 60_000
-/** Time in which a connection has to say what it is for, in ms. Any program on the machine can open some. */
-const headerTime = 2_000
-/** How many may be about to say so, beside those of starts. Beyond, the oldest is closed. */
-const mostUnnamed = 64
-/** Time for the streams of a process that runs, in ms. Without them, this process may open no more files. */
-const streamTime = 2_000
 /** Time that the launcher has to end what it started, in ms. Beyond: it is killed. */
 const longestEnd = 4_000
 /** Time after which it is looked again whether a process has ended, in ms. */
@@ -43,17 +39,17 @@ interface Running {
 interface Launch {
   readonly id: number
   readonly by: ChildProcess
-  readonly token: string
   /** The process has it in its environment. */
   readonly mark: string | undefined
-  readonly sockets: Map<number, Socket>
+  /** Its standard streams by their numbers, as far as they are there. */
+  readonly streams: Map<number, Socket>
   readonly resolve: (started: StartedProcess) => void
   readonly reject: (error: Error) => void
   readonly exited: Promise<ProcessExit>
   readonly exit: (exit: ProcessExit) => void
   readonly timer: NodeJS.Timeout
+  /** Undefined: the start is under way. */
   pid?: number
-  hasEnded?: boolean
 }
 
 /**
@@ -72,10 +68,6 @@ export class Launcher {
   #closing: Promise<void> | undefined
   #lastId = 0
   readonly #launches = new Map<number, Launch>()
-  /** Those that wait for their streams. */
-  readonly #byToken = new Map<string, Launch>()
-  /** Connections of which it is not known yet what they are for. */
-  readonly #unnamed = new Set<Socket>()
   readonly #path: string
 
   /** @param path of the launcher's module */
@@ -90,7 +82,6 @@ export class Launcher {
     if (!child) return await startChild(order)
     if (!child.connected) return await this.start(order, warn)
     const id = ++this.#lastId
-    const token = randomBytes(16).toString('hex')
     return await new Promise((resolve, reject) => {
       let exit: Launch['exit'] = () => {}
       const exited = new Promise<ProcessExit>((resolve) => { exit = resolve })
@@ -100,12 +91,11 @@ export class Launcher {
         this.#fail(id, new Error('the launcher did not start it in time'))
       }, longestStart)
       const mark = order.env.TOOL_HUB_CHILD
-      const launch: Launch = { id, by: child, token, mark, sockets: new Map(), resolve, reject, exited, exit, timer }
+      const launch: Launch = { id, by: child, mark, streams: new Map(), resolve, reject, exited, exit, timer }
       this.#launches.set(id, launch)
-      this.#byToken.set(token, launch)
       // Whoever waits for the start or the end of a process waits for a report.
       child.channel?.ref()
-      child.send({ ...order, id, token } satisfies LaunchOrder, (error) => { if (error) this.#fail(id, error) })
+      child.send({ ...order, id } satisfies LaunchOrder, (error) => { if (error) this.#fail(id, error) })
     })
   }
 
@@ -133,39 +123,33 @@ export class Launcher {
     child.ref()
     const timer = setTimeout(() => { child.kill('SIGKILL') }, longestEnd)
     if (child.connected) child.disconnect()
+    child.stdin?.destroy()
     await ended
     clearTimeout(timer)
   }
 
   /** @returns undefined where there can be none */
   async #open (warn: (sentence: string) => void): Promise<Running | undefined> {
-    const server = createServer((socket) => { this.#accept(socket) })
     try {
-      server.on('error', () => {})
-      const name = `tool-hub-launcher-${randomBytes(16).toString('hex')}`
-      server.listen(addressOf(name))
-      await once(server, 'listening')
-      server.unref()
       // Its environment is empty: what it starts may read that of its parent.
-      const child = this.#opening = fork(this.#path, [name], {
+      const child = this.#opening = fork(this.#path, {
         execArgv: this.#path.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : ['--max-semi-space-size=1'],
         env: {},
         detached: true,
-        stdio: ['ignore', 'ignore', 'ignore', 'ipc']
+        stdio: ['pipe', 'ignore', 'ignore', 'ipc']
       })
       const exit = new Promise<string>((resolve) => { child.once('exit', (code, signal) => { resolve(signal ?? `exit code ${code}`) }) })
       await ready(child, exit)
-      child.on('error', () => {}).on('message', (report: LaunchReport) => { this.#take(report) })
+      child.on('error', () => {}).on('message', (report: LaunchReport, handle: unknown) => {
+        this.#take(report, handle instanceof Socket ? handle : undefined)
+      })
       child.unref()
       child.channel?.unref()
+      if (child.stdin instanceof Socket) child.stdin.on('error', () => {}).unref()
       this.#child = child
-      const ended = exit.then(() => {
-        server.close()
-        this.#ended(child)
-      })
+      const ended = exit.then(() => { this.#ended(child) })
       return { child, ended }
     } catch (error) {
-      server.close()
       this.#running = undefined
       if (this.#closing) return undefined
       this.#opensAgain = Date.now() + openRetry
@@ -180,9 +164,9 @@ export class Launcher {
   /** A launcher has exited. Its processes go on running, but their exit codes are lost, so their ends are found by polling. */
   #ended (launcher: ChildProcess): void {
     this.#leave(launcher)
-    for (const [id, { by, pid, exit, token }] of this.#launches) {
+    for (const [id, { by, pid, exit }] of this.#launches) {
       if (by !== launcher) continue
-      if (pid === undefined || this.#byToken.has(token)) this.#fail(id, new Error('the launcher has ended'))
+      if (pid === undefined) this.#fail(id, new Error('the launcher has ended'))
       else void endOf(pid).then(() => { exit({ code: null, signal: null }) })
       this.#forget(id)
     }
@@ -201,59 +185,32 @@ export class Launcher {
     if (![...this.#launches.values()].some((launch) => launch.by === by)) by?.channel?.unref()
   }
 
-  /** A connection says first for which stream it is. What comes after that is the process's. */
-  #accept (socket: Socket): void {
-    this.#unnamed.add(socket)
-    const [oldest] = this.#unnamed
-    if (this.#unnamed.size > mostUnnamed + streams.length * this.#byToken.size) oldest?.destroy()
-    socket.on('error', () => {})
-    const timer = setTimeout(() => { socket.destroy() }, headerTime)
-    const named = (): void => {
-      clearTimeout(timer)
-      socket.off('readable', read).off('close', named)
-      this.#unnamed.delete(socket)
-    }
-    const read = (): void => {
-      const header = socket.read(headerSize) as Buffer | null
-      if (header === null) return
-      named()
-      this.#join(header.toString('latin1'), socket)
-    }
-    socket.on('readable', read).once('close', named)
-  }
-
-  #join (header: string, socket: Socket): void {
-    const launch = this.#byToken.get(header.slice(0, -2))
-    const stream = Number(header.at(-2))
-    if (!launch || launch.sockets.has(stream)) { socket.destroy(); return }
-    launch.sockets.set(stream, socket)
-    this.#complete(launch)
-  }
-
-  #take (report: LaunchReport): void {
-    if (!('id' in report)) return
-    const { id } = report
-    const launch = this.#launches.get(id)
-    if (!launch) return
-    if ('error' in report) this.#fail(id, Object.assign(new Error(report.error.message), { code: report.error.code }))
-    else if ('pid' in report) {
-      launch.pid = report.pid
-      this.#complete(launch)
-      setTimeout(() => { this.#fail(id, new Error('there are no streams for it: too many open files?')) }, streamTime).unref()
-    } else {
-      launch.hasEnded = true
+  #take (report: LaunchReport, socket: Socket | undefined): void {
+    socket?.on('error', () => {})
+    const launch = 'id' in report ? this.#launches.get(report.id) : undefined
+    if (!launch) { socket?.destroy(); return }
+    const { id } = launch
+    // Without a handle: the process has ended, and its input with it.
+    if ('stream' in report) launch.streams.set(report.stream, socket ?? new Socket().destroy())
+    else if ('pid' in report) this.#complete(launch, report.pid)
+    else if ('exit' in report) {
       launch.exit(report.exit)
-      if (!this.#byToken.has(launch.token)) this.#forget(id)
-    }
+      this.#forget(id)
+    } else if ('error' in report) this.#fail(id, Object.assign(new Error(report.error.message), report.error))
   }
 
-  /** The start has succeeded once the process runs and its streams are there. */
-  #complete ({ id, token, pid, hasEnded, sockets, exited, timer, resolve }: Launch): void {
-    const [stdin, stdout, stderr] = streams.map((stream) => sockets.get(stream))
-    if (pid === undefined || !stdin || !stdout || !stderr) return
+  /** The process runs, and all of its streams have come that this process could take. */
+  #complete (launch: Launch, pid: number): void {
+    const { id, by, timer, streams, exited, resolve } = launch
+    const [stdin, stdout, stderr] = [0, 1, 2].map((stream) => streams.get(stream))
+    if (!stdin || !stdout || !stderr) {
+      this.#fail(id, new Error('the gateway has as many files open as it may have: raise its limit (ulimit -n, LimitNOFILE)'))
+      return
+    }
     clearTimeout(timer)
-    this.#byToken.delete(token)
-    if (hasEnded === true) this.#forget(id)
+    launch.pid = pid
+    // The others have to wait for their turn.
+    for (const each of this.#launches.values()) if (each.by === by && each.pid === undefined) each.timer.refresh()
     // It is written only, so that nothing else tells its end.
     void exited.then(() => { stdin.destroy() })
     resolve({ pid, stdin, stdout, stderr, exited })
@@ -262,14 +219,13 @@ export class Launcher {
   /** The start has failed, unless it has succeeded before. */
   #fail (id: number, error: Error): void {
     const launch = this.#launches.get(id)
-    if (!launch || !this.#byToken.delete(launch.token)) return
+    if (!launch || launch.pid !== undefined) return
     this.#forget(id)
     clearTimeout(launch.timer)
-    for (const socket of launch.sockets.values()) socket.destroy()
+    for (const stream of launch.streams.values()) stream.destroy()
     launch.reject(error)
     // It may run all the same.
-    const { mark, pid } = launch
-    if (mark !== undefined && (pid !== undefined || !('code' in error))) void endMarked(mark)
+    if (launch.mark !== undefined && !('code' in error)) void endMarked(launch.mark)
   }
 }
 

@@ -2,10 +2,11 @@
 // Signals are the gateway's matter: an operator's Ctrl-C, or a service manager, sends them to all processes at once.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProcessTree } from '../../../protocol/transports/process-tree.ts'
-import { addressOf, headerOf, streams, type LaunchOrder, type LaunchReport } from './wire.ts'
+import type { LaunchOrder, LaunchReport } from './wire.ts'
 
 /** Time between TERM and KILL for those that the gateway left behind, in ms. */
 const grace = 2_000
@@ -15,50 +16,46 @@ const afterlife = 10_000
 /** A process that runs, or has ended not long ago. */
 interface Started { readonly tree: ProcessTree, readonly gone: Promise<void> }
 
-const address = addressOf(process.argv[2] ?? '')
 const started = new Set<Started>()
-const starting = new Set<Promise<void>>()
+/** The last start. They take turns: open here are the streams of one process at a time, and the limit of open files may be low. */
+let last = Promise.resolve()
+let isEnding = false
 
-// Without a callback, a gateway that has just ended would be an error that nobody handles.
-const report = (message: LaunchReport): void => { process.send?.(message, () => {}) }
-
-/** A connection to the gateway that a process will have as one of its streams. Nothing is sent to it before the process has it. */
-async function streamOf (token: string, stream: number): Promise<Socket> {
-  const socket = connect(address)
-  await once(socket, 'connect')
-  socket.on('error', () => {})
-  await new Promise<void>((resolve, reject) => {
-    socket.write(headerOf(token, stream), (error) => { if (error) reject(error); else resolve() })
-  })
-  return socket
+/** Resolves when it has been sent. Without a callback, a gateway that has just ended would be an error that nobody handles. */
+const report = async (message: LaunchReport, handle?: Socket): Promise<void> => {
+  await new Promise<void>((resolve) => { process.send?.(message, handle, undefined, () => { resolve() }) })
 }
 
-async function streamsOf (token: string): Promise<Socket[]> {
-  const opened = await Promise.allSettled(streams.map(async (stream) => await streamOf(token, stream)))
-  const sockets = opened.flatMap((each) => each.status === 'fulfilled' ? [each.value] : [])
-  if (sockets.length === streams.length) return sockets
-  for (const socket of sockets) socket.destroy()
-  throw new Error('there are no streams for it: too many open files?')
-}
-
-async function launch ({ id, token, command, args, cwd, uid, gid, env }: LaunchOrder): Promise<void> {
-  const stdio = await streamsOf(token)
-  try {
-    const child = spawn(command, args, { cwd, uid, gid, env, detached: true, stdio })
-    const { pid } = child
-    const gone = new Promise<void>((resolve) => {
-      child.once('exit', (code, signal) => {
-        report({ id, exit: { code, signal } })
-        resolve()
-      })
+/** Starts a process, and resolves when the gateway has its streams. */
+async function launch ({ id, command, args, cwd, uid, gid, env }: LaunchOrder): Promise<void> {
+  if (isEnding) return
+  const child = spawn(command, args, { cwd, uid, gid, env, detached: true, stdio: 'pipe' })
+  const { pid } = child
+  const gone = new Promise<void>((resolve) => {
+    child.once('exit', (code, signal) => {
+      void report({ id, exit: { code, signal } })
+      resolve()
     })
-    if (pid !== undefined) keep({ tree: new ProcessTree(pid, env.TOOL_HUB_CHILD ?? ''), gone })
-    await once(child, 'spawn')
-    child.on('error', () => {})
-    if (pid !== undefined) report({ id, pid })
-  } finally {
-    for (const stream of stdio) stream.destroy()
-  }
+  })
+  if (pid !== undefined) keep({ tree: new ProcessTree(pid, env.TOOL_HUB_CHILD ?? ''), gone })
+  // It comes in the same turn of the event loop, so nothing of its output has been read yet.
+  await once(child, 'spawn')
+  child.on('error', () => {})
+  for (const output of [child.stdout, child.stderr]) stopReading(output)
+  const streams = [child.stdin, child.stdout, child.stderr] as unknown as Socket[]
+  for (const [stream, socket] of streams.entries()) void report({ id, stream }, socket)
+  if (pid !== undefined) await report({ id, pid })
+}
+
+/** A socket reads from its begin on, and Node has no other way to stop that: what was read here, the gateway would never see. */
+function stopReading (output: Readable): void {
+  (output as unknown as { readonly _handle: { readStop: () => void } })._handle.readStop()
+}
+
+/** Why a process could not be started. */
+function failureOf ({ code, message }: NodeJS.ErrnoException): { code?: string | undefined, message: string } {
+  if (code !== 'EMFILE') return { code, message }
+  return { message: 'the launcher has as many files open as it may have: raise the gateway\'s limit (ulimit -n, LimitNOFILE)' }
 }
 
 function keep (process: Started): void {
@@ -66,21 +63,24 @@ function keep (process: Started): void {
   void process.gone.then(async () => { await sleep(afterlife, undefined, { ref: false }) }).then(() => { started.delete(process) })
 }
 
-/** Ends all that it started. */
-async function endAll (): Promise<void> {
-  await Promise.allSettled(starting)
+/** Ends all that it started, and itself. */
+async function end (): Promise<void> {
+  if (isEnding) return
+  isEnding = true
   await Promise.allSettled([...started].map(async ({ tree, gone }) => {
     await tree.look()
     await tree.end(gone, grace)
   }))
+  process.exit()
 }
 
 process.on('message', (order: LaunchOrder) => {
-  const start = launch(order)
-    .catch(({ code, message }: NodeJS.ErrnoException) => { report({ id: order.id, error: { code, message } }) })
-    .finally(() => { starting.delete(start) })
-  starting.add(start)
+  last = last
+    .then(async () => { await launch(order) })
+    .catch(async (error: unknown) => { await report({ id: order.id, error: failureOf(error as NodeJS.ErrnoException) }) })
 })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-process.once('disconnect', () => { void endAll().finally(() => { process.exit() }) })
-report({ ready: true })
+// The gateway holds the other end of the input, and writes nothing. The end of the IPC channel would not do: Node does not tell it while a
+// stream that was sent has not been taken.
+process.stdin.on('error', () => {}).once('close', () => { void end() }).resume()
+void report({ ready: true })

@@ -21,6 +21,8 @@ export interface ConnectDeps {
   /** In ms. */
   initTimeout: number
   warn: (sentence: string) => void
+  /** Called when a connection is still waited for after `limits.connectionWait`. @param lastWords as `Transport` has them */
+  late: (lastWords: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: (slot: Slot) => Authorization | undefined
   /** What is known of the era that the server speaks, and of the headers that its tools want. */
@@ -83,7 +85,8 @@ async function openOnce (
     const link = new Link(makeSession, { key, owner: slot.owner, capabilities, clientInfo, initTimeout }, handlers)
     slot.candidate = link
     if (slot.ended) throw new UpstreamError('closed', 'it is not needed any more')
-    await link.open(leave)
+    const timer = setTimeout(() => { deps.late(transport.lastWords ?? '') }, limits.connectionWait).unref()
+    await link.open(leave).finally(() => { clearTimeout(timer) })
     if (slot.ended) {
       await link.close()
       throw new UpstreamError('closed', 'it is not needed any more')

@@ -82,6 +82,8 @@ export class ConnectionSupervisor {
   readonly #heartbeat = new Heartbeat()
   readonly #eras = new EraMemory()
   readonly #tools = new ToolHeaders()
+  /** It has been told that a connection takes long, since it was last connected. */
+  #toldLate = false
   #lastPrepared: Prepared | undefined
   #failures = 0
   #retry: NodeJS.Timeout | undefined
@@ -226,7 +228,13 @@ export class ConnectionSupervisor {
       eras: this.#eras,
       tools: this.#tools,
       isBase: slot === this.#pool.base,
-      warn: (sentence: string) => { warn(redact(sentence)) }
+      warn: (sentence: string) => { warn(redact(sentence)) },
+      late: (lastWords: string) => {
+        if (this.#toldLate) return
+        this.#toldLate = true
+        const [waited, left] = [limits.connectionWait, initTimeout].map((time) => `${time / 1_000} s`)
+        warn(redact(`no answer for ${waited}; it may take ${left} in all (INIT_TIMEOUT)${lastWords}`))
+      }
     }
     const launched = await this.#pool.launch(slot)
     try {
@@ -245,6 +253,7 @@ export class ConnectionSupervisor {
 
   #connected (): void {
     this.connectedAt = Date.now()
+    this.#toldLate = false
     const { enableKeepAlive = true, keepAliveInterval = 60_000, startOnDemand, idleTimeoutMs = 300_000 } = this.#config
     this.#heartbeat.start({
       keepAlive: this.#remote && enableKeepAlive ? keepAliveInterval : undefined,

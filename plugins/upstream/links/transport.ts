@@ -1,6 +1,7 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { Authorization } from '../../../protocol/transports/authorization.ts'
 import { HttpTransport } from '../../../protocol/transports/http.ts'
+import type { PrintedLine } from '../../../protocol/transports/printed-line.ts'
 import { SseTransport } from '../../../protocol/transports/sse.ts'
 import type { ProcessUser } from '../../../protocol/transports/process-user.ts'
 import { StdioTransport } from '../../../protocol/transports/stdio.ts'
@@ -12,8 +13,10 @@ import { memory } from '../../limits/memory.ts'
 import { ShareError } from '../../limits/shares.ts'
 import { turns } from '../../limits/turns.ts'
 import { causeOf, reachOf, type Outbound } from '../../outbound/outbound.ts'
+import { isMask } from '../../secrets/mask.ts'
 import { childEnvironment, type Install } from './environment.ts'
 import type { Passed } from './passthrough.ts'
+import { isHeaderName } from '../openapi/headers.ts'
 import { OpenApiTransport } from '../openapi/transport.ts'
 import { launcher } from '../launcher/launcher.ts'
 import type { SharedApi } from '../openapi/api.ts'
@@ -52,7 +55,7 @@ export interface TransportDeps {
   /** The package indexes for children, by the current settings. */
   install?: () => Install | undefined
   /** Called for each line that a child prints which is no message. */
-  onLine: (line: string) => void
+  onLine: (line: PrintedLine) => void
   /** Removes the secrets of the config from a text. */
   redact?: (text: string) => string
   /** Shared by all connections to one server of type `openapi`. */
@@ -105,8 +108,15 @@ export function makeTransport (
   const url = new URL(config.url)
   const headers = lowerCased(config.headers ?? {})
   for (const [name, value] of Object.entries(headers)) {
+    if (!isHeaderName(name)) throw new UpstreamError('refused', `${JSON.stringify(name)} in "headers" is not a valid header name`)
+    if (ofTheConnection.has(name)) {
+      throw new UpstreamError('refused', `${JSON.stringify(name)} in "headers" is for the connection, which the gateway makes; remove it`)
+    }
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
-      throw new UpstreamError('refused', `the value of ${JSON.stringify(name)} in "headers" holds a character that headers cannot hold`)
+      const problem = isMask(value)
+        ? 'is a mask, not the secret itself: write its value there'
+        : 'holds a character that headers cannot hold'
+      throw new UpstreamError('refused', `the value of ${JSON.stringify(name)} in "headers" ${problem}`)
     }
   }
   const dispatcher = outbound.dispatcher(url, reach)
@@ -119,6 +129,9 @@ export function makeTransport (
 /** The gateway's environment, with the home and the name of another user. */
 const environmentOf = ({ home, name }: ProcessUser, environment: Environment): Environment =>
   ({ ...environment, HOME: home, USER: name, LOGNAME: name, TMPDIR: undefined })
+
+/** Headers of a connection or of one message, which a request cannot have from elsewhere. */
+const ofTheConnection = new Set(['connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 
 const lowerCased = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

@@ -12,6 +12,9 @@ export class SharedApi {
   /** One `onChange` for each link. */
   readonly #listeners = new Set<() => void>()
 
+  /** Sentences about the parts of the description that are left out, and why. */
+  get warnings (): readonly string[] { return this.#api?.description.warnings ?? [] }
+
   /**
    * Acquires the API for one link.
    * @param onChange called when the description has changed

@@ -70,7 +70,7 @@ export interface SecurityDefaults {
   openIdConnectUrl?: string
 }
 
-/** An OpenAPI description in the form in which it is served: tools and plans as JSON texts, each parsed when it is needed. */
+/** An OpenAPI description in the form in which it is served: pages and plans as JSON texts, each plan parsed when it is needed. */
 export interface CompiledDescription {
   title: string
   version: string
@@ -78,10 +78,11 @@ export interface CompiledDescription {
   /** The absolute URL of the description's first server; undefined: the description names none. */
   serverUrl: string | undefined
   securityDefaults: SecurityDefaults
-  /** `names`, `tools` and `plans` have one entry for each operation, in the same order. */
+  /** `names` and `plans` have one entry for each operation, in the same order. */
   names: string[]
-  tools: string[]
   plans: string[]
+  /** The results of `tools/list`; the cursor of each but the first is its index. */
+  pages: string[]
   /** Sentences about the parts that were left out, and why. */
   warnings: string[]
 }

@@ -3,7 +3,6 @@ import { isLegacyVersion, latestLegacy } from '../../../protocol/legacy/versions
 import { parseMessage, type Request } from '../../../protocol/message.ts'
 import { transportLimits, type Receiver, type SendOptions, type Transport } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { limits } from '../../limits/index.ts'
 import type { Outbound } from '../../outbound/outbound.ts'
 import type { Api, SharedApi } from './api.ts'
 import { OperationCaller } from './call/operation-caller.ts'
@@ -114,17 +113,13 @@ export class OpenApiTransport implements Transport {
 
   /** One page of `tools/list`. It is small, and other work runs between two pages, so that parsing a long list blocks nothing. */
   async #listPage (compiled: CompiledDescription, cursor: unknown): Promise<string> {
-    const start = typeof cursor === 'string' ? Number(cursor) : 0
-    const { tools } = this.#listed = start === 0 ? compiled : (this.#listed ?? compiled)
-    let size = 0
-    let end = start
-    while (end < tools.length && (end === start || size < limits.openapi.page)) size += tools[end++]?.length ?? 0
+    const index = typeof cursor === 'string' ? Number(cursor) : 0
+    const { pages } = this.#listed = index === 0 ? compiled : (this.#listed ?? compiled)
     await new Promise((resolve) => {
       setImmediate(resolve)
     })
-    const isLast = end >= tools.length
-    if (isLast) this.#listed = undefined
-    return `{"tools":[${tools.slice(start, end).join(',')}]${isLast ? '' : `,"nextCursor":"${end}"`}}`
+    if (index + 1 >= pages.length) this.#listed = undefined
+    return pages[index] ?? '{"tools":[]}'
   }
 }
 

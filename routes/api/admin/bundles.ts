@@ -1,7 +1,6 @@
 import multipart from '@fastify/multipart'
 import { ownerOf } from '../../../plugins/access/owner.ts'
 import { mayBeSlow } from '../../../plugins/body/slow.ts'
-import { endUnread } from '../../../plugins/body/unread.ts'
 import { errors } from '../../../plugins/errors/list.ts'
 import { limits } from '../../../plugins/limits/index.ts'
 import { Success } from '../../../schemas/api.ts'
@@ -13,11 +12,6 @@ import { authorOf, principalOf } from '../principal.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   await app.register(multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: limits.bundles.upload + 1 } })
-  // Whoever is refused has not sent the body yet.
-  app.addHook('onResponse', (request, _reply, done) => {
-    endUnread(request, limits.bundles.unread, limits.bundles.linger)
-    done()
-  })
 
   app.post(
     '/mcpb/upload',

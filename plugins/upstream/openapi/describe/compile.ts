@@ -18,7 +18,9 @@ export interface CompileOptions extends ToolLimits {
   baseUrl: string | undefined
   /** Max operations; the others are left out, with a warning. */
   operations: number
-  /** Max characters of all tools together; the tools beyond are left out, with a warning. */
+  /** Max characters of what is kept of one operation to call it; beyond: it is left out, with a warning. */
+  plan: number
+  /** Max characters of all tools and plans together; the tools beyond are left out, with a warning. */
   total: number
   /** Max warnings; the others are counted. */
   warnings: number
@@ -26,11 +28,14 @@ export interface CompileOptions extends ToolLimits {
   instructions: number
 }
 
+/** A description with a tool, as JSON text, for each operation. */
+export type Compiled = Omit<CompiledDescription, 'pages'> & { tools: string[] }
+
 /**
  * Compiles a description into tools and plans. An operation that cannot be served is left out with a warning; the others are served.
  * @throws DescriptionError where the document is not a description, or no operation is left
  */
-export function compile (document: Dict, options: CompileOptions): CompiledDescription {
+export function compile (document: Dict, options: CompileOptions): Compiled {
   const isSwagger = isSwagger2(document)
   const { paths, openapi } = document
   if (!isObject(paths)) throw new DescriptionError('it has no "paths", so there are no operations')
@@ -68,7 +73,11 @@ export function compile (document: Dict, options: CompileOptions): CompiledDescr
     }
     try {
       const { plan, tool, name } = compileOperation(context, described)
-      size += tool.length
+      const planText = JSON.stringify(plan)
+      if (planText.length > options.plan) {
+        throw new DescriptionError(`the names and forms of its parameters are longer than ${options.plan} characters`)
+      }
+      size += tool.length + planText.length
       if (size > options.total) {
         const reason = `the tools of all would be longer than ${options.total} characters`
         warn(`only the first ${compiled.names.length} operations are served: ${reason}`)
@@ -76,7 +85,7 @@ export function compile (document: Dict, options: CompileOptions): CompiledDescr
       }
       compiled.names.push(name)
       compiled.tools.push(tool)
-      compiled.plans.push(JSON.stringify(plan))
+      compiled.plans.push(planText)
     } catch (error) {
       if (!(error instanceof DescriptionError)) throw error
       warn(`${described.method.toUpperCase()} ${described.path} is left out: ${error.message}`)
@@ -98,7 +107,7 @@ function isSwagger2 ({ openapi, swagger }: Dict): boolean {
 }
 
 /** A compiled description with the Info Object of the document, and without operations. */
-function emptyDescription (document: Dict, options: CompileOptions): CompiledDescription {
+function emptyDescription (document: Dict, options: CompileOptions): Compiled {
   const info = isObject(document.info) ? document.info : {}
   const description = typeof info.description === 'string' ? info.description.trim() : ''
   return {

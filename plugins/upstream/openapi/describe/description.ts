@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { UpstreamError } from '../../../../protocol/errors.ts'
-import { LoopBudget } from '../../../../protocol/yield.ts'
+import { LoopBudget, toChunks } from '../../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
+import { jsonPieces } from '../../../json-schema/json-pieces.ts'
 import { limits } from '../../../limits/index.ts'
 import { reachOf, type Outbound } from '../../../outbound/outbound.ts'
 import { withoutQuery } from '../call/credentials.ts'
@@ -34,6 +35,7 @@ export class Description {
   #fetchedVersion: FetchedVersion | undefined
   #timer: NodeJS.Timeout | undefined
   #lastWarning = ''
+  #warnings: readonly string[] = []
 
   constructor (config: ServerConfig, deps: DescriptionDeps) {
     this.#config = config
@@ -41,6 +43,9 @@ export class Description {
     const { url, openapi } = config
     this.#url = openapi?.schema !== undefined ? undefined : openapi?.url ?? url
   }
+
+  /** Sentences about the parts that were left out when it was read last, and why. */
+  get warnings (): readonly string[] { return this.#warnings }
 
   /** @throws UpstreamError with the reason and the place of a problem */
   async current (): Promise<CompiledDescription> {
@@ -56,7 +61,7 @@ export class Description {
   async #readFirst (): Promise<CompiledDescription> {
     try {
       const { schema } = this.#config.openapi ?? {}
-      const compiled = await this.#read(schema ?? await this.#fetch() ?? '')
+      const compiled = await this.#read(await (schema === undefined ? this.#fetch() : chunksOf(schema)) ?? [])
       this.#scheduleRefresh()
       return compiled
     } catch (error) {
@@ -71,18 +76,19 @@ export class Description {
     return error instanceof UpstreamError ? new UpstreamError(error.fault, `${subject} cannot be fetched: ${error.message}`) : error
   }
 
-  async #read (document: Uint8Array | string | object): Promise<CompiledDescription> {
+  async #read (chunks: readonly Buffer[]): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
-    const compiled = await readDescription({ document, baseUrl: url ?? openapi?.url }, reachOf(this.#config), this.#closed.signal)
-    for (const warning of compiled.warnings) this.#deps.warn(`its description: ${warning}`)
+    const compiled = await readDescription({ chunks, baseUrl: url ?? openapi?.url }, reachOf(this.#config), this.#closed.signal)
+    this.#warnings = compiled.warnings.map((warning) => `its description: ${warning}`)
+    for (const warning of this.#warnings) this.#deps.warn(warning)
     return compiled
   }
 
-  /** Fetches the document; undefined: it has not changed. */
-  async #fetch (): Promise<Uint8Array | undefined> {
+  /** Fetches the document, in pieces; undefined: it has not changed. */
+  async #fetch (): Promise<readonly Buffer[] | undefined> {
     const url = this.#url
     if (url === undefined || !URL.canParse(url)) throw new DescriptionError('its address is not an absolute http or https address')
-    const { status, headers, body } = await this.#deps.outbound.fetch(url, {
+    const { status, headers, chunks } = await this.#deps.outbound.fetchChunks(url, {
       ...reachOf(this.#config),
       headers: this.#requestHeaders(url),
       maxSize: limits.openapi.document,
@@ -91,10 +97,10 @@ export class Description {
     })
     if (status === 304 && this.#fetchedVersion) return undefined
     if (status !== 200) throw new UpstreamError(status === 401 ? 'unauthorized' : 'refused', `its address answered HTTP ${status}`)
-    const digest = await digestOf(body)
+    const digest = await digestOf(chunks)
     const isUnchanged = this.#fetchedVersion?.digest === digest
     this.#fetchedVersion = { etag: headers.etag, lastModified: headers['last-modified'], digest }
-    return isUnchanged ? undefined : body
+    return isUnchanged ? undefined : chunks
   }
 
   #requestHeaders (documentUrl: string): Record<string, string> {
@@ -138,16 +144,23 @@ export class Description {
   }
 }
 
+/** A description from the configuration, as text or value, in pieces of text: a value would be copied to another thread in one piece. */
+async function chunksOf (schema: string | object): Promise<Buffer[]> {
+  return await toChunks(typeof schema === 'string' ? [schema] : jsonPieces(schema))
+}
+
 /** Bytes that are hashed in one step. */
 const hashedAtOnce = 256 * 1024
 
 /** The SHA-256 of a document in base64, in steps. WebCrypto would hash in a thread, but copies all of it first, in one step. */
-async function digestOf (body: Buffer): Promise<string> {
+async function digestOf (chunks: readonly Buffer[]): Promise<string> {
   const hash = createHash('sha256')
   const budget = new LoopBudget()
-  for (let at = 0; at < body.length; at += hashedAtOnce) {
-    hash.update(body.subarray(at, at + hashedAtOnce))
-    await budget.pause()
+  for (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += hashedAtOnce) {
+      hash.update(chunk.subarray(at, at + hashedAtOnce))
+      await budget.pause()
+    }
   }
   return hash.digest('base64')
 }

@@ -2,8 +2,7 @@ import { limits } from '../../../limits/index.ts'
 import { Semaphore } from '../../../limits/semaphore.ts'
 import type { CompiledDescription } from '../plan.ts'
 import type { Reach } from '../../../outbound/outbound.ts'
-import { DescriptionReader } from './reader.ts'
-import type { ReadTask } from './worker.ts'
+import { DescriptionReader, type ReadTask } from './reader.ts'
 
 /** Limits the readers that run at once: one is for servers that users have stored, in turns. */
 const readers = new Semaphore({ places: limits.openapi.readers, perOwner: 1, reserved: limits.openapi.readers - 1 })

@@ -1,10 +1,11 @@
 import type { Worker } from 'node:worker_threads'
+import { copyInSteps, lengthOf, LoopBudget } from '../../../../protocol/yield.ts'
 import { limits } from '../../../limits/index.ts'
 import { startWorker } from '../../../threads/start-worker.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { textsOf } from './joined-texts.ts'
-import type { more, ReadPart, ReadResult, ReadTask } from './worker.ts'
+import type { MemoryTask, more, ProvidedMemory, ReadPart, ReadResult, ThreadTask } from './worker.ts'
 
 export interface ReaderLimits {
   /** Max time for one description, in ms. */
@@ -13,6 +14,13 @@ export interface ReaderLimits {
   readHeap: number
   /** Time without a description after which the thread ends, in ms. */
   readIdle: number
+}
+
+export interface ReadTask {
+  /** The bytes of the document, in JSON or YAML. */
+  readonly chunks: readonly Buffer[]
+  /** The URL that relative servers are resolved against. */
+  readonly baseUrl: string | undefined
 }
 
 /** A worker thread that reads descriptions, one after the other. It ends with the first one that fails, and after some idle time. */
@@ -56,8 +64,12 @@ export class DescriptionReader {
   }
 
   /** Posts a task to the thread, and waits for its result, its end, the time limit or the signal. */
-  async #run (task: ReadTask, signal: AbortSignal): Promise<ReadResult> {
+  async #run ({ chunks, baseUrl }: ReadTask, signal: AbortSignal): Promise<ReadResult> {
     const worker = this.#worker
+    const begin = async (document: Uint8Array): Promise<void> => {
+      await copyInSteps(chunks, document, new LoopBudget().pause)
+      worker.postMessage({ document, baseUrl } satisfies ThreadTask)
+    }
     const { readTime, readHeap } = this.#limits
     let stopListening = (): void => {}
     try {
@@ -71,15 +83,16 @@ export class DescriptionReader {
         }
         const timer = setTimeout(onTimeout, readTime)
         let compiled: CompiledDescription | undefined
-        const onMessage = (message: ReadResult | ReadPart): void => {
+        const onMessage = (message: ReadResult | ReadPart | ProvidedMemory): void => {
           if ('problem' in message) { resolve(message); return }
+          if ('memory' in message) { void begin(message.memory); return }
           if ('compiled' in message) compiled = message.compiled
           else {
-            compiled?.tools.push(...textsOf(message.tools))
+            compiled?.pages.push(message.page)
             compiled?.plans.push(...textsOf(message.plans))
           }
           if (!compiled) return
-          if (compiled.tools.length < compiled.names.length) worker.postMessage('more' satisfies typeof more)
+          if (compiled.plans.length < compiled.names.length) worker.postMessage('more' satisfies typeof more)
           else resolve({ compiled })
         }
         worker.on('message', onMessage).once('error', onError).once('exit', onExit)
@@ -90,17 +103,10 @@ export class DescriptionReader {
           signal.removeEventListener('abort', onAbort)
         }
         if (signal.aborted) onAbort()
-        else worker.postMessage(task, transferableOf(task))
+        else worker.postMessage({ size: lengthOf(chunks) } satisfies MemoryTask)
       })
     } finally {
       stopListening()
     }
   }
-}
-
-/** The memory of a document's bytes, to be transferred rather than copied; empty where it holds other bytes, too. */
-function transferableOf ({ document }: ReadTask): ArrayBuffer[] {
-  if (!(document instanceof Uint8Array)) return []
-  const { buffer, byteLength } = document
-  return buffer instanceof ArrayBuffer && byteLength === buffer.byteLength ? [buffer] : []
 }

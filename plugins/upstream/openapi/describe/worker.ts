@@ -4,42 +4,39 @@ import { limits } from '../../../limits/index.ts'
 import { giveWay } from '../../../threads/give-way.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
-import { compile } from './compile.ts'
-import { checkLimits, parseDocument } from './document.ts'
+import { compile, type Compiled } from './compile.ts'
+import { parseDocument } from './document.ts'
 import { joined, type JoinedTexts } from './joined-texts.ts'
 
-/** A document to read: its bytes or its text, or its value from the configuration. */
-export interface ReadTask {
-  document: Uint8Array | string | object
+/** A document to read, in memory that the thread has provided. */
+export interface ThreadTask {
+  document: Uint8Array
   /** The URL that relative servers are resolved against. */
   baseUrl: string | undefined
 }
 
-/** Parts of the result: the next of `tools` and `plans`, which may have megabytes. */
-export interface ReadPart { tools: JoinedTexts, plans: JoinedTexts }
-/** The first answer to a task; of a description without its tools and plans, which come in parts, each when it is asked for. */
+/** A part of the result, which may have megabytes: the next page, and the plans of its tools. */
+export interface ReadPart { page: string, plans: JoinedTexts }
+/** The first answer to a task: the description without its pages and plans, which come in parts, each when it is asked for. */
 export type ReadResult = { compiled: CompiledDescription } | { problem: string }
 /** Asks for the next part. */
 export const more = 'more'
 
+/** Asks for memory for the bytes of a document. */
+export interface MemoryTask { size: number }
+export interface ProvidedMemory { memory: Uint8Array }
+
 giveWay()
 
-const { values, depth, schema, operations, total, warnings, instructions } = limits.openapi
+const { values, depth, schema, plan, operations, total, warnings, instructions } = limits.openapi
 const documentLimits = { values, depth }
-const compileLimits = { schema, operations, total, warnings, instructions, description: limits.description }
+const compileLimits = { schema, plan, operations, total, warnings, instructions, description: limits.description }
 
-function read ({ document, baseUrl }: ReadTask): CompiledDescription {
-  return compile(toValue(document), { baseUrl, ...compileLimits })
+function read ({ document, baseUrl }: ThreadTask): Compiled {
+  return compile(parseDocument(new TextDecoder().decode(document), documentLimits), { baseUrl, ...compileLimits })
 }
 
-function toValue (document: ReadTask['document']): Record<string, unknown> {
-  if (typeof document === 'string') return parseDocument(document, documentLimits)
-  if (document instanceof Uint8Array) return parseDocument(new TextDecoder().decode(document), documentLimits)
-  checkLimits(document, documentLimits)
-  return document as Record<string, unknown>
-}
-
-function resultOf (task: ReadTask): ReadResult {
+function resultOf (task: ThreadTask): { compiled: Compiled } | { problem: string } {
   try {
     return { compiled: read(task) }
   } catch (error) {
@@ -49,26 +46,34 @@ function resultOf (task: ReadTask): ReadResult {
   }
 }
 
-/** Characters of a part: what receives it makes it in one piece. */
-const partSize = 256 * 1024
-let left: { tools: string[], plans: string[] } = { tools: [], plans: [] }
+/** The tools and plans that the gateway has not asked for yet, and the index of the page that was sent last. */
+let left: { tools: string[], plans: string[], index: number } = { tools: [], plans: [], index: 0 }
 
+/** The next page of `tools/list`, and the plans of its tools. The gateway reads each page in one step, so pages are small. */
 function nextPart (): ReadPart {
   const { tools, plans } = left
   let size = 0
   let count = 0
-  while (count < tools.length && (count === 0 || size < partSize)) size += (tools[count]?.length ?? 0) + (plans[count++]?.length ?? 0)
-  return { tools: joined(tools.splice(0, count)), plans: joined(plans.splice(0, count)) }
+  while (count < tools.length && (count === 0 || size < limits.openapi.page)) {
+    size += (tools[count]?.length ?? 0) + (plans[count]?.length ?? 0)
+    count++
+  }
+  const elements = tools.splice(0, count).join(',')
+  const next = tools.length === 0 ? '' : `,"nextCursor":"${++left.index}"`
+  return { page: `{"tools":[${elements}]${next}}`, plans: joined(plans.splice(0, count)) }
 }
 
-function firstAnswer (task: ReadTask): ReadResult {
+function firstAnswer (task: ThreadTask): ReadResult {
   const result = resultOf(task)
   if ('problem' in result) return result
   const { tools, plans, ...compiled } = result.compiled
-  left = { tools, plans }
-  return { compiled: { ...compiled, tools: [], plans: [] } }
+  left = { tools, plans, index: 0 }
+  return { compiled: { ...compiled, plans: [], pages: [] } }
 }
 
-parentPort?.on('message', (task: ReadTask | typeof more) => {
-  parentPort?.postMessage(task === more ? nextPart() : firstAnswer(task))
+/** The system provides new memory page by page while it is first written, which takes longer than to copy a document there. */
+const provide = ({ size }: MemoryTask): ProvidedMemory => ({ memory: new Uint8Array(new SharedArrayBuffer(size)).fill(0) })
+
+parentPort?.on('message', (task: ThreadTask | MemoryTask | typeof more) => {
+  parentPort?.postMessage(task === more ? nextPart() : 'size' in task ? provide(task) : firstAnswer(task))
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { jsonPieces } from '../../plugins/tools/large-json.ts'
+import { jsonPieces } from '../../plugins/json-schema/json-pieces.ts'
 
 const written = (value: unknown): string => [...jsonPieces(value)].join('')
 

@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/json.ts'
-import { sizeOf } from '../json-schema/weight.ts'
+import { sizeOf } from './weight.ts'
 
 /** The size of what is written at once, as `sizeOf` counts it: well below a millisecond. */
 const pieceSize = 4_096

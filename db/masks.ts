@@ -1,0 +1,31 @@
+import { isObject } from './apply.ts'
+
+/** The dots that API responses contain instead of a secret. */
+const mask = '••••'
+
+/** Members of a config that may hold secrets. */
+const members = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'openapi']
+
+/**
+ * Finds the first value in a server's config that contains those dots.
+ * @returns its path, such as `headers.authorization`; undefined when no value does
+ */
+export function maskIn (config: Record<string, unknown>): string | undefined {
+  for (const name of members) {
+    // A description of an API is no place for secrets, and may be large.
+    const value = name === 'openapi' && isObject(config.openapi) ? { ...config.openapi, schema: undefined } : config[name]
+    const path = pathOf(value, name)
+    if (path !== undefined) return path
+  }
+  return undefined
+}
+
+function pathOf (value: unknown, path: string): string | undefined {
+  if (typeof value === 'string') return value.includes(mask) ? path : undefined
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [name, each] of Object.entries(value)) {
+    const found = pathOf(each, `${path}.${name}`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,18 @@
+import { code, RpcError } from './errors.ts'
+import type { Request } from './message.ts'
+import type { Peer } from './peer.ts'
+
+/** The requests with which the gateway begins. Only clients send them. */
+const beginnings: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
+
+/**
+ * Refuses a request of a server that only clients send. A program that writes what it reads, as `cat` does, has this error come back as its
+ * own answer, and so it is told.
+ * @returns false for every other request, which is not answered
+ */
+export function refuseEcho (peer: Peer, { method, id, idText }: Request): boolean {
+  if (!beginnings.has(method)) return false
+  const failure = new RpcError(code.methodNotFound, 'It sends back what it is sent: it is no MCP server')
+  peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
+  return true
+}

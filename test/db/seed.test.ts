@@ -1,0 +1,25 @@
+// The first content of an empty database.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { seed } from '../../db/seed.ts'
+
+test('entries that are ignored go into the database unchanged, and it is told how they are corrected', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-seed-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const path = join(folder, 'mcp_settings.json')
+  const messagesOf = async (settings: object): Promise<readonly string[]> => {
+    await writeFile(path, JSON.stringify(settings))
+    const { document, messages } = await seed(path)
+    assert.deepEqual({ ...document, mcpServers: 0 }, { ...settings, mcpServers: 0 })
+    return messages
+  }
+  const groups = [{ id: 'a', name: 'a', servers: [] }]
+  const how = /Entries of the settings file that are ignored .*`npm run db:export <file>`, correct the file, `npm run db:import <file> --/
+  // The API corrects a server that cannot be used.
+  assert.doesNotMatch((await messagesOf({ mcpServers: { odd: { url: 7 } }, groups })).join('\n'), how)
+  assert.match((await messagesOf({ mcpServers: {}, groups: [...groups, { id: 'b', name: 'b', servers: 'all' }] })).join('\n'), how)
+  assert.match((await messagesOf({ mcpServers: {}, groups: [...groups, ...groups] })).join('\n'), how)
+})

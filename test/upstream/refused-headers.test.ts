@@ -1,0 +1,33 @@
+// Headers in a config that cannot be sent, and an address of the wrong kind: what is wrong stands in the record, in words.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { startUpstream } from '../fakes/fault-http.ts'
+import { bearerKey, startHub, until } from '../helpers/hub.ts'
+import { at } from '../helpers/client.ts'
+
+test('a server that cannot be talked to says what to change', async (t) => {
+  const { url } = await startUpstream(t, {})
+  const configs: Record<string, [config: object, error: RegExp]> = {
+    spaced: [{ url, headers: { 'b ad': 'x' } }, /^"b ad" in "headers" is not a valid header name$/],
+    empty: [{ url, headers: { '': 'x' } }, /^"" in "headers" is not a valid header name$/],
+    length: [{ url, headers: { 'Content-Length': '5' } }, /^"content-length" in "headers" is for the connection, .* remove it$/],
+    encoding: [{ url, headers: { 'Transfer-Encoding': 'chunked' } }, /^"transfer-encoding" in "headers" is for the connection/],
+    value: [{ url, headers: { 'X-A': 'a\nb' } }, /^the value of "x-a" in "headers" holds a character that headers cannot hold$/],
+    mask: [
+      { url, headers: { 'X-A': '••••abcd' } },
+      /^the value of "x-a" in "headers" is a mask, not the secret itself: write its value there$/
+    ],
+    tls: [{ url: url.replace('http:', 'https:') }, /^127\.0\.0\.1:\d+ does not speak TLS: is its address one of http, not https\?$/]
+  }
+  const key = bearerKey()
+  const mcpServers = Object.fromEntries(Object.entries(configs).map(([name, [config]]) => [name, config]))
+  const hub = await startHub(t, { settings: { mcpServers, bearerKeys: [key] } })
+  const errorOf = async (name: string): Promise<unknown> => {
+    const answer = await fetch(`${hub.url}/api/servers/${name}`, { headers: { authorization: `Bearer ${key.token}` } })
+    return at(await answer.json(), 'data', 'error')
+  }
+  for (const [name, [, error]] of Object.entries(configs)) {
+    await until(async () => typeof await errorOf(name) === 'string', 10_000, name)
+    assert.match(String(await errorOf(name)), error)
+  }
+})
