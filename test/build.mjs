@@ -11,8 +11,6 @@ const folder = '.cache/tests'
 
 /** The bundle of a file in test/, below the project's folder. */
 export const bundleOf = (name) => name.replace(/^test\//, `${folder}/`).replace(/\.ts$/, '.js')
-/** The file in test/ that a bundle was made of. */
-export const sourceOf = (name) => name.replace(`${folder}/`, 'test/').replace(/\.js$/, '.ts')
 
 /** What is not of the gateway asks where it stands to find files beside it: it is told of its source. */
 const whereTheSourceIs = {
@@ -25,6 +23,14 @@ const whereTheSourceIs = {
   }
 }
 
+/** Tests in a batch take `test` of test/runner/tap.ts for tap's. */
+const tapOfTheBatch = {
+  name: 'tap of the batch',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^tap$/ }, ({ importer }) => /[\\/]test[\\/]runner[\\/]/.test(importer) ? undefined : { path: `${root}test/runner/tap.ts` })
+  }
+}
+
 /** @param names the files in test/ that are run: tests, and what these start as processes of their own */
 export async function buildTests (names) {
   rmSync(`${root}${folder}`, { recursive: true, force: true })
@@ -34,6 +40,6 @@ export async function buildTests (names) {
     entryPoints: names,
     outbase: 'test',
     outdir: folder,
-    plugins: [whereTheSourceIs]
+    plugins: [whereTheSourceIs, tapOfTheBatch]
   })
 }

@@ -1,181 +1,187 @@
-// Runs the tests with tap, one process a file, and closes with one line a person (and CI) can read: `N passed, N failed`, which counts
-// tests and their subtests. `node test/run.mjs gateway mcp` runs only the files whose path contains one of the words; `--system` those in
-// test/integration, over real databases, providers and browsers, and then those in test/system, of whole processes; both say what they need
-// beyond Node and npm. `--soak` those in test/soak, which take long;
-// `--coverage` measures what the tests reach.
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
+// Runs tests and closes with one line a person (and CI) can read: `N passed, N failed`, which counts tests and their subtests.
+//
+//   node test/run.mjs                  what `npm test` runs
+//   node test/run.mjs gateway mcp      only the files whose path contains one of the words
+//   node test/run.mjs --system         integration/ and system/: databases, providers, browsers and whole processes
+//   node test/run.mjs --ci             both, with lint, types and conformance, as one schedule
+//   node test/run.mjs --measure        measure/: what a quiet machine must show; --soak: soak/, hours
+//   --coverage measures what the tests reach; --record notes how long each file took; --jobs=N runs so many processes at a time
+//
+// Files share processes (batches). One that fails runs once more, alone, after everything else: if it passes then, it is told as FLAKY.
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { Parser } from 'tap-parser'
-import { stringify } from 'yaml'
-import { buildTests, bundleOf, sourceOf } from './build.mjs'
+import { buildTests, bundleOf } from './build.mjs'
+import { batchesOf, durationsFile, filesOf } from './runner/files.mjs'
+import { inSlots, runProcess } from './runner/process.mjs'
+import { indented, seconds, tapReader } from './runner/report.mjs'
+import { startPostgres } from './runner/postgres.mjs'
 
 const args = process.argv.slice(2)
-const kind = args.includes('--system') ? 'system' : args.includes('--soak') ? 'soak' : 'npm test'
-/** The folders of tests that `npm test` leaves out. */
-const apart = ['integration/', 'system/', 'soak/']
-/** What runs one after the other. */
-const parts = {
-  'npm test': [{ options: ['--timeout=300', '--jobs=3'] }],
-  // Servers, databases and browsers wait for each other for much of the time.
-  system: [
-    { folder: 'integration/', options: ['--timeout=900', '--jobs=4'] },
-    { folder: 'system/', options: ['--timeout=900', '--jobs=2'] },
-    { folder: 'system/', alone: true, options: ['--timeout=900', '--jobs=1'] }
-  ],
-  soak: [{ folder: 'soak/', options: [`--timeout=${6 * 3_600}`, '--jobs=1'] }]
-}[kind]
-const coverage = args.includes('--coverage')
+const has = (name) => args.includes(`--${name}`)
 const words = args.filter((arg) => !arg.startsWith('--'))
-const root = new URL('./', import.meta.url)
-const project = new URL('../', import.meta.url)
-const names = readdirSync(root, { recursive: true }).map(String).filter((name) => words.length === 0 || words.some((word) => name.includes(word))).sort()
-/** Files that take long are begun first: the end shall not be one of them alone. */
-const longest = [
-  'access/matrix', 'api/management', 'open/openapi', 'downstream/mcp', 'auth/access', 'upstream/openapi',
-  // These wait for most of their time: for a registry, for an idle minute.
-  'integration/cli-first-start', 'integration/running', 'integration/nginx',
-  'integration/database', 'integration/pglite', 'integration/cli', 'integration/oauth-storage', 'integration/continuity',
-  'integration/api', 'integration/oauth-flow', 'integration/users', 'integration/social-login',
-  'system/replicas', 'system/faults', 'system/hub'
-].map((name) => `${name}.test.ts`)
-/** Tests of how long something takes under load: nothing else runs beside them. */
-const timed = ['activities', 'descriptions', 'hub', 'many-rows', 'withstands'].map((name) => `system/${name}.test.ts`)
-const place = (name) => longest.includes(name) ? longest.indexOf(name) : longest.length
-const ordered = names.toSorted((one, other) => place(one) - place(other))
-/** The files of one folder; of all that `npm test` runs, without one; with `alone`, those in `timed`. */
-const filesOf = ({ folder, alone = false }) => ordered
-  .filter((name) => folder === undefined ? !apart.some((each) => name.startsWith(each)) : name.startsWith(folder))
-  .filter((name) => name.endsWith(folder === 'soak/' ? '.ts' : '.test.ts') && timed.includes(name) === alone)
-  .map((name) => `test/${name}`)
-const files = parts.flatMap(filesOf)
+const cwd = fileURLToPath(new URL('../', import.meta.url))
+const started = Date.now()
+
+/** The kinds of files to run, with how many batches each is put into at most. */
+const kinds = has('measure')
+  ? { measure: Infinity }
+  : has('soak')
+    ? { soak: Infinity }
+    : { ...has('system') ? {} : { unit: 12 }, ...has('system') || has('ci') ? { integration: 14, system: 6 } : {} }
+// What is measured shares the machine with nothing.
+const slots = has('measure') || has('soak')
+  ? 1
+  : Number(args.find((arg) => arg.startsWith('--jobs='))?.slice('--jobs='.length) ?? availableParallelism() + (has('ci') ? 2 : 1))
+/** ms: a file may be silent for so long, and take so long in all. A soak is silent for minutes, and takes hours. */
+const bounds = has('soak') ? { silence: 3_600_000, limit: 6 * 3_600_000 } : { silence: 180_000, limit: 1_200_000 }
+/** More flaky files than this fail a run, and so does one that has been listed for longer than this. */
+const maxFlaky = 3
+const maxFlakyDays = 14
+
+const batches = Object.entries(kinds).map(([kind, count]) => ({
+  kind, batches: batchesOf(filesOf(kind).filter((file) => words.length === 0 || words.some((word) => file.includes(word))), count)
+}))
+const files = batches.flatMap(({ batches }) => batches.flat())
 if (files.length === 0) {
   console.error('no test file has such a path')
   process.exit(1)
 }
 
-// Whole gateways are started from the build, in half the time. It is made anew when a source is newer.
-const build = new URL('dist/server.js', project)
-const sources = [
-  'app.ts',
-  'package.ts',
-  'server.ts',
-  ...['schemas', 'protocol', 'db', 'plugins', 'routes', 'cli'].flatMap((folder) =>
-    readdirSync(new URL(folder, project), { recursive: true }).map((name) => `${folder}/${name}`)
-  )
-]
-if (!existsSync(build) || sources.some((name) => statSync(new URL(name, project)).mtimeMs > statSync(build).mtimeMs)) {
+// Whole gateways are started from the build. It is made anew when a source is newer.
+const build = `${cwd}dist/server.js`
+const sources = ['app.ts', 'package.ts', 'server.ts', ...['schemas', 'protocol', 'db', 'plugins', 'routes', 'cli'].flatMap((folder) =>
+  readdirSync(`${cwd}${folder}`, { recursive: true }).map((name) => `${folder}/${name}`))]
+if (!existsSync(build) || sources.some((name) => statSync(`${cwd}${name}`).mtimeMs > statSync(build).mtimeMs)) {
   console.log('building, since sources are newer than dist/')
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: project, stdio: 'inherit' })
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd, stdio: 'inherit' })
 }
-
-// A soak starts tests from their sources, each with its own seed.
-const isBuilt = kind !== 'soak'
-const fakes = readdirSync(new URL('fakes', root)).filter((name) => name.endsWith('.ts')).map((name) => `test/fakes/${name}`)
-if (isBuilt) await buildTests([...files, ...fakes])
-
-let passed = 0
-let failed = 0
-let skipped = 0
-let ended = 0
-/** The failures, told again at the end: a person (and CI) reads the last lines first. */
-const failures = []
-const indented = (text, by) => text.trimEnd().replace(/^(?=.)/gm, ' '.repeat(by))
-const seconds = (ms) => `${((ms ?? 0) / 1_000).toFixed(2)} s`
-
-/**
- * Prints the results that a parser of TAP reads, and counts the tests among them.
- * @param depth 0: the files; deeper: tests
- * @param path the names of the tests around, as far as they are known: a file is named after its tests
- */
-function follow (parser, depth, path = []) {
-  let isTest = false
-  let failedBefore = failed
-  parser.on('child', (child) => {
-    isTest = true
-    failedBefore = failed
-    follow(child, depth + 1, [...path, sourceOf(child.name)])
-  })
-  parser.on('comment', (comment) => {
-    if (depth > 0 && !/^# (Subtest: |time=)/.test(comment)) console.log(indented(comment, 2 * depth))
-  })
-  parser.on('assert', ({ ok, name: told, time, skip, diag }) => {
-    const name = depth === 0 ? sourceOf(told) : told
-    if (depth === 0 && isTest) ended++
-    if (skip) {
-      skipped++
-      console.log(indented(`- ${name} (skipped: ${skip})`, 2 * depth))
-    } else if (isTest) {
-      if (depth > 0) ok ? passed++ : failed++
-      // A file that fails though no test in it did: it crashed, or took too long.
-      else if (!ok && failed === failedBefore) failed++
-      console.log(indented(`${ok ? '✔' : '✖'} ${name} (${seconds(time)})`, 2 * depth))
-    }
-    // A point that is no test says what is wrong with the test around it: an exception, mostly.
-    if (!ok && (!isTest || depth === 0)) {
-      const what = `${isTest ? '' : `${name}\n`}${indented(stringify(diag ?? {}), 2)}`
-      console.log(indented(what, 2 * depth))
-      failures.push([[...path, isTest ? name : ''].filter(Boolean).join(' › '), what])
-    }
-    isTest = false
-  })
-}
-
-// tap's own measure reads what tsx makes of a source wrongly (100 % of everything); Node's, by c8, does not.
-const coverageFolder = fileURLToPath(new URL('.cache/coverage', project))
-const measured = coverage ? { NODE_V8_COVERAGE: coverageFolder } : {}
-if (coverage) rmSync(coverageFolder, { recursive: true, force: true })
-
-const tap = new URL('node_modules/tap/dist/esm/run.mjs', project)
 // tap is generated for the plugins of .taprc. It would do that at its first run, too late for that run: the loaders of plugins that are
-// left out cost each file more than a second.
-const generated = new URL('node_modules/@tapjs/test/test-built/dist/esm/index.js', project)
+// left out cost each process more than a second.
+const generated = `${cwd}node_modules/@tapjs/test/test-built/dist/esm/index.js`
 if (!existsSync(generated) || readFileSync(generated, 'utf8').includes('@tapjs/typescript')) {
   console.log('generating tap for the plugins of .taprc')
-  execFileSync(process.execPath, [fileURLToPath(tap), 'build'], { cwd: project, stdio: 'ignore' })
+  execFileSync(process.execPath, ['node_modules/tap/dist/esm/run.mjs', 'build'], { cwd, stdio: 'ignore' })
 }
+const fakes = readdirSync(`${cwd}test/fakes`).filter((name) => name.endsWith('.ts')).map((name) => `test/fakes/${name}`)
+await buildTests([...files, ...fakes, 'test/runner/batch.ts'])
 
-const builds = { TOOL_HUB_TEST_BUILD: 'dist/server.js', ...isBuilt ? { TOOL_HUB_TEST_FAKES: bundleOf('test/fakes/') } : {} }
-
+const coverageFolder = `${cwd}.cache/coverage`
+if (has('coverage')) rmSync(coverageFolder, { recursive: true, force: true })
+/** One PostgreSQL serves all batches that need one. */
+const postgres = files.some((file) => /^test\/(integration|system|measure|soak)\//.test(file)) ? await startPostgres(cwd) : undefined
+const env = {
+  TOOL_HUB_TEST_BUILD: 'dist/server.js',
+  TOOL_HUB_TEST_FAKES: bundleOf('test/fakes/'),
+  TAP_TIMEOUT: '0',
+  ...postgres?.env,
+  ...has('coverage') ? { NODE_V8_COVERAGE: coverageFolder } : {}
+}
 const nodeArgs = [
   '--enable-source-maps',
   '--import=./test/helpers/prepare.mjs',
   // A larger nursery: a tenth less time for collecting garbage.
   '--max-semi-space-size=64',
-  ...isBuilt ? [] : ['--import=tsx']
-].map((arg) => `--node-arg=${arg}`)
+  '--expose-gc',
+  // A fixed loop took nine times as much CPU in one run of four with it.
+  ...has('measure') || has('soak') ? ['--no-concurrent-osr'] : []
+]
 
-/** Runs some files with tap. @returns its exit code */
-async function run (files, options) {
-  const child = spawn(
-    process.execPath,
-    [fileURLToPath(new URL('suite.mjs', root)), ...options, ...nodeArgs, ...isBuilt ? files.map(bundleOf) : files],
-    { cwd: project, env: { ...process.env, ...measured, ...builds }, stdio: ['ignore', 'pipe', 'inherit'] }
-  )
-  const parser = new Parser()
-  follow(parser, 0)
-  child.stdout.pipe(parser)
-  const [[code]] = await Promise.all([once(child, 'close'), once(parser, 'complete')])
-  return code
+/** How each file ended, by its path: of one that ran again, the second time. */
+const results = new Map()
+const quickly = (result) => console.log([
+  `${result.ok ? '✔' : '✖'} ${result.file} (${seconds(result.ms)}, ${result.passed} passed${result.failed > 0 ? `, ${result.failed} failed` : ''})`,
+  ...result.ok && !has('verbose') ? result.lines.filter((line) => line.trimStart().startsWith('#')) : result.lines
+].join('\n'))
+
+/** Runs files in one process; those that it did not get to, each in one of its own. */
+async function runBatch (files) {
+  const reader = tapReader((result) => { results.set(result.file, result); quickly(result) })
+  const { code, ended, errors } = await runProcess(process.execPath, [...nodeArgs, bundleOf('test/runner/batch.ts'), ...files], {
+    cwd, env, onOutput: reader.write, silence: bounds.silence, limit: bounds.limit * files.length
+  })
+  reader.end()
+  const open = files.filter((file) => !results.has(file))
+  if (open.length === 0) {
+    // All files have told their end; what failed after that belongs to the last.
+    const last = results.get(files.at(-1))
+    if (code !== 0 && files.every((file) => results.get(file).ok)) fail(last, `its process ended with ${ended ?? `code ${code}`}`, errors)
+    return
+  }
+  const [died, ...rest] = open
+  fail({ file: died, ok: false, ms: 0, passed: 0, failed: 0, skipped: 0, lines: [], failures: [] }, `its process ended with ${ended ?? `code ${code}`}`, errors)
+  for (const file of rest) await runBatch([file])
 }
 
-const started = Date.now()
-let code = 0
-for (const part of parts) if (filesOf(part).length > 0) code = await run(filesOf(part), part.options) || code
-// tap gives up on what is left after some failures.
-const missing = files.length - ended
-if (missing > 0) console.log(`${missing} files have not ended`)
-failed += missing
-if (code !== 0 && failed === 0) failed++
-if (coverage) {
-  const c8 = fileURLToPath(new URL('node_modules/c8/bin/c8.js', project))
+function fail (result, why, errors) {
+  const failure = { path: '', first: why, what: `${why}\n${errors.slice(-4_000)}` }
+  results.set(result.file, { ...result, ok: false, failed: result.failed + 1, failures: [...result.failures, failure] })
+  console.log(`✖ ${result.file}: ${indented(failure.what, 2).trimStart()}`)
+}
+
+/** Commands beside the tests: how each ended, by its name. */
+const steps = new Map()
+async function runStep (name, command, stepArgs, stepEnv = {}) {
+  const begun = Date.now()
+  let output = ''
+  const { code, ended, errors } = await runProcess(command, stepArgs, { cwd, env: { ...env, ...stepEnv }, silence: 600_000, limit: 1_800_000, onOutput: (text) => { output += text } })
+  const ok = code === 0 && ended === undefined
+  steps.set(name, ok)
+  const text = `${output}${errors}`
+  console.log(`${ok ? '✔' : '✖'} ${name} (${seconds(Date.now() - begun)})${ok ? '' : `: ${ended ?? `exit code ${code}`}\n${indented(text.slice(-20_000), 2)}`}`)
+  if (ok && name === 'conformance') console.log(indented(text.split('\n').filter((line) => /^conformance: /.test(line)).join('\n'), 2))
+}
+
+const tasks = batches.flatMap(({ kind, batches }) => batches.map((batch) => ({ kind, run: async () => { await runBatch(batch) } })))
+const run = has('ci')
+  ? [
+      async () => { await runStep('lint', 'npm', ['run', '--silent', 'lint']) },
+      async () => { await runStep('types', 'npm', ['run', '--silent', 'types']) },
+      ...tasks.filter(({ kind }) => kind === 'unit').map(({ run }) => run),
+      async () => { await runStep('conformance', 'npm', ['run', '--silent', 'conformance']) },
+      ...tasks.filter(({ kind }) => kind !== 'unit').map(({ run }) => run)
+    ]
+  : tasks.map(({ run }) => run)
+await inSlots(slots, run)
+
+const flaky = []
+for (const [file, first] of [...results].filter(([, { ok }]) => !ok)) {
+  // Measures have their own rounds.
+  if (slots === 1) break
+  console.log(`once more, alone: ${file}`)
+  results.delete(file)
+  await runBatch([file])
+  if (results.get(file).ok) flaky.push({ file, ...first.failures[0] })
+  else results.set(file, { ...results.get(file), failures: [...first.failures, ...results.get(file).failures] })
+}
+await postgres?.stop()
+
+if (has('coverage')) {
   const options = ['--temp-directory', coverageFolder, '--reporter', 'text', '--reporter', 'html', '--reports-dir', `${coverageFolder}/report`, '--all', '--exclude-after-remap']
   const folders = ['app.ts', 'schemas/**', 'protocol/**', 'db/**', 'plugins/**', 'routes/**'].flatMap((name) => ['--include', name])
-  execFileSync(process.execPath, [c8, 'report', ...options, ...folders], { cwd: project, stdio: 'inherit' })
+  execFileSync(process.execPath, ['node_modules/c8/bin/c8.js', 'report', ...options, ...folders], { cwd, stdio: 'inherit' })
 }
+if (has('record')) {
+  const recorded = Object.fromEntries([...results.values()].map(({ file, ms }) => [file, Number((ms / 1_000).toFixed(1))]))
+  const all = { ...JSON.parse(readFileSync(durationsFile, 'utf8')), ...recorded }
+  const kept = Object.entries(all).filter(([file]) => existsSync(`${cwd}${file}`)).sort(([a], [b]) => a < b ? -1 : 1)
+  writeFileSync(durationsFile, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
+}
+
+const ended = [...results.values()]
+const sum = (key) => ended.reduce((total, result) => total + result[key], 0)
+const failures = ended.filter(({ ok }) => !ok)
 if (failures.length > 0) console.log('\nWhat failed:')
-for (const [path, what] of failures) console.log(`✖ ${path}\n${indented(what, 2)}`)
-console.log(`${files.length} files in ${seconds(Date.now() - started)}${skipped === 0 ? '' : `, ${skipped} tests skipped`}`)
-console.log(`${passed} passed, ${failed} failed`)
-process.exitCode = failed === 0 && passed > 0 ? 0 : 1
+for (const { file, failures: all } of failures) for (const { path, what } of all) console.log(`✖ ${[file, path].filter(Boolean).join(' › ')}\n${indented(what, 2)}`)
+const listed = JSON.parse(readFileSync(`${cwd}test/flaky.json`, 'utf8'))
+const isStale = ({ file, path }) => listed.some(({ test, date }) => test === [file, path].filter(Boolean).join(' › ') && Date.now() - Date.parse(date) > maxFlakyDays * 86_400_000)
+const stale = flaky.filter(isStale)
+for (const { file, path, first } of flaky) console.log(`FLAKY ${file} › ${path}, ${first}`)
+if (flaky.length > maxFlaky) console.log(`✖ more than ${maxFlaky} flaky files`)
+for (const { file, path } of stale) console.log(`✖ listed in test/flaky.json for more than ${maxFlakyDays} days: ${file} › ${path}`)
+const badSteps = [...steps].filter(([, ok]) => !ok).map(([name]) => name)
+const wrong = sum('failed') + badSteps.length + (flaky.length > maxFlaky ? 1 : 0) + stale.length
+console.log(`${files.length} files in ${seconds(Date.now() - started)}, ${flaky.length} flaky, ${sum('skipped')} tests skipped`)
+console.log(`${sum('passed') + steps.size - badSteps.length} passed, ${wrong} failed`)
+process.exit(wrong === 0 && sum('passed') > 0 ? 0 : 1)

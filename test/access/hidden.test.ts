@@ -188,7 +188,7 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
   })
   const start = async (routing: Json): Promise<Hub> => {
     const hub = await startHub(t, { env: { JWT_SECRET: shared.JWT_SECRET, LOG_LEVEL: 'error' }, settings: content(routing) })
-    await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 40_000, () => hub.output())
+    await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, () => hub.output())
     await connected(hub, 2)
     return hub
   }

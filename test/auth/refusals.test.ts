@@ -1,4 +1,3 @@
-import '../helpers/cheap-hashes.ts'
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'

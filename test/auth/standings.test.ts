@@ -113,8 +113,8 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     app.auth.standings.revoke(laptop.id)
     const [revoked, ...rest] = held
     assert.ok(revoked)
-    await within(5_000, 'the streams of the revoked key', Promise.all([revoked.news.done, revoked.sse.done]))
-    await until(() => upstream.cancelled.length > 0, 5_000, 'the call of the revoked key went on upstream')
+    await within('the streams of the revoked key', Promise.all([revoked.news.done, revoked.sse.done]))
+    await until(() => upstream.cancelled.length > 0, 'the call of the revoked key went on upstream')
     const next = await revoked.session.post({ jsonrpc: '2.0', id: 9, method: 'tools/list' })
     assert.deepEqual([next.status, typeof next.messages[0]?.error?.code], [404, 'number'], next.body)
 
@@ -127,7 +127,7 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     // Others may be revoked, too, and what is revoked twice is gone already.
     app.auth.standings.revoke(others.id)
     app.auth.standings.revoke(laptop.id)
-    await within(5_000, 'the stream of the other', rest[1]?.news.done ?? Promise.reject(new Error('none')))
+    await within('the stream of the other', rest[1]?.news.done ?? Promise.reject(new Error('none')))
     assert.equal(rest[0]?.news.ended, false)
   })
 
@@ -174,14 +174,14 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     await until(() => upstream.count('tools/call') === 4)
     app.auth.standings.revoke(laptop.id)
     for (const calling of [calls.plain, calls.inSession]) {
-      const { status, body } = await within(5_000, 'a call of the revoked key', calling)
+      const { status, body } = await within('a call of the revoked key', calling)
       assert.deepEqual([status, body.message], [401, 'Your access was withdrawn while the call ran'])
     }
-    await until(() => upstream.cancelled.length === 2, 5_000, 'the calls went on upstream')
+    await until(() => upstream.cancelled.length === 2, 'the calls went on upstream')
     await sleep(100)
     assert.deepEqual([ended.sort(), upstream.cancelled.length], [['in a session', 'plain'], 2])
     for (const { id } of [phone, others]) app.auth.standings.revoke(id)
-    await within(5_000, 'the calls of the others', Promise.all(Object.values(calls)))
+    await within('the calls of the others', Promise.all(Object.values(calls)))
   })
 })
 
@@ -210,9 +210,9 @@ test('a key that has expired counts as disabled', async (t) => {
   const session = await Session.open(`${hub.url}/mcp`, { key: soon.token })
   const stream = await session.listen()
   const call = session.request('tools/call', { name: 'up-slow', arguments: {} })
-  const answer = await within(12_000, 'the answer to the call', call)
+  const answer = await within('the answer to the call', call)
   assert.match(answer.error?.message ?? '', /access was withdrawn/, 'the call is answered, and not left to its time limit')
-  await within(2_000, 'the end of the stream', stream.done)
+  await within('the end of the stream', stream.done)
   assert.equal((await api('GET', '', soon.token)).status, 401)
 
   const key = bearerKey().token
@@ -240,6 +240,6 @@ test('sessions that were opened by the name of a group end with enableGroupNameR
     body: JSON.stringify({ routing: { enableGroupNameRoute: false } })
   })
   assert.equal(reply.status, 200)
-  await within(2_000, 'the end of the stream', stream.done)
+  await within('the end of the stream', stream.done)
   assert.deepEqual(await byId.tools(), ['up-echo'])
 })

@@ -29,7 +29,7 @@ export class Tested {
   /** Waits until it is connected or has failed, for now. */
   async settled (): Promise<Shown> {
     let shown = await this.show()
-    await until(async () => (shown = await this.show()).status !== 'connecting', 20_000, () => JSON.stringify(shown))
+    await until(async () => (shown = await this.show()).status !== 'connecting', () => JSON.stringify(shown))
     return shown
   }
 

@@ -49,7 +49,7 @@ try {
     assert.ok(wanted, `${status}: ${error}`)
     assert.ok(logins < maxLogins, `more than ${maxLogins} logins`)
     await login(wanted.authorizationUrl)
-    await until(async () => (await server.show()).oauth?.authorizationUrl !== wanted.authorizationUrl, 10_000, 'no new address')
+    await until(async () => (await server.show()).oauth?.authorizationUrl !== wanted.authorizationUrl, 'no new address')
   }
 } catch (error) {
   console.error(error)

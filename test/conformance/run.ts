@@ -188,7 +188,7 @@ async function startFixture (file = 'test/fakes/everything.ts'): Promise<string>
   const { command, args } = tsServer(file)
   const { child, output } = start(command, args, { env: { PORT: '0' } })
   const port = (): string | undefined => /^listening (\d+)$/m.exec(output())?.[1]
-  await until(() => port() ?? child.exitCode !== null, 30_000, () => `The fixture server does not listen: ${output()}`)
+  await until(() => port() ?? child.exitCode !== null, () => `The fixture server does not listen: ${output()}`)
   if (port() === undefined) throw new Error(`The fixture server exited: ${output()}`)
   return `http://127.0.0.1:${port()}/mcp`
 }
@@ -315,7 +315,7 @@ async function runAuthorization (withSecret: boolean): Promise<Results> {
     { timeout: runMs }
   )
   const address = (): string | undefined => /^(http\S+\/oauth\/authorize\?\S+)$/m.exec(output())?.[1]
-  await until(() => address() !== undefined || child.exitCode !== null, scenarioMs, () => `No address was printed: ${output()}`)
+  await until(() => address() !== undefined || child.exitCode !== null, () => `No address was printed: ${output()}`)
   const url = address()
   if (url !== undefined) {
     const browser = new Browser(hub.url)

@@ -294,7 +294,7 @@ export function storeContract (name: string, open: Open, { alone = false, model 
       })
       end()
       await elsewhere([server('b', 'new')])
-      await until(() => told.length > 0, 5_000, 'nothing was told')
+      await until(() => told.length > 0, 'nothing was told')
       const [next] = told
       assert.ok(next && next.version > before.version)
       assert.equal(next.servers.get('b')?.config.description, 'new')

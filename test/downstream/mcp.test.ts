@@ -123,7 +123,7 @@ test('real servers, through the SDK\'s own client', async (t) => {
         assert.deepEqual(listed.filter((one) => one.startsWith(`${name}-`)), expected)
       }
       return true
-    }, 10_000, () => `the lists never became equal: ${hub.output().slice(-2_000)}`)
+    }, () => `the lists never became equal: ${hub.output().slice(-2_000)}`)
     const listed = names((await lists(client)).tools)
     const order = listed.map((one) => one.split('-')[0]).filter((one, index, all) => one !== all[index - 1])
     assert.deepEqual(order, enabled)
@@ -305,7 +305,7 @@ test('real servers, through the SDK\'s own client', async (t) => {
           (one) => one.method === 'notifications/message' && /-level/.test(String(one.params?.data))
         )
         return message !== undefined
-      }, 30_000, 'no message')
+      }, 'no message')
       assert.equal(typeof message?.params?.level, 'string')
       await session.call('toggle-simulated-logging')
       stream.close()
@@ -323,7 +323,7 @@ test('real servers, through the SDK\'s own client', async (t) => {
     })
     await client.subscribeResource({ uri: 'memory://knowledge-graph' })
     await client.callTool(entity('Grace'))
-    await until(() => updates.length === 1, 5_000, 'no update')
+    await until(() => updates.length === 1, 'no update')
     assert.deepEqual(updates, ['memory://knowledge-graph'])
     await client.unsubscribeResource({ uri: 'memory://knowledge-graph' })
     await client.callTool(entity('Joan'))
@@ -672,7 +672,7 @@ test('what is passed on is passed on as it came', async (t) => {
     await stream.wait((message) => message.method === 'notifications/resources/list_changed')
     assert.ok(!names(await global.list('resources/list', 'resources')).includes('resource-0'))
     await global.call('child-grow', { name: 'grown' })
-    await until(async () => (await global.tools()).includes('child-grown'), 5_000, 'the stdio server\'s new tool never showed')
+    await until(async () => (await global.tools()).includes('child-grown'), 'the stdio server\'s new tool never showed')
     assert.equal(elsewhere.messages.length, 0, JSON.stringify(elsewhere.messages))
     for (const opened of [elsewhere, stream, one]) opened.close()
   })
@@ -810,7 +810,7 @@ test('sessions', async (t) => {
     const stream = await session.listen()
     const ended = await session.end()
     assert.ok(ended.status === 200 || ended.status === 204, String(ended.status))
-    await until(() => stream.ended, 5_000, 'the GET stream stayed open')
+    await until(() => stream.ended, 'the GET stream stayed open')
     assertRefused(await session.post(list), 404, -32001)
     assertRefused(await session.end(), 404, -32001)
     assertRefused(await session.listen().then(async (one) => { await one.done; return one }), 404, -32001)
@@ -851,7 +851,7 @@ test('sessions', async (t) => {
       await upstream.broadcast('notifications/tools/list_changed')
       const heard = (): number =>
         streams.flatMap((stream) => stream.messages).filter((one) => one.method === 'notifications/tools/list_changed').length
-      await until(() => heard() >= round, 5_000, `round ${round} was not heard`)
+      await until(() => heard() >= round, `round ${round} was not heard`)
       await sleep(300)
       assert.equal(heard(), round)
     }
@@ -865,7 +865,7 @@ test('sessions', async (t) => {
     assert.ok(stream.sse)
     assert.equal(stream.headers.get('x-accel-buffering'), 'no')
     assert.match(stream.headers.get('cache-control') ?? '', /no-store/)
-    await until(() => stream.comments > 0, 1_000, 'no first comment')
+    await until(() => stream.comments > 0, 'no first comment')
     stream.close()
   })
 
@@ -877,7 +877,7 @@ test('sessions', async (t) => {
     for (let round = 1; round <= 3; round++) {
       upstream.options.tools = [...upstream.options.tools ?? [], tool(`again${round}`)]
       await upstream.broadcast('notifications/tools/list_changed')
-      await until(() => changed().length === round, 5_000, 'not heard')
+      await until(() => changed().length === round, 'not heard')
     }
     stream.close()
     const [first, ...rest] = changed()
@@ -888,7 +888,7 @@ test('sessions', async (t) => {
     const foreign = await stranger.listen(first.id)
     const again = await session.listen(first.id)
     const replayed = () => again.events.filter((event) => event.message !== undefined).map((event) => event.id)
-    await until(() => replayed().length >= 2, 5_000, () => `not replayed: HTTP ${again.status} ${again.body}`)
+    await until(() => replayed().length >= 2, () => `not replayed: HTTP ${again.status} ${again.body}`)
     assert.deepEqual(replayed().slice(0, 2), rest.map((event) => event.id))
     await sleep(200)
     assert.equal(foreign.messages.length, 0, 'replayed to a stranger')
@@ -904,10 +904,10 @@ test('sessions', async (t) => {
     const stream = await session.listen()
     const sizes = (): number[] =>
       stream.messages.flatMap(({ method, params }) => (method === 'notifications/message' ? [String(params?.data).length] : []))
-    await until(() => sizes().length >= 2, 5_000, 'the messages did not come')
+    await until(() => sizes().length >= 2, 'the messages did not come')
     assert.deepEqual(sizes(), [10, 1_000])
     await upstream.broadcast('notifications/message', { level: 'info', data: 'x'.repeat(300_000) })
-    await until(() => sizes().at(-1) === 300_000, 5_000, 'one that need not wait is not bounded')
+    await until(() => sizes().at(-1) === 300_000, 'one that need not wait is not bounded')
     stream.close()
   })
 

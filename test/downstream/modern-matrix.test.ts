@@ -84,9 +84,9 @@ async function news ({ client, heard }: ModernAgent): Promise<void> {
   assert.equal(subscription.honoredFilter.promptsListChanged, undefined)
   assert.ok(subscription.honoredFilter.resourceSubscriptions?.includes('r://one'))
   await client.callTool({ name: 'touch' })
-  await until(() => heard.get('notifications/resources/updated')?.some(({ uri }) => uri === 'r://one') === true, 5_000,
+  await until(() => heard.get('notifications/resources/updated')?.some(({ uri }) => uri === 'r://one') === true,
     () => 'no update came')
   await client.callTool({ name: 'grow' })
-  await until(() => heard.has('notifications/tools/list_changed'), 5_000, () => 'no list_changed came')
+  await until(() => heard.has('notifications/tools/list_changed'), () => 'no list_changed came')
   await subscription.close()
 }

@@ -372,9 +372,9 @@ test('a question parks a call; its answers resume it', async (t) => {
     const controller = new AbortController()
     const hanging = fetch(url, { method: 'POST', ...made('tools/call', { params: { name: 'hang' } }), signal: controller.signal })
     hanging.catch(() => {})
-    await until(() => world.running === 1, 5_000)
+    await until(() => world.running === 1)
     controller.abort()
-    await until(() => world.cancelled === before + 1, 5_000, () => 'not cancelled')
+    await until(() => world.cancelled === before + 1, () => 'not cancelled')
   })
 
   await t.test('a client that left before the answer of a retry fetches it with the same answers', async () => {
@@ -413,7 +413,7 @@ test('a call whose tool is not shown any more is not taken up, and its answer is
       assert.deepEqual([status, message.error?.code, message.id], [200, -32602, 1], route)
       assert.match(String(message.error?.message), /^Unknown tool: (s-)?form/)
     }
-    await until(() => world.running === 0, 5_000, () => 'the parked call goes on')
+    await until(() => world.running === 0, () => 'the parked call goes on')
     await toggle('/tools/form', true)
     // It does not come back with the tool.
     assert.match(failure((await retry(url, name, asked, answersTo(asked), more)).message), /has ended/)
@@ -441,7 +441,7 @@ test('a subscription is acknowledged first, and ends with the access to its rout
   await call(url, 'touch')
   const updated = await stream.wait(({ method }) => method === 'notifications/resources/updated')
   assert.deepEqual(updated.params, { uri: 'r://one', _meta: { [`${prefix}subscriptionId`]: 1 } })
-  await within(10_000, 'the end of the gateway', hub.stop())
+  await within('the end of the gateway', hub.stop())
   const last = await stream.wait(({ result }) => result !== undefined)
   assert.equal(last.id, 1)
   assert.equal(last.result?.resultType, 'complete')
@@ -480,7 +480,7 @@ test('what a listener wants to hear of is subscribed to again once its view show
     await until(async () => {
       await update()
       return told(modern) > before && told(legacy) > toldBefore
-    }, 10_000, () => `${what}: told ${told(modern) - before} and ${told(legacy) - toldBefore} times`)
+    }, () => `${what}: told ${told(modern) - before} and ${told(legacy) - toldBefore} times`)
   }
   await hears('at first')
   const isSeen = async (): Promise<boolean> => {
@@ -510,7 +510,7 @@ test('what a listener wants to hear of is subscribed to again once its view show
   ]
   for (const [what, hide, show, isUp] of ways) {
     await hide()
-    await until(async () => !await isSeen(), 5_000, `${what}: still shown`)
+    await until(async () => !await isSeen(), `${what}: still shown`)
     if (isUp) {
       const before = [told(modern), told(legacy)]
       await update()
@@ -530,7 +530,7 @@ test('what a listener wants to hear of is subscribed to again once its view show
   modern.close()
   await session.end()
   await other.end()
-  await until(() => upstream.count('resources/unsubscribe') > ended, 5_000, 'it is subscribed to for nobody')
+  await until(() => upstream.count('resources/unsubscribe') > ended, 'it is subscribed to for nobody')
 })
 
 test('a subscription hears what changes on the connection of its principal\'s calls, which nobody shares', async (t) => {
@@ -559,7 +559,7 @@ test('a subscription hears what changes on the connection of its principal\'s ca
   await sleep(200)
   assert.equal(await touched(), 'r://1', 'the other still wants it')
   other.close()
-  await until(async () => await touched() === '', 5_000, 'it is subscribed to for nobody')
+  await until(async () => await touched() === '', 'it is subscribed to for nobody')
 })
 
 test('with its key, a principal loses what it has open', async (t) => {
@@ -573,7 +573,7 @@ test('with its key, a principal loses what it has open', async (t) => {
   assert.equal(world.running, 2)
   const stored = JSON.parse(await readFile(hub.settingsPath, 'utf8')) as { bearerKeys: unknown[] }
   await writeFile(hub.settingsPath, JSON.stringify({ ...stored, bearerKeys: stored.bearerKeys.slice(0, 1) }))
-  await until(() => world.running === 1, 10_000, () => 'the parked call of the other key goes on')
+  await until(() => world.running === 1, () => 'the parked call of the other key goes on')
   assert.equal((await stream.wait(({ result }) => result !== undefined)).result?.resultType, 'complete')
   assert.equal((await retry(url, 'form', asked, {}, { key: OTHER })).status, 401)
   const [name = ''] = Object.keys(mine.message.result?.inputRequests as Json)
@@ -589,7 +589,7 @@ test('a bound that is reached is told by the status: 503 for all, 429 for one\'s
     const { url, world } = await bridge(t)
     if (places > 0) {
       call(url, 'hang').catch(() => {})
-      await until(() => world.running === 1, 10_000, () => 'the call does not run')
+      await until(() => world.running === 1, () => 'the call does not run')
     }
     const answer = await call(url, 'echo')
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [status, retryAfter])

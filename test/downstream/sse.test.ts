@@ -52,7 +52,7 @@ test('clients from npm list, call, get progress and are asked', async (t) => {
         if (seen) assert.deepEqual([...seen, 4].slice(0, 4), [1, 2, 3, 4])
         for (const kind of asks) {
           const asking = `${prefix}trigger-${kind}-request`
-          await until(async () => (await tools()).includes(asking), 10_000, `${asking} never showed`)
+          await until(async () => (await tools()).includes(asking), `${asking} never showed`)
           assert.match(text(await call(asking, { prompt: 'hi' })), kind === 'sampling' ? /sampled here/ : /Name: Ada/)
         }
       })
@@ -104,15 +104,15 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
 
   await t.test('list_changed, when a server is added', async () => {
     await change(hub, 'POST', '/servers', { name: 'added', config: fake })
-    await until(() => stream.messages.some(({ method }) => method === 'notifications/tools/list_changed'), 5_000, 'no list_changed')
-    await until(async () => (await connection.tools()).includes('added-echo'), 5_000, 'the new tools never showed')
+    await until(() => stream.messages.some(({ method }) => method === 'notifications/tools/list_changed'), 'no list_changed')
+    await until(async () => (await connection.tools()).includes('added-echo'), 'the new tools never showed')
   })
 
   await t.test('notifications/cancelled reaches the upstream, and nothing answers the call', async () => {
     const id = await connection.begin('tools/call', { name: 'fake-never', arguments: {} })
     await called(upstream, 'never')
     await connection.notify('notifications/cancelled', { requestId: id, reason: 'enough' })
-    await until(() => upstream.cancelled.length === 1, 5_000, 'not cancelled upstream')
+    await until(() => upstream.cancelled.length === 1, 'not cancelled upstream')
     assert.deepEqual((await connection.request('ping')).result, {})
     assert.ok(!stream.messages.some((message) => message.id === id))
   })
@@ -127,9 +127,9 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
     await called(upstream, 'never', 2)
     const sessions = await count()
     leaving.stream.close()
-    await until(() => upstream.cancelled.length === 2, 5_000, 'not cancelled upstream')
+    await until(() => upstream.cancelled.length === 2, 'not cancelled upstream')
     assertRefused(await leaving.post(ping), 404, -32001)
-    await until(async () => await count() < sessions, 5_000, 'the session is still held')
+    await until(async () => await count() < sessions, 'the session is still held')
     assert.deepEqual((await connection.request('ping')).result, {})
   })
 
@@ -138,7 +138,7 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
     for (const [less, status] of [[{ accessType: 'servers', allowedServers: ['fake'] }, 404], [{ enabled: false }, 401]] as const) {
       const other = await Connection.open(t, `${hub.url}/sse`, { key: OTHER })
       await change(hub, 'PUT', route, less)
-      await until(() => other.stream.ended, 5_000, 'the stream stayed open')
+      await until(() => other.stream.ended, 'the stream stayed open')
       assertRefused(await other.post(ping), status)
       await change(hub, 'PUT', route, { accessType: 'all', allowedServers: [] })
     }
@@ -170,7 +170,7 @@ test('two clients with the same ids, 500 interleaved calls: no answer crosses', 
   }
   await Promise.all(Array.from({ length: 8 }, work))
   for (const { name, connection: { stream } } of pair) {
-    await until(() => stream.messages.length >= 251, 10_000, () => `only ${stream.messages.length} answers for ${name}`)
+    await until(() => stream.messages.length >= 251, () => `only ${stream.messages.length} answers for ${name}`)
     const answers = new Map(stream.messages.map(({ id, result }) => [id, result]))
     assert.equal(answers.size, 251, 'the answer to initialize, and one to each call')
     for (let id = 0; id < 250; id++) assert.equal(text(answers.get(id)), `${name} ${id}`)
@@ -189,7 +189,7 @@ test('when the gateway stops, each call gets a result or an error before the str
   const stopped = hub.stop()
   assert.equal(text((await connection.answer(soon)).result), 'soon')
   assert.ok(failed(await connection.answer(never)))
-  await until(() => connection.stream.ended, 10_000, 'the stream stayed open')
+  await until(() => connection.stream.ended, 'the stream stayed open')
   await stopped
 })
 

@@ -78,7 +78,7 @@ export class UpstreamSession {
     return await answer
   }
 
-  async #stream (): Promise<void> { await until(() => this.streams.size > 0, 10_000, 'the gateway never opened a GET stream upstream') }
+  async #stream (): Promise<void> { await until(() => this.streams.size > 0, 'the gateway never opened a GET stream upstream') }
 
   #send (message: Json): void {
     const [stream] = this.streams
@@ -154,7 +154,6 @@ export class Upstream {
   async broadcast (method: string, params: Json = {}): Promise<void> {
     await until(
       () => [...this.sessions.values()].some((session) => session.streams.size > 0),
-      10_000,
       'the gateway never opened a GET stream upstream'
     )
     for (const session of this.sessions.values()) if (session.streams.size > 0) await session.notify(method, params)

@@ -21,5 +21,5 @@ export async function startTalker (t: Cleanup): Promise<Upstream> {
 
 /** Waits until an upstream has seen this many calls of a tool. */
 export const called = async (upstream: Upstream, name: string, count = 1): Promise<void> => {
-  await until(() => upstream.received.filter(({ message }) => message.params?.name === name).length >= count, 5_000, `${name} never came`)
+  await until(() => upstream.received.filter(({ message }) => message.params?.name === name).length >= count, `${name} never came`)
 }

@@ -1,3 +1,4 @@
+// own process: its garbage collector is looked at
 // What views of large catalogues cost: memory that goes when it is not needed any more, and work that stays short.
 import assert from 'node:assert/strict'
 import { setFlagsFromString } from 'node:v8'

@@ -73,7 +73,7 @@ async function read (hub: Hub, tools: number): Promise<void> {
   await until(async () => {
     const own = await (await Session.open(`${hub.url}/mcp/qa`)).tools().catch(() => [])
     return own.length === tools && at(await api(hub, 'GET', 'qa'), 'data', 'status') === 'connected'
-  }, 10_000, 'its lists are not read')
+  }, 'its lists are not read')
 }
 
 interface Scene {
@@ -126,7 +126,7 @@ for (const [rank, owners] of [['users', ['ann', 'bob']], ['admins', undefined]] 
     await connected(without, 1)
     assert.deepEqual(await meanings(without), all('second'), 'the first is away')
     await first.listen()
-    await until(async () => at(await api(without, 'GET', 'qa'), 'data', 'status') === 'connected', 20_000)
+    await until(async () => at(await api(without, 'GET', 'qa'), 'data', 'status') === 'connected')
     assert.deepEqual(await meanings(without), all('second'), 'and comes back')
     await without.stop()
 
@@ -138,7 +138,7 @@ for (const [rank, owners] of [['users', ['ann', 'bob']], ['admins', undefined]] 
     await second.listen()
     second.options = { tools: [], prompts: [], resources: [], resourceTemplates: [], on: says('second') }
     await api(alone, 'POST', 'qa-b/reload')
-    await until(async () => (await (await Session.open(`${alone.url}/mcp/qa-b`)).tools()).length === 0, 20_000, 'it still lists')
+    await until(async () => (await (await Session.open(`${alone.url}/mcp/qa-b`)).tools()).length === 0, 'it still lists')
     assert.deepEqual(await meanings(alone), all('nobody'), 'it lists nothing any more')
     await alone.stop()
 
@@ -147,7 +147,7 @@ for (const [rank, owners] of [['users', ['ann', 'bob']], ['admins', undefined]] 
     assert.deepEqual(await meanings(less), all('nobody'), 'and listed nothing at the start')
     second.options = { ...lists.second, on: says('second') }
     await api(less, 'POST', 'qa-b/reload')
-    await until(async () => (await (await Session.open(`${less.url}/mcp/qa-b`)).tools()).length === 1, 20_000, 'it does not list')
+    await until(async () => (await (await Session.open(`${less.url}/mcp/qa-b`)).tools()).length === 1, 'it does not list')
     assert.deepEqual(await meanings(less), all('second'), 'and lists it again')
   })
 }
@@ -156,7 +156,7 @@ test('a change of its configuration gives a server no names of another one', { t
   const { first, second, config, hub } = await scene(t, ['ann', 'bob'])
   const put = async (name: 'qa' | 'qa-b', more: Json): Promise<void> => {
     await api(hub, 'PUT', name, { config: config(name, more) })
-    await until(async () => at(await api(hub, 'GET', name), 'data', 'status') === 'connected', 10_000)
+    await until(async () => at(await api(hub, 'GET', name), 'data', 'status') === 'connected')
   }
   const toggle = async (enabled: boolean): Promise<void> => { await api(hub, 'POST', 'qa/toggle', { enabled }) }
   for (const [what, change] of [
@@ -181,7 +181,7 @@ test('a change of its configuration gives a server no names of another one', { t
   // What it does not list any more since it is another one is free.
   second.options = { ...second.options, tools: [tool('other')], prompts: [], resources: [], resourceTemplates: [] }
   await put('qa-b', { url: `${second.url}?v=3` })
-  await until(async () => (await (await Session.open(`${hub.url}/mcp/qa-b`)).tools())[0] === 'other', 10_000)
+  await until(async () => (await (await Session.open(`${hub.url}/mcp/qa-b`)).tools())[0] === 'other')
   assert.deepEqual(await meanings(hub), all('first'))
 
   // One that is removed and added again begins anew, behind the other one.

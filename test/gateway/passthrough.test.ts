@@ -289,7 +289,7 @@ test('childEnvironment: what a child is given', async (t) => {
     t.after(async () => { await upstreams.close(); await outbound.close() })
     await upstreams.apply(new Map([['s', { name: 's', config: { ...tells(), env: { A: '${NOT_SET}' } } }]]))
     const registry = async (): Promise<unknown> => {
-      await until(() => upstreams.get('s')?.status === 'connected', 10_000)
+      await until(() => upstreams.get('s')?.status === 'connected')
       const answer = await upstreams.get('s')?.call(new FakeExchange('{"name":"tell"}'), {})
       return (JSON.parse(text(JSON.parse(answer?.resultText ?? '{}'))) as { env: Json }).env.npm_config_registry
     }
@@ -372,8 +372,7 @@ test('our secrets and the values of variables go nowhere that they should not', 
   for (const canary of Object.values(canaries)) assert.ok(!received.includes(canary), canary)
 
   await until(
-    async () => /dying of \$\{FOO\}/.test(await (await fetch(`${hub.url}/api/servers/dies`, { headers: { authorization: `Bearer ${KEY}` } })).text()),
-    10_000
+    async () => /dying of \$\{FOO\}/.test(await (await fetch(`${hub.url}/api/servers/dies`, { headers: { authorization: `Bearer ${KEY}` } })).text())
   )
   const auth = { authorization: `Bearer ${KEY}` }
   const answers = await Promise.all(
@@ -646,7 +645,7 @@ test('passthroughHeaders: from the caller to the server, and to nobody else', as
     for (const { stream, method } of sse.received.filter(({ method }) => listing.has(method))) {
       assert.equal([...(byStream.get(stream) ?? [])].join(), '', method)
     }
-    await until(() => shared.count('ping') > 0, 5_000)
+    await until(() => shared.count('ping') > 0)
     assert.ok(valuesOf(shared, 'x-tenant', 'ping').every((value) => value === undefined))
     const plainSession = await Session.open(`${hub.url}/mcp`, { key: plainKey })
     for (const server of ['shared', 'own', 'events']) assert.ok((await call(plainSession, `${server}-echo`, {})).result)
@@ -780,7 +779,7 @@ test('passthroughHeaders: from the caller to the server, and to nobody else', as
       ''
     assert.ok(shared.sessions.has(upstream))
     await session.end()
-    await until(() => !shared.sessions.has(upstream), 5_000)
+    await until(() => !shared.sessions.has(upstream))
   })
 
   await t.test('what is listed is read for nobody, also for clients that can be asked, and when a list changes', async () => {
@@ -795,7 +794,7 @@ test('passthroughHeaders: from the caller to the server, and to nobody else', as
     const mine =
       own.received.find(({ message, headers }) => message.method === 'tools/call' && headers['x-tenant'] === 'canary-ann')?.session ?? ''
     await own.sessions.get(mine)?.notify('notifications/tools/list_changed')
-    await until(() => own.count('tools/list') > lists, 5_000)
+    await until(() => own.count('tools/list') > lists)
     for (const upstream of [shared, own]) {
       for (const { message, headers } of upstream.received) {
         if (listing.has(message.method ?? '')) assert.equal(headers['x-tenant'], undefined, message.method)
@@ -808,7 +807,7 @@ test('passthroughHeaders: from the caller to the server, and to nobody else', as
     for (let at = 0; at < limits.linksPerServer + 6; at++) {
       assert.ok((await call(bob, 'shared-echo', { 'x-tenant': `canary-many-${at}` })).result)
     }
-    await until(() => shared.sessions.size <= limits.linksPerServer, 5_000)
+    await until(() => shared.sessions.size <= limits.linksPerServer)
     assert.ok((await call(ann, 'shared-echo', { 'x-tenant': 'canary-ann' })).result)
   })
 

@@ -9,6 +9,7 @@ import { openStorage } from '../../db/open.ts'
 import type { Storage, Store } from '../../db/store.ts'
 import { Env } from '../../schemas/env.ts'
 import type { Cleanup } from './hub.ts'
+import './patient.ts'
 
 const noVault = {
   hide: <Value>(value: Value) => ({ value, sealed: null }),

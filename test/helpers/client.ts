@@ -5,7 +5,7 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { createConnection } from 'node:net'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
-import { bearerKey, contention, freePort, npmServer, path, until, type Cleanup, type Hub } from './hub.ts'
+import { bearerKey, deadline, freePort, npmServer, path, until, type Cleanup, type Hub } from './hub.ts'
 
 export type Json = Record<string, unknown>
 
@@ -31,23 +31,23 @@ export const otherKey = (more: Json = {}): Json =>
 export const settings = (mcpServers: Json, more: Json = {}): Json => ({ mcpServers, bearerKeys: [bearerKey()], ...more })
 
 /** Waits until the gateway says that so many servers are connected. */
-export async function connected (hub: Hub, count: number, ms = 20_000): Promise<void> {
+export async function connected (hub: Hub, count: number): Promise<void> {
   let seen: unknown
   await until(async () => {
     const health: unknown = await (await fetch(`${hub.url}/health`)).json()
     seen = at(health, 'servers')
     return Number(at(health, 'servers', 'connected')) >= count
-  }, ms, () => `${count} servers were never connected: ${JSON.stringify(seen)}\n${hub.output().slice(-4_000)}`)
+  }, () => `${count} servers were never connected: ${JSON.stringify(seen)}\n${hub.output().slice(-4_000)}`)
 }
 
 /** Waits until the global route lists a tool of each of these servers. */
-export async function listed (hub: Hub, servers: string[], ms = 20_000): Promise<void> {
+export async function listed (hub: Hub, servers: string[]): Promise<void> {
   const session = await Session.open(`${hub.url}/mcp`)
   let seen: string[] = []
   await until(async () => {
     seen = await session.tools()
     return servers.every((server) => seen.some((name) => name.startsWith(`${server}-`)))
-  }, ms, () => `not all of ${servers.join(' ')} among ${seen.join(' ')}\n${hub.output().slice(-4_000)}`)
+  }, () => `not all of ${servers.join(' ')} among ${seen.join(' ')}\n${hub.output().slice(-4_000)}`)
 }
 
 /** The value below a path of keys, or undefined. */
@@ -142,7 +142,7 @@ export async function everything (t: Cleanup, kind: 'streamableHttp' | 'sse' = '
     const socket = createConnection(port, '127.0.0.1')
     try { await once(socket, 'connect') } finally { socket.destroy() }
     return true
-  }, 15_000, 'server-everything never listened')
+  }, 'server-everything never listened')
   return `http://127.0.0.1:${port}/${kind === 'sse' ? 'sse' : 'mcp'}`
 }
 
@@ -217,14 +217,14 @@ export class Stream {
 
   get sse (): boolean { return (this.headers.get('content-type') ?? '').startsWith('text/event-stream') }
 
-  /** The first message that fits, now or within so many milliseconds, as `until` counts them. */
-  async wait (fits: (message: Message) => boolean, ms = 10_000): Promise<Message> {
+  /** The first message that fits, now or within a minute. */
+  async wait (fits: (message: Message) => boolean): Promise<Message> {
     const start = Date.now()
     for (;;) {
       const found = this.messages.find(fits)
       if (found !== undefined) return found
       if (this.ended) throw new Error(`the stream ended without the message (HTTP ${this.status}): ${this.body.slice(0, 2_000)}`)
-      if (Date.now() - start > ms * contention()) throw new Error(`no such message in ${ms} ms (HTTP ${this.status}): ${this.body.slice(0, 2_000)}`)
+      if (Date.now() - start > deadline) throw new Error(`no such message in a minute (HTTP ${this.status}): ${this.body.slice(0, 2_000)}`)
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 50)
         this.#wake = () => { clearTimeout(timer); resolve() }
@@ -262,10 +262,10 @@ export async function open (url: string, options: SendOptions = {}): Promise<Str
   return new Stream(response, abort)
 }
 
-/** As `open`, read to its end (fails when it does not end within 20 s). */
+/** As `open`, read to its end; fails when it does not end within a minute. */
 export async function send (url: string, options: SendOptions = {}): Promise<Stream> {
   const stream = await open(url, options)
-  const timer = setTimeout(() => { stream.close() }, 20_000)
+  const timer = setTimeout(() => { stream.close() }, deadline)
   await stream.done
   clearTimeout(timer)
   return stream
@@ -427,13 +427,17 @@ export async function plain (
 
 export const sleep = async (ms: number): Promise<void> => { await new Promise((resolve) => { setTimeout(resolve, ms) }) }
 
-/** The promise's value, or a failure after so many milliseconds. */
-export async function within<T> (ms: number, what: string, promise: Promise<T>): Promise<T> {
+/**
+ * Waits for what must not come. A test calls it behind a marker: something that came, after which the other thing would have come as well.
+ * No verdict hangs on it on a slow machine: it can only miss a fault, never see one that is none.
+ */
+export const silence = sleep
+
+/** The promise's value, or a failure after a minute. */
+export async function within<T> (what: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error(`${what}: not within ${ms} ms`))
-    }, ms)
+    timer = setTimeout(() => { reject(new Error(`${what}: not within ${deadline} ms`)) }, deadline)
   })
   try { return await Promise.race([promise, late]) } finally { clearTimeout(timer) }
 }

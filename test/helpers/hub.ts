@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
-import { availableParallelism, loadavg, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -32,10 +32,14 @@ export function tsServer (name: string, ...args: string[]): { command: string, a
   return { command: process.execPath, args: [...program, ...args] }
 }
 
+/** Processes hash passwords as cheaply as the test does, or could not check its hashes. */
+const cheapHashes = ['--import', path('test/helpers/cheap-hashes.mjs')]
+const realHashes = (): Record<string, string> => process.env.TEST_REAL_HASHES === '1' ? { TEST_REAL_HASHES: '1' } : {}
+
 /** The command line (`tool-hub`) by this Node: from the build where `npm test` made one, which starts in a third of the time. */
 export const cliProgram: readonly string[] = process.env.TOOL_HUB_TEST_BUILD === undefined
-  ? [process.execPath, '--import', path('node_modules/tsx/dist/loader.mjs'), path('cli/main.ts')]
-  : [process.execPath, path('dist/cli/main.js')]
+  ? [process.execPath, ...cheapHashes, '--import', path('node_modules/tsx/dist/loader.mjs'), path('cli/main.ts')]
+  : [process.execPath, ...cheapHashes, path('dist/cli/main.js')]
 
 /** A running gateway. */
 export interface Hub {
@@ -122,7 +126,7 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
 }
 
 /**
- * Starts the gateway as its own process, as an operator would, and waits until /health answers (60 s: others may use the machine).
+ * Starts the gateway as its own process, as an operator would, and waits until /health answers.
  * Stopped and cleaned up after the test.
  */
 export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promise<ProcessHub> {
@@ -130,12 +134,14 @@ export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promi
   const port = Number(options.env?.PORT ?? await freePort())
   // By itself, a test file runs the sources; `npm test` makes a build first.
   const { TOOL_HUB_TEST_BUILD: build } = process.env
-  const command = [process.execPath, ...(build === undefined ? ['--import', 'tsx', join(root, 'server.ts')] : [join(root, build)])]
+  const command = [process.execPath, ...cheapHashes, ...(build === undefined ? ['--import', 'tsx', join(root, 'server.ts')] : [join(root, build)])]
   const limited = options.openFiles === undefined ? command : ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...command]
   const [program = '', ...args] = limited
   const child = spawn(program, args, {
     cwd: root,
-    env: { PATH: process.env.PATH ?? '', HOME: folder, HOST: '127.0.0.1', PORT: String(port), SETTINGS_PATH: settingsPath, ...options.env },
+    env: {
+      PATH: process.env.PATH ?? '', HOME: folder, HOST: '127.0.0.1', PORT: String(port), SETTINGS_PATH: settingsPath, ...realHashes(), ...options.env
+    },
     stdio: ['ignore', 'pipe', 'pipe']
   })
   let output = ''
@@ -155,34 +161,24 @@ export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promi
   if (options.wait !== false) {
     await until(
       async () => (await fetch(`${base}/health`)).ok,
-      60_000,
       () => (child.exitCode !== null ? `the gateway exited: ${output}` : `no /health: ${output}`)
     )
   }
   return hub
 }
 
-/** How many processes want each core: what takes a second alone takes as many beside them. */
-export const contention = (): number => Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+/** How long tests wait for anything, in ms: no machine is too slow for it, and what comes costs nothing. */
+export const deadline = 60_000
 
-/**
- * Polls until the condition holds (it may throw meanwhile); fails with the message after so many milliseconds of a machine that has
- * nothing else to do.
- */
-export async function until (
-  condition: () => unknown,
-  ms = 5_000,
-  message: string | (() => string) = 'the condition never held'
-): Promise<void> {
+/** Polls until the condition holds (it may throw meanwhile); fails with the message after a minute. */
+export async function until (condition: () => unknown, message: string | (() => string) = 'the condition never held'): Promise<void> {
   const start = Date.now()
   for (;;) {
     try {
       if (await condition()) return
     } catch {}
-    if (Date.now() - start > ms * contention()) throw new Error(typeof message === 'string' ? message : message())
-    await new Promise((resolve) => {
-      setTimeout(resolve, 20)
-    })
+    if (Date.now() - start > deadline) throw new Error(typeof message === 'string' ? message : message())
+    await new Promise((resolve) => { setTimeout(resolve, 20) })
   }
 }
 

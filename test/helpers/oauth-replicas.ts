@@ -116,7 +116,7 @@ export const statusOf = async ({ url }: Pick<Hub, 'url'>, key: string): Promise<
 /** Waits until tokens are of no use anywhere, which is within 5 s. */
 export async function assertDead (hubs: readonly Hub[], visitor: Visitor, tokens: Tokens): Promise<void> {
   for (const hub of hubs) {
-    await until(async () => await statusOf(hub, tokens.access_token) === 401, 5_000, 'the access token is still accepted')
+    await until(async () => await statusOf(hub, tokens.access_token) === 401, 'the access token is still accepted')
     const { status, body: { error } } = await redeem(hub, visitor.refresh(tokens))
     assert.deepEqual([status, error], [400, 'invalid_grant'])
   }

@@ -1,4 +1,5 @@
 // Loaded before each test file.
+import './cheap-hashes.mjs'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 
 // What Node measures coverage by, it hands on to children by itself: a gateway must not be the slower for being tested.

@@ -13,6 +13,7 @@ import { sealerOf } from '../../plugins/secrets/seal.ts'
 import { SealedVault } from '../../plugins/secrets/vault.ts'
 import { milliseconds } from '../../schemas/env.ts'
 import type { HubOptions } from './hub.ts'
+import './patient.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 

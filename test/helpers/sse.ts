@@ -46,7 +46,7 @@ export class Connection {
     const opened = await listen(url, options)
     t.after(() => { opened.close() })
     assert.equal(opened.status, 200, opened.body)
-    await until(() => opened.events.length > 0, 5_000, () => `no first event: ${opened.body}`)
+    await until(() => opened.events.length > 0, () => `no first event: ${opened.body}`)
     assert.equal(opened.events[0]?.name, 'endpoint', opened.body)
     return new Connection(opened, url, options.key)
   }

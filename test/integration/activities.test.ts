@@ -27,7 +27,7 @@ async function list (hub: Hub, query: string, count: number, headers?: Record<st
   await until(async () => {
     ({ body } = await manage(hub, 'GET', `/activities?${query}`, undefined, headers))
     return (at(body, 'data') as Json[]).length >= count
-  }, 10_000, () => JSON.stringify(body).slice(0, 2_000))
+  }, () => JSON.stringify(body).slice(0, 2_000))
   return at(body, 'data') as Json[]
 }
 
@@ -111,10 +111,10 @@ test('the recorder', async (t) => {
       }
     })
     for (let n = 0; n < 10; n++) it.note(call())
-    await until(() => logged.length === 1, 10_000)
+    await until(() => logged.length === 1)
     assert.deepEqual([it.waiting, it.shed], [10, 0])
     isAway = false
-    await until(() => it.written === 10, 10_000)
+    await until(() => it.written === 10)
     assert.deepEqual([seen.size, it.waiting], [10, 0])
     assert.deepEqual(logged, ['warn: calls cannot be recorded now: away', 'info: calls are recorded again; 0 were not recorded since the start'])
     await it.close(1_000)

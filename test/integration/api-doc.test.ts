@@ -30,7 +30,7 @@ test('the guide has ten tasks, each with its lines', async () => {
 
 test('every block runs as printed', { timeout: 150_000 }, async (t) => {
   const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
-  await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => hub.output())
+  await until(async () => (await fetch(`${hub.url}/health`)).ok, () => hub.output())
   const script = blocks
     .map(({ heading, script: lines }) => `echo '== ${heading}'\n${lines}\necho`)
     .join('\n')

@@ -521,7 +521,7 @@ test('a settings file that is none', async (t) => {
   })) {
     await t.test(what, async (t) => {
       const hub = await spawnHub(t, { settings: content, wait: false })
-      if (hub.child.exitCode === null) await within(10_000, 'the exit', once(hub.child, 'exit'))
+      if (hub.child.exitCode === null) await within('the exit', once(hub.child, 'exit'))
       await sleep(50)
       assert.ok(hub.child.exitCode !== null && hub.child.exitCode !== 0, `exit code ${hub.child.exitCode}`)
       assert.ok(hub.output().includes('mcp_settings.json'), `the file is not named: ${hub.output()}`)
@@ -547,7 +547,7 @@ test('a settings file with odd entries serves the rest, and is left as it is', a
   assert.deepEqual(await session.tools(), ['good-echo'])
   assert.equal(text(await session.call('good-echo', { message: 'm' })), 'm')
   for (const name of ['__proto__', 'constructor', 'call', 'wrong']) {
-    const reply = await within(15_000, name, send(`${hub.url}/mcp/${name}`, { body: initialize() }))
+    const reply = await within(name, send(`${hub.url}/mcp/${name}`, { body: initialize() }))
     assert.ok(reply.status >= 400 && reply.status !== 500, `${name}: ${reply.status}`)
   }
   const ghosts = await Session.open(`${hub.url}/mcp/ghosts`)

@@ -196,7 +196,7 @@ test('a real client on the global route', { timeout: 60_000 }, async (t) => {
       fresh.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => { heard.push(params.uri) })
     }
   })
-  const hears = async (what: string): Promise<void> => { await until(() => heard.includes(what), 5_000, () => `not ${what}: ${heard.join()}`) }
+  const hears = async (what: string): Promise<void> => { await until(() => heard.includes(what), () => `not ${what}: ${heard.join()}`) }
   assert.deepEqual(names((await client.listPrompts()).prompts), ['fake-ask'])
   const made = await ask(hub, 'POST', '/prompts', { ...greet, title: 'Greet', description: 'Says hello' })
   assert.equal(made.status, 201, JSON.stringify(made.body))
@@ -341,7 +341,7 @@ test('whose a name is', { timeout: 60_000 }, async (t) => {
       } else {
         assert.equal((await api('POST', '/servers/desk/reload')).statusCode, 200)
       }
-      await until(async () => (await prompts()).some((name) => /^desk-later_[0-9a-f]{8}$/.test(name)), 5_000, round)
+      await until(async () => (await prompts()).some((name) => /^desk-later_[0-9a-f]{8}$/.test(name)), round)
       assert.equal((await prompts()).at(-1), 'desk-later')
       assert.equal(text((await session.request('prompts/get', { name: 'desk-later', arguments: { who: 'x' } })).result), 'Hello x')
       const read = await session.request('resources/read', { uri: 'file:///later' })
@@ -413,7 +413,7 @@ test('the settings file: an edit counts, bad entries are reported, and everythin
   await writeFile(path, JSON.stringify(stored))
   const session = await Session.open(`${first.url}/mcp`)
   const prompts = async (of: Session): Promise<string[]> => names(await of.list('prompts/list', 'prompts'))
-  await until(async () => (await prompts(session)).length === 2, 8_000)
+  await until(async () => (await prompts(session)).length === 2)
   assert.equal(text(await session.ask('prompts/get', { name: 'two' })), '2', 'of two with one name, the first')
   await first.stop()
   const second = await startHub(t, { folder })
@@ -430,7 +430,7 @@ test('PostgreSQL: they are stored, other replicas list them, and a former sectio
   const prompts = async (): Promise<string[]> => names(await session.list('prompts/list', 'prompts'))
   assert.deepEqual(await prompts(), ['greet'])
   assert.equal((await ask(one, 'POST', '/prompts', { name: '__proto__', template: 'x' })).status, 201)
-  await until(async () => (await prompts()).includes('__proto__'), 8_000)
+  await until(async () => (await prompts()).includes('__proto__'))
   assert.equal(at(await session.ask('resources/read', { uri: rules.uri }), 'contents', 0, 'text'), 'https://user:secret@host/ ••••')
   assert.equal((await query('select 1 from prompts')).length, 2)
   await Promise.all([one.stop(), two.stop()])
@@ -454,7 +454,7 @@ test('list_changed comes at once', async (t) => {
   const { PlainClient } = await import('../../protocol/exchange.ts')
   app.gateway.join({ view, level: undefined, deliver: (method) => { heard.push(method) } }, new PlainClient('listener', 'listener'))
   const made = await apiOf(app)('POST', '/prompts', greet)
-  await within(2_000, 'list_changed', until(() => heard.includes('notifications/prompts/list_changed')))
+  await within('list_changed', until(() => heard.includes('notifications/prompts/list_changed')))
   heard.length = 0
   await apiOf(app)('PUT', `/prompts/${idOf(made.json())}`, { template: 'another text, the same list' })
   await apiOf(app)('POST', '/resources', rules)

@@ -339,7 +339,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
   })
   const ear = new Ear(hub)
   const password = String(environment.ADMIN_PASSWORD)
-  await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 40_000, () => `never ready: ${hub.output()}`)
+  await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, () => `never ready: ${hub.output()}`)
 
   // Who is asking. Every answer that gives a credential out gives it to who it belongs to, and is not searched for it.
   const login = async (username: string, password: string): Promise<Record<string, string>> => {
@@ -423,7 +423,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
     'barred',
     'undocumented'
   ]
-  for (const name of failing) await until(async () => typeof (await status(name)).error === 'string', 15_000, `${name} has no error`)
+  for (const name of failing) await until(async () => typeof (await status(name)).error === 'string', `${name} has no error`)
   for (const name of ['userinfo', 'closed', 'unauthorized', 'dies']) t.comment(`${name}: ${JSON.stringify((await status(name)).error)}`)
 
   await t.test('nothing was planted in vain', async () => {
@@ -488,7 +488,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
       await ear.ask(`a key that is ${name}`, 'GET', '/api/servers', { headers: { authorization: `Bearer ${key}` } })
     }
     ear.stream('a key in the query', await send(`${hub.url}/mcp?token=${tokens.valid}`, { key: null, body: initialize() }))
-    await until(async () => (await status('child')).status === 'connected', 15_000)
+    await until(async () => (await status('child')).status === 'connected')
   })
 
   await t.test('every documented route, by everybody', async () => {
@@ -813,7 +813,6 @@ test('PostgreSQL: 50 pairs of admins who demote or delete each other on two repl
               [one, two].map(async (hub) => at((await manage(hub, 'GET', '/users-stats', undefined, system)).body, 'data', 'adminUsers'))
             )
           ).every((count) => count === 2),
-        5_000,
         'the replicas do not agree'
       )
       // The last round deletes.

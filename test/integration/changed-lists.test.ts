@@ -52,7 +52,7 @@ for (const [era, start] of Object.entries({ legacy, modern })) {
       }
       for (let changes = 1; changes <= 5; changes++) {
         change()
-        await until(() => heard.every((count) => count >= changes), 5_000, `round ${round}: ${changes} changes, heard ${heard.join()}`)
+        await until(() => heard.every((count) => count >= changes), `round ${round}: ${changes} changes, heard ${heard.join()}`)
         await sleep(300)
       }
       for (const agent of agents) {
@@ -78,17 +78,17 @@ void test('a server that comes back in the modern era is known as such within se
   const told = (): number => stream.messages.filter(({ method }) => method === 'notifications/resources/updated').length
   const [server] = former.world.servers
   await server?.sendResourceUpdated({ uri: 'r://one' })
-  await until(() => former.world.subscribed.has('r://one'), 5_000, 'not subscribed')
+  await until(() => former.world.subscribed.has('r://one'), 'not subscribed')
   for (const each of former.world.servers) await each.sendResourceUpdated({ uri: 'r://one' })
-  await until(() => updates() > 0 && told() > 0, 5_000, 'no update of the legacy server')
+  await until(() => updates() > 0 && told() > 0, 'no update of the legacy server')
   await former.stop()
   const later = await startModern(t, { modern: true, port: Number(new URL(former.url).port) })
   const [before, toldBefore] = [updates(), told()]
   await until(async () => {
     later.world.updated('r://one')
     return updates() > before && told() > toldBefore
-  }, 15_000, 'no update of the modern server')
-  await until(async () => (await managed(hub, 'GET', '/servers/s')).era === 'modern', 5_000, 'still shown as legacy')
+  }, 'no update of the modern server')
+  await until(async () => (await managed(hub, 'GET', '/servers/s')).era === 'modern', 'still shown as legacy')
   assert.ok((await client.listTools()).tools.some(({ name }) => name === 'twice'))
   stream.close()
   await session.end()

@@ -63,7 +63,7 @@ test('from an empty folder to a tool call', { timeout }, async (t) => {
     await closed
   })
   const line = (pattern: RegExp): string => pattern.exec(output)?.[0] ?? ''
-  await until(() => / add everything .*\n/.test(output), 120_000, () => output)
+  await until(() => / add everything .*\n/.test(output), () => output)
 
   await t.test('one paste calls a tool, in any folder', async (t) => {
     const answer = await pasted(line(/^.* add everything .*$/m), elsewhere, { HOME: home })
@@ -146,7 +146,7 @@ test('a first start that cannot have its port makes no admin', { timeout: 120_00
 
 test('no key and no line to paste where there is no admin', { timeout: 120_000 }, async (t) => {
   const hub = await spawnHub(t, { env: { READONLY: 'true' } })
-  await until(() => hub.output().includes('API and its documentation'), 30_000, hub.output)
+  await until(() => hub.output().includes('API and its documentation'), hub.output)
   assert.doesNotMatch(hub.output(), /thk_|Add a first server|curl/)
 })
 

@@ -46,7 +46,7 @@ for (const [mode, urlOf] of modes) {
     const env: Record<string, string> = { SETTINGS_PATH: settings, HOME: folder, TERM: 'xterm', ...(dbUrl === undefined ? {} : { DB_URL: dbUrl }) }
     const hub: ProcessHub = await spawnHub(t, { folder, env })
     const access = join(folder, '.tool-hub/command-line.json')
-    await until(async () => (await stat(access)).isFile(), 60_000, () => hub.output())
+    await until(async () => (await stat(access)).isFile(), () => hub.output())
     assert.equal((await stat(access)).mode & 0o777, 0o600)
     const hubCli = cli(env)
     const ok = async (...args: string[]): Promise<string> => {
@@ -168,7 +168,7 @@ for (const [mode, urlOf] of modes) {
         await fetch(`${hub.url}/api/auth/keys`)
         await ok('key', 'create', 'logged')
         return out.includes('logged')
-      }, 60_000, () => out)
+      }, () => out)
       for (const line of out.trim().split('\n')) assert.ok(typeof JSON.parse(line).message === 'string')
     })
 
@@ -215,7 +215,7 @@ test('a credential file that others may read is not used', async (t) => {
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   const hub = await spawnHub(t, { folder })
   const access = join(folder, '.tool-hub/command-line.json')
-  await until(async () => (await stat(access)).isFile(), 60_000)
+  await until(async () => (await stat(access)).isFile())
   await chmod(access, 0o644)
   const { code, err } = await cli({ SETTINGS_PATH: hub.settingsPath, HOME: folder })('list')
   assert.equal(code, 4)

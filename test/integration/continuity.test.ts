@@ -64,14 +64,13 @@ test('a new connection is asked for what the former one was', { timeout }, async
     const seen = streams.map((stream) => stream.messages.length)
     await until(
       () => [...upstream.sessions.values()].filter((session) => session.streams.size > 0).length >= 2,
-      10_000,
       'the links are not there'
     )
-    await until(() => upstream.count('resources/subscribe') >= 2, 5_000, 'nobody subscribed')
+    await until(() => upstream.count('resources/subscribe') >= 2, 'nobody subscribed')
     await sleep(200)
     await upstream.broadcast('notifications/resources/updated', { uri: 'fault://r' })
     for (const [n, stream] of streams.entries()) {
-      await until(() => stream.messages.slice(seen[n]).some(isUpdate), 5_000, `session ${n} hears nothing any more`)
+      await until(() => stream.messages.slice(seen[n]).some(isUpdate), `session ${n} hears nothing any more`)
     }
   }
   await stillHears()
@@ -96,7 +95,7 @@ test('a new connection is asked for what the former one was', { timeout }, async
       const before = [...upstream.sessions.keys()]
       upstream.received.length = 0
       await change()
-      await until(() => before.every((id) => !upstream.sessions.has(id)), 10_000, 'the old links are still there')
+      await until(() => before.every((id) => !upstream.sessions.has(id)), 'the old links are still there')
       await stillHears()
       const levels = upstream.received
         .filter(({ message }) => message.method === 'logging/setLevel')
@@ -112,7 +111,7 @@ test('a new connection is asked for what the former one was', { timeout }, async
     await sessions[1]?.ask('resources/unsubscribe', { uri: 'fault://r' })
     // The fake keeps its GET streams: only a request finds out.
     upstream.sessions.clear()
-    assert.deepEqual(await within(10_000, 'the subscription', session.ask('resources/subscribe', { uri: 'fault://r' })), {})
+    assert.deepEqual(await within('the subscription', session.ask('resources/subscribe', { uri: 'fault://r' })), {})
     assert.ok(newest(upstream).some(({ method }) => method === 'resources/subscribe'))
     upstream.sessions.clear()
     assert.deepEqual(await session.ask('resources/unsubscribe', { uri: 'fault://r' }), {})
@@ -169,8 +168,8 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     await call.wait(({ method }) => method === 'sampling/createMessage')
     const seen = stream.messages.length
     await api(hub, 'PUT', '/servers/a', { config: http(upstream.url, { visibility: 'private' }) })
-    await within(5_000, 'the call\'s end', call.wait(({ id }) => id === 'slow'))
-    await until(() => !upstream.sessions.has(link.id), 5_000, 'the session\'s own link lives on')
+    await within('the call\'s end', call.wait(({ id }) => id === 'slow'))
+    await until(() => !upstream.sessions.has(link.id), 'the session\'s own link lives on')
     assert.ok(upstream.cancelled.length > 0, 'the upstream is told')
     await upstream.broadcast('notifications/resources/updated', { uri: 'fault://r' })
     await ours.wait(isUpdate)
@@ -190,7 +189,7 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     const stream = await session.listen()
     await session.ask('resources/subscribe', { uri: 'fault://r' })
     await api(hub, 'PUT', '/groups/crew', { servers: [{ name: 'a', tools: 'all', prompts: 'all', resources: [] }] })
-    await until(() => newest(upstream).some(({ method }) => method === 'resources/unsubscribe'), 5_000, 'nobody unsubscribed')
+    await until(() => newest(upstream).some(({ method }) => method === 'resources/unsubscribe'), 'nobody unsubscribed')
     await upstream.broadcast('notifications/resources/updated', { uri: 'fault://r' })
     await sleep(200)
     assert.deepEqual(stream.messages.filter(isUpdate), [])
@@ -227,10 +226,9 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     const stream = await session.listen()
     await session.ask('resources/subscribe', { uri: 'fault://r' })
     await api(hub, 'PUT', '/groups/crew', { servers: ['b', 'a'] })
-    await until(() => second.count('resources/subscribe') === 1, 5_000, 'nobody subscribed at the second')
+    await until(() => second.count('resources/subscribe') === 1, 'nobody subscribed at the second')
     await until(
       () => newest(upstream).findLast(({ method }) => method?.startsWith('resources/') === true)?.method === 'resources/unsubscribe',
-      5_000,
       'nobody unsubscribed at the first'
     )
     await second.broadcast('notifications/resources/updated', { uri: 'fault://r' })
@@ -238,7 +236,6 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     await api(hub, 'PUT', '/groups/crew', { servers: ['a'] })
     await until(
       () => newest(upstream).findLast(({ method }) => method?.startsWith('resources/') === true)?.method === 'resources/subscribe',
-      5_000,
       'nobody subscribed at the first again'
     )
     stream.close()
@@ -277,13 +274,13 @@ test('an exposed name means the same while its server is away, after a restart, 
 
   tools.a = [tool('x')]
   await first.broadcast('notifications/tools/list_changed', {})
-  await until(async () => !(await session.tools()).includes('a-b-c'), 5_000, 'the name is still listed')
+  await until(async () => !(await session.tools()).includes('a-b-c'), 'the name is still listed')
   assert.deepEqual([await reached(session, 'a-b-c'), await reached(session, ofUser)], ['none', 'second'])
   tools.a = [tool('b-c'), tool('x')]
   await first.broadcast('notifications/tools/list_changed', {})
-  await until(async () => (await session.tools()).includes('a-b-c'), 5_000, 'the name is not back')
+  await until(async () => (await session.tools()).includes('a-b-c'), 'the name is not back')
   await first.close()
-  await until(async () => at(await api(hub, 'GET', '/servers/a'), 'data', 'status') !== 'connected', 10_000, 'it is still connected')
+  await until(async () => at(await api(hub, 'GET', '/servers/a'), 'data', 'status') !== 'connected', 'it is still connected')
   assert.deepEqual([await reached(session, 'a-b-c'), await reached(session, ofUser)], ['none', 'second'])
   await hub.stop()
 
@@ -315,21 +312,20 @@ test('lists that fail', { timeout }, async (t) => {
     const kept = join(hub.folder, '.tool-hub', 'catalogues')
     const isKept = (): boolean =>
       readdirSync(kept).some((file) => file.endsWith('.json') && readFileSync(join(kept, file), 'utf8').includes('"echo'))
-    await until(isKept, 10_000, 'never kept on disk')
+    await until(isKept, 'never kept on disk')
     broken = 'refuse'
     await api(hub, 'POST', '/servers/a/reload')
-    await until(async () => at(await api(hub, 'GET', '/servers/a'), 'data', 'status') === 'connected', 10_000, 'not connected')
+    await until(async () => at(await api(hub, 'GET', '/servers/a'), 'data', 'status') === 'connected', 'not connected')
     assert.deepEqual(await session.tools(), ['echo'])
     assert.ok(isKept())
     upstream.options.tools = [tool('echo'), tool('more')]
     broken = 'no'
-    await until(async () => (await session.tools()).includes('more'), 15_000, 'never asked again')
+    await until(async () => (await session.tools()).includes('more'), 'never asked again')
   })
 
   await t.test('one that is never answered does not take the others with it', async () => {
     await until(
       async () => at(await api(hub, 'GET', '/servers/silent'), 'data', 'status') === 'connected',
-      30_000,
       () => `never connected: ${hub.output()}`
     )
     const other = await Session.open(`${hub.url}/mcp/silent`)
@@ -371,7 +367,7 @@ test('a server without a type that moved to another transport is found there', {
   assert.deepEqual(await session.tools(), ['by-sse'])
   old = false
   for (const stream of sse) stream.end()
-  await until(async () => (await session.tools()).includes('echo'), 20_000, () => `not found: ${hub.output()}`)
+  await until(async () => (await session.tools()).includes('echo'), () => `not found: ${hub.output()}`)
 })
 
 test('a call aimed at a server that is still connecting waits for it on merged routes, too', { timeout }, async (t) => {
@@ -577,8 +573,8 @@ test('tasks, and pages that a person was sent to, on a process that several shar
     const ask = async (session: Session): Promise<Message> =>
       await session.request('tools/call', { name: 'ask', arguments: { kind: 'sampling', tag: 'x', delay: 300 } })
     await Promise.all([ask(one), ask(other)])
-    await until(() => /connections of their own/.test(hub.output()), 5_000, 'never contested')
-    await until(async () => text(await one.call('touch', { uri: 'r://1' })) === 'r://1', 10_000, 'its own process knows of no subscription')
+    await until(() => /connections of their own/.test(hub.output()), 'never contested')
+    await until(async () => text(await one.call('touch', { uri: 'r://1' })) === 'r://1', 'its own process knows of no subscription')
     await news.wait(({ method, params }) => method === 'notifications/resources/updated' && params?.uri === 'r://1')
     const entries = readFileSync(log, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Json)
     assert.ok(entries.some(({ event, uri }) => event === 'unsubscribe' && uri === 'r://1'), 'the shared one is left')
@@ -600,16 +596,15 @@ test('a log level reaches servers that come later, and one that is silent holds 
   const [one, other] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp`)]
   await one.ask('logging/setLevel', { level: 'debug' })
   await api(hub, 'POST', '/servers', { name: 'late', config: http(late.url) })
-  await until(async () => (await one.tools()).includes('late-echo'), 10_000, 'not listed')
+  await until(async () => (await one.tools()).includes('late-echo'), 'not listed')
   assert.equal(text(await one.call('late-echo', { message: 'x' })), 'x')
   await until(
     () => newest(late).some(({ method, params }) => method === 'logging/setLevel' && params?.level === 'debug'),
-    5_000,
     'the later server knows of no level'
   )
   silent = true
   const since = Date.now()
-  await within(5_000, 'the level', other.ask('logging/setLevel', { level: 'info' }))
+  await within('the level', other.ask('logging/setLevel', { level: 'info' }))
   await one.ask('logging/setLevel', { level: 'warning' })
   assert.ok(Date.now() - since < 5_000)
 })
@@ -699,7 +694,6 @@ test(
       const told = async (level: string): Promise<void> => {
         await until(
           () => upstream.received.findLast(({ message }) => message.method === 'logging/setLevel')?.message.params?.level === level,
-          3_000,
           `it was not asked for ${level}`
         )
       }
@@ -765,15 +759,15 @@ test('what ends a connection, and what does not', { timeout }, async (t) => {
   await Promise.all([
     t.test('a call that begins while a server is slow to answer a ping has its answer', async () => {
       const session = await Session.open(`${hub.url}/mcp/slow`)
-      await until(() => slow.count('ping') > 0, 5_000, 'no ping')
+      await until(() => slow.count('ping') > 0, 'no ping')
       assert.equal(text(await session.call('echo', { message: 'here' })), 'here')
       assert.equal(slow.count('tools/call'), 1)
     }),
 
     t.test('an HTTP status for an answer to a ping is a sign of life, one of 500 and more is not', async () => {
-      await until(async () => await status('is away') !== 'connected', 5_000, 'it is still connected')
+      await until(async () => await status('is away') !== 'connected', 'it is still connected')
       for (const name of ['knows none', 'accepts']) {
-        await until(() => (statuses.get(name)?.count('ping') ?? 0) > 1, 5_000, 'no ping')
+        await until(() => (statuses.get(name)?.count('ping') ?? 0) > 1, 'no ping')
         assert.deepEqual([await status(name), statuses.get(name)?.count('initialize')], ['connected', 1], name)
       }
     }),
@@ -789,7 +783,7 @@ test('what ends a connection, and what does not', { timeout }, async (t) => {
       const news = await session.listen()
       await session.tools()
       await session.call('login')
-      await until(async () => (await session.tools()).includes('admin'), 5_000, 'its own tool is not listed')
+      await until(async () => (await session.tools()).includes('admin'), 'its own tool is not listed')
       await sleep(200)
       news.messages.length = 0
       personal.expire()
@@ -817,7 +811,7 @@ test('what is no request of a client\'s own runs nothing', { timeout }, async (t
     assert.ok((await session.request(method, { requestId: 1 })).error, method)
   }
   await session.notify('notifications/vendor', { of: 'its own' })
-  await until(() => upstream.count('notifications/vendor') === 1, 5_000, 'a notification is still passed on')
+  await until(() => upstream.count('notifications/vendor') === 1, 'a notification is still passed on')
   assert.deepEqual(upstream.received.map(({ message }) => message.method), ['notifications/vendor'])
 })
 
@@ -931,7 +925,6 @@ test('a gateway that is its own server notices', { timeout }, async (t) => {
   await api(hub, 'POST', '/servers', { name: 'self', config: http(`${hub.url}/mcp`, { headers: { Authorization: `Bearer ${KEY}` } }) })
   await until(
     async () => /the gateway's own/.test(String(at(await api(hub, 'GET', '/servers/self'), 'data', 'error'))),
-    10_000,
     'it says nothing'
   )
   assert.deepEqual(await (await Session.open(`${hub.url}/mcp`)).tools(), ['a-echo'])
@@ -948,7 +941,7 @@ test('a link that is away for long has its subscriptions when it is back; equal 
   await sleep(6_000)
   upstream.received.length = 0
   await upstream.listen()
-  await until(() => upstream.count('resources/subscribe') === 1, 30_000, 'nobody subscribed again')
+  await until(() => upstream.count('resources/subscribe') === 1, 'nobody subscribed again')
   const link = [...upstream.sessions.values()].find(({ capabilities }) => capabilities.sampling !== undefined)
   assert.ok(link)
   for (let n = 0; n < 3; n++) await link.notify('notifications/message', { level: 'info', data: 'the same' })

@@ -245,7 +245,7 @@ void test(
     await assert.rejects(store.commit([aUser('three')], before.version), Invalid)
     // As docs/scaling.md says.
     await query('UPDATE revision SET version = version + 1, head = gen_random_uuid()')
-    await until(async () => (await store.load()).users.size === 3, 5_000, 'an edit by hand was not seen')
+    await until(async () => (await store.load()).users.size === 3, 'an edit by hand was not seen')
     const now = await store.load()
     await store.commit([aUser('three')], now.version)
     const again = await reopen()
@@ -636,7 +636,6 @@ void test(
     assert.equal((await put({ nameSeparator: '+' }))[0], 200)
     await until(
       () => /the secrets in \\"systemConfig\\" are left out: .*ENCRYPTION_KEY/.test(one.output()),
-      5_000,
       'a replica that could open everything at the start says nothing of what it cannot open now'
     )
     await refused(one, '"systemConfig"')
@@ -706,7 +705,7 @@ void test('a rotation of the key as documented loses nothing of the audit log, a
   assert.equal(at(before, 0, 'after', 'name'), 'team')
   await old.stop()
   const both = await startWith(`${newest},${former}`)
-  await until(() => /key rotation: [0-9]+ secrets? (was|were) sealed anew/.test(both.output()), 15_000, both.output)
+  await until(() => /key rotation: [0-9]+ secrets? (was|were) sealed anew/.test(both.output()), both.output)
   assert.match(both.output(), /key rotation: secrets that former keys have sealed are being sealed anew/)
   await both.stop()
   const now = await startWith(newest)
@@ -719,7 +718,7 @@ void test('no token or password stands in the settings file, where there is no d
     settings: settings({}, { bearerKeys: [bearerKey({ token: `thk_0000-${canary('token')}` })] }),
     env: { LOG_LEVEL: 'trace' }
   })
-  await until(async () => (await login(hub)).status === 200, 10_000)
+  await until(async () => (await login(hub)).status === 200)
   const headers = await loggedIn(hub)
   const password = `${canary('password')}-Aa1!`
   await managed(hub, 'POST', '/users', { username: 'carl', password }, headers)

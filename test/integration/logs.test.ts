@@ -64,7 +64,7 @@ test('what looks like a credential is masked', async () => {
 
 test('admins list, clear and follow the log', { timeout }, async (t) => {
   const hub = await startHub(t, { settings: settings({ chatty: talks('I am up', 'and \u001b[1mbold') }), env: { ADMIN_PASSWORD: PASSWORD } })
-  await until(async () => (await logs(hub)).some(({ message }) => message === 'and bold'), 20_000)
+  await until(async () => (await logs(hub)).some(({ message }) => message === 'and bold'))
   assert.ok(!hub.output().includes('I am up'), 'the log of the process has it at level debug only')
   const all = await logs(hub)
   assert.deepEqual(all.filter(({ source }) => source === 'child').map(({ message, processId, type }) => [message, processId, type]), [
@@ -112,7 +112,7 @@ test('admins list, clear and follow the log', { timeout }, async (t) => {
   // Who is no admin any more does not follow it any longer.
   assert.equal(ended, false)
   await managed(hub, 'PUT', '/users/other', { isAdmin: false })
-  await until(() => ended, 10_000, 'the stream goes on')
+  await until(() => ended, 'the stream goes on')
 })
 
 test('a reader that stops is dropped; at most so many read at once; all end with the process', { timeout }, async (t) => {
@@ -163,7 +163,7 @@ test('a reader that stops reading is dropped, and costs no memory', { timeout },
     if (n % 500 === 0) await new Promise((resolve) => { setImmediate(resolve) })
   }
   socket.resume()
-  await until(() => closed, 20_000, 'it is not dropped')
+  await until(() => closed, 'it is not dropped')
 })
 
 test('at level debug each call is a line: who, server, tool, outcome, time; no payload', { timeout }, async (t) => {
@@ -231,7 +231,7 @@ test('no secret is in the log', { timeout }, async (t) => {
     }, { systemConfig: { mcpRouter: { apiKey: secrets.router } } }),
     env: { LOG_LEVEL: 'debug', JWT_SECRET: `${canary('jwt')}-of-32-characters-or-more` }
   })
-  await until(async () => (await logs(hub)).filter(({ source }) => source === 'child').length >= 5, 20_000)
+  await until(async () => (await logs(hub)).filter(({ source }) => source === 'child').length >= 5)
   await managed(hub, 'POST', '/users', { username: 'ann', password: secrets.password })
   await managed(hub, 'PUT', '/system-config', { mcpRouter: { apiKey: canary('another') } })
   await manage(hub, 'POST', '/auth/login', { username: 'ann', password: canary('wrong') }, {})

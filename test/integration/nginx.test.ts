@@ -52,7 +52,7 @@ async function startNginx (t: Cleanup, ports: readonly [number, number]): Promis
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   })
   const url = `http://127.0.0.1:${port}`
-  await until(async () => (await fetch(`${url}/health`)).ok, 10_000, () => `nginx does not serve: ${said}`)
+  await until(async () => (await fetch(`${url}/health`)).ok, () => `nginx does not serve: ${said}`)
   return url
 }
 
@@ -134,11 +134,11 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
 
   await t.test('what is written through one is seen through both, and news reach a stream', async () => {
     const stream = await victim.session.listen()
-    await until(() => stream.comments > 0, 1_000, 'the first comment of the stream was held back')
+    await until(() => stream.comments > 0, 'the first comment of the stream was held back')
     await victim.session.tools()
     await managed({ url }, 'POST', '/servers', { name: 'added', config: { type: 'streamable-http', url: upstream.url } })
-    await stream.wait((message) => message.method === 'notifications/tools/list_changed', 6_000)
-    for (const replica of replicas) await until(async () => (await serverNames(replica)).includes('added'), 5_000, 'not on both')
+    await stream.wait((message) => message.method === 'notifications/tools/list_changed')
+    for (const replica of replicas) await until(async () => (await serverNames(replica)).includes('added'), 'not on both')
     stream.close()
   })
 
@@ -154,7 +154,7 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
       await stream.wait((message) => message.params?.progress === progress)
       times.push(Date.now())
     }
-    await within(5_000, 'the answer', stream.done)
+    await within('the answer', stream.done)
     for (let n = 1; n < times.length; n++) {
       assert.ok((times[n] ?? 0) - (times[n - 1] ?? 0) > 200, `collected: ${times.map((time) => time - (times[0] ?? 0)).join()}`)
     }
@@ -179,7 +179,7 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
       headers: { authorization: `Bearer ${victim.key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ toolName: 'slow' })
     })
-    await until(() => running === 2, 5_000, 'the calls never ran')
+    await until(() => running === 2, 'the calls never ran')
     replicas[0]?.child.kill('SIGKILL')
     assert.equal((await broken.catch(() => ({ status: 502 }))).status, 502)
     assert.equal((await rest).status, 502)
@@ -200,7 +200,7 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
     await until(async () => {
       const session = await Session.open(`${url}/mcp`, { key: victim.key })
       return await home(session, victim.key) === 0
-    }, 15_000, 'nobody comes home')
+    }, 'nobody comes home')
   })
 
   await t.test('with enableSessionRebuild a session outlives its replica, under its id', async () => {
@@ -215,14 +215,13 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
             body: { jsonrpc: '2.0', id: 1, method: 'ping' }
           })
         ).status === 200,
-      6_000,
       'the other does not rebuild'
     )
     assert.equal(await replicas[0]?.stop(), 0)
     assert.equal(text(await session.call('fake-echo', { message: 'goes on' })), 'goes on')
     const stream = await session.listen()
     await managed({ url }, 'DELETE', '/servers/added')
-    await stream.wait((message) => message.method === 'notifications/tools/list_changed', 6_000)
+    await stream.wait((message) => message.method === 'notifications/tools/list_changed')
     stream.close()
   })
 

@@ -134,7 +134,7 @@ for (const [sdk, connect] of Object.entries(sdks)) {
     const agent = await connect(t, `${hub.url}/mcp`, login)
     const [first] = login.stored
     await until(async () =>
-      (await send(`${hub.url}/mcp`, { key: first?.access_token, body: initialize() })).status === 401, 10_000, 'the token never expires')
+      (await send(`${hub.url}/mcp`, { key: first?.access_token, body: initialize() })).status === 401, 'the token never expires')
     // Its stream ended with the token, and is opened again with a new one. A call within that time would refresh at the same time: then
     // one of the two uses a refresh token that is spent, and the login ends.
     await sleep(2_500)
@@ -153,7 +153,7 @@ test('a stream ends with its access token, and the session is there for the next
   const session = await Session.open(`${hub.url}/mcp`, { key })
   const stream = await session.listen()
   assert.equal(stream.status, 200)
-  await within(6_000, 'the end of the stream', stream.done)
+  await within('the end of the stream', stream.done)
   const fields = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: clientId }
   const next = await (await form(`${hub.url}/oauth/token`, fields)).json() as Tokens
   const again = { key: next.access_token, headers: session.headers }
@@ -162,7 +162,7 @@ test('a stream ends with its access token, and the session is there for the next
   assert.equal((await send(`${hub.url}/mcp`, { ...again, body: { jsonrpc: '2.0', id: 1, method: 'ping' } })).status, 200)
   // What was given up does not come back.
   await form(`${hub.url}/oauth/revoke`, { token: next.refresh_token ?? '', client_id: clientId })
-  await within(1_000, 'the end of the stream', events.done)
+  await within('the end of the stream', events.done)
   const other = await tokensFor(hub.url, admin, {}, clientId)
   const late = { key: other.access_token, headers: session.headers, body: { jsonrpc: '2.0', id: 2, method: 'ping' } }
   assert.equal((await send(`${hub.url}/mcp`, late)).status, 404)
@@ -233,11 +233,11 @@ test('mcp-remote logs in by a browser, and passes calls on', { timeout }, async 
   const connecting = client.connect(transport)
   t.after(async () => { await client.close() })
   connecting.catch(() => {})
-  await until(() => existsSync(note), 20_000, () => `no browser was opened: ${said}`)
+  await until(() => existsSync(note), () => `no browser was opened: ${said}`)
   const person = new Browser(hub.url)
   const returned = await allow(person, readFileSync(note, 'utf8'), admin)
   assert.equal((await person.get(returned.href)).status, 200)
-  await within(20_000, `the login of mcp-remote: ${said}`, connecting)
+  await within(`the login of mcp-remote: ${said}`, connecting)
   assert.ok(names((await client.listTools()).tools).includes('fake-echo'))
   assert.equal(text(await client.callTool({ name: 'fake-echo', arguments: { message: 'over stdio' } })), 'over stdio')
 })

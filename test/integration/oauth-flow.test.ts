@@ -46,7 +46,7 @@ test('a client that knows only the address finds its way to a tool', async (t) =
     }
     return JSON.stringify((await world.ask('POST', '/mcp', { jsonrpc: '2.0', id: 2, method: 'tools/list' }, headers)).body)
   }
-  await until(async () => { const text = await tools(); return text.includes('open-echo') && text.includes('own-mine') }, 10_000, 'no tools')
+  await until(async () => { const text = await tools(); return text.includes('open-echo') && text.includes('own-mine') }, 'no tools')
   // Another user's token shows other tools.
   const { access } = await world.tokens(bob)
   const seen = JSON.stringify((await world.by(access, 'GET', '/api/servers')).body)
@@ -415,7 +415,7 @@ test('what a token may do', async (t) => {
   const mcp = await scoped('mcp')
   const manage = await scoped('manage')
   const make = { name: 'made', url: 'https://203.0.113.1/mcp', enabled: false }
-  await until(async () => JSON.stringify((await world.by(mcp, 'GET', '/api/servers')).body).includes('connected'), 10_000, 'no server')
+  await until(async () => JSON.stringify((await world.by(mcp, 'GET', '/api/servers')).body).includes('connected'), 'no server')
   const run = ['POST', '/api/tools/call/own', { toolName: 'mine', arguments: {} }] as const
 
   await t.test('on the management API', async () => {
@@ -611,7 +611,7 @@ test('what ends a token ends its stream, its refresh token and the logins behind
     assert.equal((await world.by(made.access, 'GET', '/api/servers')).status, 401, name)
     const again = await world.refresh(made.refresh, clientId)
     assert.ok(['invalid_grant', 'invalid_client'].includes(String(again.body.error)), `${name}: ${JSON.stringify(again.body)}`)
-    await until(() => live.ended(), 1_000, `${name}: the stream lives on`)
+    await until(() => live.ended(), `${name}: the stream lives on`)
     assert.ok(await world.isValid(other.access), `${name}: somebody else's token ended`)
     if (!name.startsWith('revocation')) {
       assert.equal((await world.token(pending)).body.access_token, undefined, `${name}: the code that was under way`)

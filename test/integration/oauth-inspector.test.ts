@@ -67,16 +67,16 @@ test('the inspector on the command line logs in, calls a tool, and needs no seco
       const env = { MCP_AUTO_OPEN_ENABLED: 'true', BROWSER: 'true' }
       const inspector = await startInspector(t, home, [...call, '--callback-url', callback], env)
       const address = (): string | undefined => /(http\S+\/oauth\/authorize\?\S+)/.exec(inspector.errors())?.[1]
-      await until(() => address() !== undefined, 60_000, () => `no address was printed: ${inspector.output()} ${inspector.errors()}`)
+      await until(() => address() !== undefined, () => `no address was printed: ${inspector.output()} ${inspector.errors()}`)
       const asked = new URL(address() ?? '')
       assert.equal(asked.searchParams.get('resource'), url)
       const browser = new Browser(asked.origin)
       assert.equal((await browser.get((await allow(browser, asked.href, person)).href)).status, 200)
-      assert.equal(await within(30_000, 'the end of the inspector', inspector.exited), 0, inspector.errors())
+      assert.equal(await within('the end of the inspector', inspector.exited), 0, inspector.errors())
       assert.equal(text(resultOf(inspector.output())), 'greet')
 
       const again = await startInspector(t, home, [...call, '--stored-auth-only'])
-      assert.equal(await within(60_000, 'the end of the inspector', again.exited), 0, again.errors())
+      assert.equal(await within('the end of the inspector', again.exited), 0, again.errors())
       assert.equal(text(resultOf(again.output())), 'greet')
     })
   }
@@ -95,7 +95,7 @@ test('the inspector in Chromium logs in, and calls a tool', { timeout }, async (
   const env = { MCP_AUTO_OPEN_ENABLED: 'false', CLIENT_PORT: String(await freePort()), MCP_SANDBOX_PORT: '0' }
   const inspector = await startInspector(t, home, ['--web', '--transport', 'http', '--server-url', `${hub.url}/mcp`], env)
   const address = (): string | undefined => /(http\S+MCP_INSPECTOR_API_TOKEN=\S+)/.exec(inspector.output())?.[1]
-  await until(() => address() !== undefined, 60_000, () => `no address was printed: ${inspector.output()} ${inspector.errors()}`)
+  await until(() => address() !== undefined, () => `no address was printed: ${inspector.output()} ${inspector.errors()}`)
 
   const chrome = await chromium.launch({ executablePath, args: process.geteuid?.() === 0 ? ['--no-sandbox'] : [] })
   t.after(async () => { await chrome.close() })
@@ -112,7 +112,7 @@ test('the inspector in Chromium logs in, and calls a tool', { timeout }, async (
   await tab.getByText('Tools', { exact: true }).first().click()
   await tab.getByText('fake-greet').first().click()
   await tab.getByRole('button', { name: 'Execute Tool' }).click()
-  await until(() => upstream.count('tools/call') > 0, 20_000, () => `the tool was never called: ${inspector.errors()}`)
+  await until(() => upstream.count('tools/call') > 0, () => `the tool was never called: ${inspector.errors()}`)
   await tab.getByText('Results').first().waitFor()
   await tab.screenshot({ path: path('.cache/pages/inspector.png') })
 })

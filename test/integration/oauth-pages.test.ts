@@ -106,7 +106,7 @@ test('a person logs in, and allows a client', { timeout }, async (t) => {
   await look(tab, 'consent')
 
   await tab.getByRole('button', { name: 'Allow' }).click()
-  await until(async () => await tab.title() === 'Connected', 10_000, () => `${tab.url()} ${complaints.join('\n')}`)
+  await until(async () => await tab.title() === 'Connected', () => `${tab.url()} ${complaints.join('\n')}`)
   const [arrival] = site.arrivals
   assert.equal(arrival?.headers.referer, undefined)
   assert.equal(arrival?.headers.cookie?.includes('session'), undefined, 'a site on another port of this host gets no cookie of the login')
@@ -120,7 +120,7 @@ test('a person logs in, and allows a client', { timeout }, async (t) => {
     await tab.goto((await ask(hub, other)).address)
     await look(tab, 'consent-again')
     await tab.getByRole('button', { name: 'Deny' }).click()
-    await until(async () => await tab.title() === 'Denied', 10_000, () => `${tab.url()} ${complaints.join('\n')}`)
+    await until(async () => await tab.title() === 'Denied', () => `${tab.url()} ${complaints.join('\n')}`)
     const { searchParams } = new URL(tab.url())
     assert.deepEqual([searchParams.get('error'), searchParams.get('code'), searchParams.get('state')], ['access_denied', null, 'a state'])
     assert.deepEqual(complaints, [])
@@ -135,7 +135,7 @@ test('the redirect reaches a client that sends the browser on to another origin'
   await tab.goto((await ask(hub, site)).address)
   await logIn(tab)
   await tab.getByRole('button', { name: 'Allow' }).click()
-  await until(async () => await tab.title() === 'The end', 10_000, () => `${tab.url()} ${complaints.join('\n')}`)
+  await until(async () => await tab.title() === 'The end', () => `${tab.url()} ${complaints.join('\n')}`)
   assert.equal(new URL(tab.url()).hostname, 'onward.example')
   assert.deepEqual(site.arrivals.map(({ headers }) => headers.referer), [undefined, undefined])
   assert.deepEqual(complaints, [])

@@ -186,7 +186,7 @@ test('bundles of the official packer run and answer', { timeout: 300_000 }, asyn
       assert.deepEqual(data.warnings, [])
       assert.deepEqual(data.required.map(({ key }) => key), Object.keys(sample.values ?? {}))
       await ask(hub, 'POST', '/api/servers', { name: data.name, config: filled(data.config, sample.values ?? {}) })
-      await connected(hub, index + 1, 60_000)
+      await connected(hub, index + 1)
       const session = await Session.open(`${hub.url}/mcp/${sample.name}`)
       assert.match(text(await session.call(...sample.call)), sample.answers)
     })
@@ -205,12 +205,12 @@ test('bundles of the official packer run and answer', { timeout: 300_000 }, asyn
     assert.deepEqual(at(body, 'data', 'usedBy'), ['platforms'])
     assert.match(text(await (await Session.open(`${hub.url}/mcp/platforms`)).call('greet')), /binary on/)
     await ask(hub, 'POST', '/api/servers/platforms/reload')
-    await until(async () => /newer on/.test(text(await (await Session.open(`${hub.url}/mcp/platforms`)).call('greet'))), 20_000)
+    await until(async () => /newer on/.test(text(await (await Session.open(`${hub.url}/mcp/platforms`)).call('greet'))))
   })
 
   await t.test('the files go with the servers', async () => {
     for (const { name } of all) await ask(hub, 'DELETE', `/api/servers/${name}`)
-    await until(async () => (await filesBelow(bundlesBeside(hub.settingsPath))).length === 0, 20_000)
+    await until(async () => (await filesBelow(bundlesBeside(hub.settingsPath))).length === 0)
   })
 })
 

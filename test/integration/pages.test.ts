@@ -220,7 +220,7 @@ test('a form by keyboard sends what was typed and pressed, with the gateway\'s o
       const { tab, complaints } = await openTab(t, browser)
       await tab.goto(`${site.url}/page`)
       for (const key of keys) key.length === 1 || /^(Tab|Enter)$/.test(key) ? await tab.keyboard.press(key) : await tab.keyboard.type(key)
-      await until(arrivedAt(site, `notes.example:${site.port}/callback`), 10_000, () => complaints.join('\n'))
+      await until(arrivedAt(site, `notes.example:${site.port}/callback`), () => complaints.join('\n'))
       const posted = site.asked.find(({ method }) => method === 'POST')
       assert.deepEqual(Object.fromEntries(posted?.form ?? []), expected)
       assert.equal(posted?.headers.origin, site.url)
@@ -237,7 +237,7 @@ test('a form by keyboard sends what was typed and pressed, with the gateway\'s o
     const { tab } = await openTab(t, browser)
     await tab.goto(`${site.url}/page`)
     await tab.getByRole('button', { name: 'Allow' }).click()
-    await until(arrivedAt(site, `notes.example:${site.port}/callback`), 10_000, () => '')
+    await until(arrivedAt(site, `notes.example:${site.port}/callback`), () => '')
     const origin = site.asked.find(({ method }) => method === 'POST')?.headers.origin
     t.comment(`With Referrer-Policy: no-referrer, this Chromium sends Origin: ${origin}`)
     assert.throws(() => { checkOrigin(rules, '127.0.0.1', origin, undefined) }, { code: 'TH_FOREIGN_ORIGIN' })
@@ -259,18 +259,18 @@ test('the redirect after a decision', { timeout }, async (t) => {
     const { tab, complaints } = await openTab(t, browser)
     await tab.goto(`${site.url}/page`)
     await tab.getByRole('button', { name: 'Allow' }).click()
-    await until(async () => site.asked.some(({ method }) => method === 'POST'), 10_000, () => 'the form was not sent')
+    await until(async () => site.asked.some(({ method }) => method === 'POST'), () => 'the form was not sent')
     return { site, complaints, tab }
   }
   const onlySelf = (policy: string): string => policy.replace(/form-action [^;]*/, "form-action 'self'")
   /** Waits until the browser has refused a redirect, or some time in which it would have. */
   const refused = async (complaints: string[]): Promise<boolean> =>
-    await until(async () => complaints.some((each) => each.includes('form-action')), 3_000, () => '').then(() => true, () => false)
+    await until(async () => complaints.some((each) => each.includes('form-action')), () => '').then(() => true, () => false)
 
   for (const [what, host] of [['on the web', 'notes.example'], ['on this computer', 'localhost']] as const) {
     await t.test(`reaches a client ${what}`, async (t) => {
       const { site, complaints } = await allow(t, (port) => `http://${host}:${port}/callback?code=1`)
-      await until(arrivedAt(site, `${host}:${site.port}/callback?code=1`), 10_000, () => complaints.join('\n'))
+      await until(arrivedAt(site, `${host}:${site.port}/callback?code=1`), () => complaints.join('\n'))
       assert.deepEqual(complaints, [])
     })
   }
@@ -296,7 +296,7 @@ test('the redirect after a decision', { timeout }, async (t) => {
     const site = await startFlow(t, (port) => pages.leave({ client: { name: 'Hops', redirectUri: redirectUri(port) }, href: '/resume' }), redirectUri)
     const { tab, complaints: more } = await openTab(t, browser)
     await tab.goto(`${site.url}/page`, { waitUntil: 'commit' })
-    await until(arrivedAt(site, `onward.example:${site.port}/end`), 10_000, () => more.join('\n'))
+    await until(arrivedAt(site, `onward.example:${site.port}/end`), () => more.join('\n'))
     assert.deepEqual(site.asked.filter(({ host }) => host.endsWith(`.example:${site.port}`)).map(({ headers }) => headers.referer), [undefined, undefined])
     assert.deepEqual(more, [])
   })
@@ -306,7 +306,7 @@ test('the redirect after a decision', { timeout }, async (t) => {
     const site = await startFlow(t, () => pages.leave({ client: { name: 'App', redirectUri: redirectUri() }, href: '/resume' }), redirectUri)
     const { tab, complaints } = await openTab(t, browser)
     await tab.goto(`${site.url}/page`, { waitUntil: 'commit' })
-    await until(async () => site.asked.some(({ path: asked }) => asked === '/resume'), 10_000, () => complaints.join('\n'))
+    await until(async () => site.asked.some(({ path: asked }) => asked === '/resume'), () => complaints.join('\n'))
     assert.equal(await refused(complaints), false, complaints.join('\n'))
     assert.match(await tab.title(), /^Back to the application/)
   })

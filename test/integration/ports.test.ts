@@ -289,7 +289,6 @@ void test('what is over is swept away by a write in passing, and too much of it,
   await next.tokens.put(authorization(), [issued('access')])
   await until(
     async () => (await count('grants')) === 1 && (await count('tokens')) === 1 && (await count('token_families')) === 1,
-    5_000,
     'not swept'
   )
 
@@ -300,7 +299,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   await storage.grants.take(taken)
   for (let n = 0; n < 4; n++) await storage.grants.put(n === 3 ? last : fresh(), 'more', {}, soon() + n)
   await new PostgresGrants(asks, await vault(), 3).put(fresh(), 'newest', {}, soon() + 9)
-  await until(async () => await count('grants') === 3, 5_000, 'too many grants')
+  await until(async () => await count('grants') === 3, 'too many grants')
   assert.deepEqual(
     [await storage.grants.take(taken), (await storage.grants.take(last))?.first],
     [undefined, true],
@@ -310,7 +309,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   await boundOf(
     async () => new PostgresTokens(asks, 8),
     async () => {
-      await until(async () => (await count('tokens')) <= 8, 5_000, 'too many tokens')
+      await until(async () => (await count('tokens')) <= 8, 'too many tokens')
     }
   )
 
@@ -320,25 +319,24 @@ void test('what is over is swept away by a write in passing, and too much of it,
   await next.clients.touch('another', Date.now())
   await until(
     async () => (await count('oauth_clients')) === 0 && (await count('oauth_consents')) === 0,
-    5_000,
     'an idle client is not removed'
   )
   await floodOfClients(new PostgresClients(asks, 8))
   await boundOfClients(new PostgresClients(asks, 3), storage)
   await boundOfConsents(
     () => new PostgresConsents(asks, { perUser: 2, all: 3 }),
-    async () => { await until(async () => (await count('oauth_consents')) <= 3, 5_000, 'too many consents') }
+    async () => { await until(async () => (await count('oauth_consents')) <= 3, 'too many consents') }
   )
   for (let n = 0; n < 2; n++) await storage.loginStates.put(fresh(), { kind: 'session', username: 'over', value: '', createdAt: Date.now() }, past)
   const ownVault = await vault()
   await boundOfLoginStates(
     () => new PostgresLoginStates(asks, ownVault, { perUser: 2, all: 3 }),
-    async () => { await until(async () => (await count('login_states')) <= 3, 5_000, 'too many login sessions') }
+    async () => { await until(async () => (await count('login_states')) <= 3, 'too many login sessions') }
   )
   await storage.usedStates.use(fresh(), 'expired', past)
   await boundOfUsedStates(
     () => new PostgresUsedStates(asks, 3),
-    async () => { await until(async () => (await count('used_states')) <= 3, 5_000, 'too many used states') }
+    async () => { await until(async () => (await count('used_states')) <= 3, 'too many used states') }
   )
 })
 
@@ -893,7 +891,7 @@ void test('unknown members of clients are sealed again with a new key', { timeou
   await open(t, url, { oauthClients: [admins] }, vaultOf(former))
   const before = await sealed()
   await open(t, url, undefined, vaultOf(`${newest},${former}`))
-  await until(async () => await sealed() !== before, 10_000, 'not sealed again')
+  await until(async () => await sealed() !== before, 'not sealed again')
   const driver = await driverOf(t, url)
   const { document, locked } = await exportDocument(driver, await vaultOf(newest)()) ?? {}
   assert.deepEqual([(document?.oauthClients as Array<Record<string, unknown>>)[0]?.['x-note'], locked], [{ by: 'hand' }, []])
@@ -1080,18 +1078,17 @@ void test('away', { timeout: 150_000 }, async (t) => {
       }
       await Promise.all(asks(storage).map(assertAway))
       await storage.clients.touch('c', Date.now())
-      await until(() => storage.store.health() !== undefined, 15_000, 'the store does not notice')
+      await until(() => storage.store.health() !== undefined, 'the store does not notice')
       const since = performance.now()
       for (const ask of asks(storage)) await assertAway(ask)
       assert.ok(performance.now() - since < 500, 'what is known to be away is asked')
       await server.start()
-      await until(() => storage.store.health() === undefined, 15_000, 'the store does not come back')
+      await until(() => storage.store.health() === undefined, 'the store does not come back')
       await until(
         async () => {
           for (const ask of asks(storage)) await ask()
           return true
         },
-        15_000,
         'not back'
       )
       assert.equal(await storage.tokens.swap(refresh.hash, [next]), 'swapped')

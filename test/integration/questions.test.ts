@@ -83,7 +83,7 @@ class AskedClient {
 
   async call (name: string, args: Json = {}): Promise<unknown> {
     assert.ok(this.client !== undefined)
-    return await within(15_000, `${this.name} calls ${name}`, this.client.callTool({ name, arguments: args }))
+    return await within(`${this.name} calls ${name}`, this.client.callTool({ name, arguments: args }))
   }
 
   async tools (): Promise<string[]> {
@@ -241,7 +241,6 @@ test('two clients, one upstream that asks: every isolation, both transports, all
     await both(askers, 'stdio-auto', 'sampling')
     await until(
       async () => (await both(askers, 'stdio-auto', 'sampling')).every(({ name }) => name !== undefined),
-      15_000,
       'still not isolated'
     )
     for (const kind of KINDS) mine(askers, await both(askers, 'stdio-auto', kind), kind)
@@ -321,7 +320,7 @@ test('a question by hand: its bytes, its answer, and a stranger\'s answer', asyn
       assert.equal((await session.post(said('owner'))).status, 202)
       const result = (await stream.wait((message) => message.id === 0 && message.method === undefined)).result
       assert.deepEqual(JSON.parse(text(result)), said('owner').result)
-      await until(() => stream.ended, 2_000, 'the stream stayed open after its response')
+      await until(() => stream.ended, 'the stream stayed open after its response')
       assert.ok((await session.post(said('again'))).status < 500)
     })
 
@@ -351,7 +350,7 @@ test('a question by hand: its bytes, its answer, and a stranger\'s answer', asyn
     const reply = link.ask('roots/list', {})
     const posed = await stream.wait((message) => message.method === 'roots/list')
     await session.post({ jsonrpc: '2.0', id: posed.id, result: { roots: [{ uri: 'file:///r', name: 'r' }] } })
-    assert.deepEqual((await within(5_000, 'the answer', reply)).result, { roots: [{ uri: 'file:///r', name: 'r' }] })
+    assert.deepEqual((await within('the answer', reply)).result, { roots: [{ uri: 'file:///r', name: 'r' }] })
     stream.close()
   })
 
@@ -402,7 +401,7 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
       await until(async () => {
         const seen = await able.tools()
         return GATED.every((name) => seen.includes(name))
-      }, 10_000, `${server}: the tools that ask never showed`)
+      }, `${server}: the tools that ask never showed`)
       const deaf = await AskedClient.open(t, `${hub.url}/mcp/${server}`, 'deaf', server.endsWith('user') ? BEN : undefined, {})
       const seen = await deaf.tools()
       assert.ok(seen.includes('echo'), server)
@@ -413,7 +412,7 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
   await t.test('a client sees the tools for exactly what it can', async (t) => {
     for (const server of ['web-auto', 'web-session', 'local-session']) {
       const sampler = await AskedClient.open(t, `${hub.url}/mcp/${server}`, 'sampler', undefined, { sampling: {} })
-      await until(async () => (await sampler.tools()).includes('trigger-sampling-request'), 10_000, `${server}: no tool that samples`)
+      await until(async () => (await sampler.tools()).includes('trigger-sampling-request'), `${server}: no tool that samples`)
       const seen = await sampler.tools()
       assert.deepEqual(GATED.filter((name) => seen.includes(name)), ['trigger-sampling-request'], server)
     }
@@ -426,7 +425,7 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
         ['one', 'two'].map(async (name, index) => await AskedClient.open(t, `${hub.url}/mcp/${server}`, name, keys[index]))
       )
       for (const asker of askers) {
-        await until(async () => (await asker.tools()).includes('trigger-url-elicitation'), 10_000, 'no tool that asks')
+        await until(async () => (await asker.tools()).includes('trigger-url-elicitation'), 'no tool that asks')
       }
       const round = async (asker: AskedClient): Promise<string[]> => [
         text(await asker.call('trigger-sampling-request', { prompt: `for ${asker.name}` })),
@@ -452,10 +451,9 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
     for (const server of ['web-auto', 'web-session', 'local-session']) {
       const askers = await Promise.all(['one', 'two'].map(async (name) => await AskedClient.open(t, `${hub.url}/mcp/${server}`, name)))
       for (const asker of askers) {
-        await until(async () => (await asker.tools()).includes('get-roots-list'), 10_000, 'no tool for roots')
+        await until(async () => (await asker.tools()).includes('get-roots-list'), 'no tool for roots')
         await until(
           async () => text(await asker.call('get-roots-list')).includes(asker.root),
-          5_000,
           `${server}: ${asker.name}'s roots never came`
         )
         const listed = text(await asker.call('get-roots-list'))
@@ -474,17 +472,17 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
         .split('\n')
         .slice(1)
         .join()
-    await until(async () => await allowed(one) === first, 10_000, 'the first client\'s roots never came')
-    await until(async () => await allowed(two) === second, 10_000, 'the second client\'s roots never came')
+    await until(async () => await allowed(one) === first, 'the first client\'s roots never came')
+    await until(async () => await allowed(two) === second, 'the second client\'s roots never came')
     one.root = pathToFileURL(third).href
     await one.client?.sendRootsListChanged()
-    await until(async () => await allowed(one) === third, 10_000, 'the change was not followed')
+    await until(async () => await allowed(one) === third, 'the change was not followed')
     assert.equal(await allowed(two), second)
   })
 
   await t.test('an error that asks for a URL elicitation comes whole', async () => {
     const session = await Session.open(`${hub.url}/mcp/web-session`, { capabilities: { elicitation: { form: {}, url: {} } } })
-    await until(async () => (await session.tools()).includes('trigger-url-elicitation'), 10_000, 'no tool')
+    await until(async () => (await session.tools()).includes('trigger-url-elicitation'), 'no tool')
     const message = await session.request('tools/call', {
       name: 'trigger-url-elicitation',
       arguments: { url: 'https://example.com/', errorPath: true }

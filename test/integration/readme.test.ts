@@ -90,7 +90,7 @@ async function firstStart (t: Cleanup): Promise<{ url: string, folder: string, o
     await closed
     await rm(folder, { recursive: true, force: true, maxRetries: 3 })
   })
-  await until(() => / call everything echo .*\n/.test(output), 40_000, () => output)
+  await until(() => / call everything echo .*\n/.test(output), () => output)
   return { url: `http://127.0.0.1:${port}`, folder, output: () => output }
 }
 
@@ -157,7 +157,7 @@ test('the settings file of the README is taken whole', async (t) => {
     }
     assert.deepEqual(result.tools.map(({ name, description }) => [name, description]), [['try-echo', 'Says it again']])
     return true
-  }, 10_000, () => `the group of the example does not list its tool: ${hub.output()}`)
+  }, () => `the group of the example does not list its tool: ${hub.output()}`)
 })
 
 test('what the documents beside the README link to is there', async () => {
@@ -189,7 +189,7 @@ test('npm run demo prints a client configuration and a curl line that calls a to
     await closed
     await rm(folder, { recursive: true, force: true })
   })
-  await until(() => /^curl .+$/m.test(output), 20_000, () => `the demo printed no curl line: ${output}`)
+  await until(() => /^curl .+$/m.test(output), () => `the demo printed no curl line: ${output}`)
   const configuration: unknown = JSON.parse(/^\{\n.*?^\}$/ms.exec(output)?.[0] ?? '')
   assert.ok(JSON.stringify(configuration).includes(`http://127.0.0.1:${port}/mcp`))
   const { code, output: answer } = await run('sh', ['-eu', '-s'], /^curl .+$/m.exec(output)?.[0] ?? '', {})

@@ -77,7 +77,7 @@ test('the steps of the Dockerfile, in a plain folder', { timeout: 240_000 }, asy
   for (const stream of [hub.stdout, hub.stderr]) stream.on('data', (chunk) => { output += String(chunk) })
   const [, ...check] = JSON.parse(/CMD (\[.*\])$/.exec(instructions(image, 'HEALTHCHECK')[0] ?? '')?.[1] ?? '[]') as string[]
   const health = async (): Promise<boolean> => await run(process.execPath, check, { env }).then(() => true, () => false)
-  await until(health, 40_000, () => output)
+  await until(health, () => output)
   assert.deepEqual(readdirSync(runtime).sort(), ['LICENSE', 'README.md', 'assets', 'db', 'dist', 'node_modules', 'package.json'], 'nothing is written beside it')
   await until(() => readdirSync(data).includes('mcp_settings.json'))
   hub.kill('SIGTERM')
@@ -160,7 +160,7 @@ test('the image, built and run', { timeout: 1_800_000, skip: noImage() }, async 
   const [, ...check] = JSON.parse(/CMD (\[.*\])$/.exec(instructions(stages[2] ?? [], 'HEALTHCHECK')[0] ?? '')?.[1] ?? '[]') as string[]
   const health = async (): Promise<boolean> => await run('buildah', [...storage, 'run', '--env', `PORT=${port}`, container, '--', 'node', ...check], { env })
     .then(() => true, () => false)
-  await until(health, 120_000, () => output)
+  await until(health, () => output)
   const login = await fetch(`http://127.0.0.1:${port}/api/auth/login`, {
     method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username: 'admin', password: 'A-test-pass1' })
   })
@@ -170,7 +170,7 @@ test('the image, built and run', { timeout: 1_800_000, skip: noImage() }, async 
   const first = processBelow(hub.pid ?? 0, 'tini')
   assert.ok(first !== undefined, 'tini is the first process')
   process.kill(first, 'SIGTERM')
-  await until(() => hub.exitCode !== null, 20_000, () => output)
+  await until(() => hub.exitCode !== null, () => output)
   assert.match(output, /stopping \(SIGTERM\)/)
   assert.equal(hub.exitCode, 0, output)
 })

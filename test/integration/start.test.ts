@@ -17,7 +17,7 @@ test('a path in which no folder can be made ends the start with a sentence', { s
   ] as const) {
     await t.test(`${variable}=${value}`, async (t) => {
       const hub = await spawnHub(t, { env: { [variable]: value }, wait: false })
-      await until(() => hub.child.exitCode !== null, 15_000, () => `it has not ended: ${hub.output()}`)
+      await until(() => hub.child.exitCode !== null, () => `it has not ended: ${hub.output()}`)
       assert.equal(hub.child.exitCode, 1)
       const sentence = new RegExp(`^The folder ${folder} cannot be used, since .* Change ${variable} to a place`, 'm')
       assert.match(hub.output(), sentence)
@@ -27,7 +27,7 @@ test('a path in which no folder can be made ends the start with a sentence', { s
 
 test('a DATA_DIR that cannot be made is told of, and the gateway serves', { skip, timeout: 60_000 }, async (t) => {
   const hub = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: '/proc/none' } })
-  await until(() => hub.output().includes('Change DATA_DIR to a place'), 5_000, hub.output)
+  await until(() => hub.output().includes('Change DATA_DIR to a place'), hub.output)
   assert.equal((await fetch(`${hub.url}/health`)).status, 200)
   assert.equal(await hub.stop(), 0)
 })
@@ -35,7 +35,7 @@ test('a DATA_DIR that cannot be made is told of, and the gateway serves', { skip
 test('an ADMIN_PASSWORD that comes too late is told of, and a mistyped variable', { timeout: 60_000 }, async (t) => {
   const users = [{ username: 'ada', isAdmin: true }]
   const hub = await spawnHub(t, { settings: { ...settings({}), users }, env: { ADMIN_PASSWORD: 'canary-Password-1', ALLOW_HOSTS: 'a' } })
-  await until(() => hub.output().includes('MCP endpoint'), 10_000, hub.output)
+  await until(() => hub.output().includes('MCP endpoint'), hub.output)
   assert.equal(hub.output().match(/ADMIN_PASSWORD has no effect.*tool-hub user reset-password <username>/g)?.length, 1)
   assert.match(hub.output(), /ALLOW_HOSTS is not known and has no effect: did you mean ALLOWED_HOSTS\?/)
   assert.ok(!hub.output().includes('canary'))
@@ -49,7 +49,7 @@ async function cutShort (t: Test, options: ProcessOptions): Promise<ProcessHub> 
     hub.child.stdout?.destroy()
     hub.child.stderr?.destroy()
   })
-  await until(async () => (await fetch(`${hub.url}/health`)).ok, 30_000, () => `exit code ${hub.child.exitCode}: ${hub.output()}`)
+  await until(async () => (await fetch(`${hub.url}/health`)).ok, () => `exit code ${hub.child.exitCode}: ${hub.output()}`)
   return hub
 }
 

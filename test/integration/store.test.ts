@@ -268,7 +268,7 @@ onFile(
     ].entries()) {
       const since = Date.now()
       await edit(JSON.stringify({ mcpServers: { a: { command: 'x' }, [`b${at}`]: { command: 'y' } } }))
-      await until(() => told.length === at + 1, 3_000, `edit ${at} was not seen`)
+      await until(() => told.length === at + 1, `edit ${at} was not seen`)
       assert.ok(Date.now() - since < 3_000)
       assert.deepEqual([...(told[at]?.servers.keys() ?? [])], ['a', `b${at}`])
       assert.equal(told[at]?.servers.get('a'), before.servers.get('a'))
@@ -290,14 +290,14 @@ onFile(
       store.commit([server('b')], before.version),
       (error) => error instanceof Conflict && error.edited && !error.message.includes(path)
     )
-    await until(() => warnings.length > 0, 3_000, 'no warning')
+    await until(() => warnings.length > 0, 'no warning')
     await sleep(1_500)
     assert.equal(warnings.length, 1, warnings.join('\n'))
     assert.ok(warnings[0]?.includes(path))
     assert.ok(store.health() !== undefined && store.health(true) !== undefined)
     assert.equal(await readFile(path, 'utf8'), '{"mcpServers": {')
     await writeFile(path, '{"mcpServers":{"a":{"command":"x"}}}')
-    await until(() => store.health() === undefined, 3_000, 'still bad')
+    await until(() => store.health() === undefined, 'still bad')
     await store.commit([server('b')], before.version)
   }
 )
@@ -385,11 +385,11 @@ for (const [name, value] of [
       warnings.push('told')
     })
     await writeFile(path, JSON.stringify({ ...whole, [name]: value }))
-    await until(() => warnings.length > 0, 3_000, 'no warning')
+    await until(() => warnings.length > 0, 'no warning')
     assert.match(warnings.join(), new RegExp(`^[^,]*"${name}" is not (a list|an object)\\.[^,]*The last valid settings stay`))
     await assert.rejects(store.commit([server('b')], before.version), Conflict)
     await writeFile(path, JSON.stringify({ ...whole, [name]: undefined }))
-    await until(() => store.health() === undefined, 3_000, 'still bad')
+    await until(() => store.health() === undefined, 'still bad')
   })
 }
 
@@ -399,7 +399,7 @@ onFile(
   async ({ store, path, warnings, document }) => {
     await store.load()
     await rm(path)
-    await until(() => warnings.length > 0, 4_000, 'no warning')
+    await until(() => warnings.length > 0, 'no warning')
     await change(store, () => [server('b')])
     assert.deepEqual(Object.keys((await document()).mcpServers as object), ['a', 'b'])
     assert.equal(warnings.length, 1)
@@ -410,12 +410,12 @@ for (const [what, settings] of [['an invalid file that goes away is gone', { mcp
   onFile(`${what}, not valid again`, settings, async ({ store, path, warnings }) => {
     await store.load()
     await writeFile(path, '{')
-    await until(() => warnings.length > 0, 4_000, 'the edit is not told')
+    await until(() => warnings.length > 0, 'the edit is not told')
     await rm(path)
-    await until(() => warnings.length > 1, 4_000, 'the loss is not told')
+    await until(() => warnings.length > 1, 'the loss is not told')
     assert.equal(store.health(), undefined)
     await writeFile(path, '{}')
-    await until(() => settings === undefined ? store.health() === undefined : warnings.length > 2, 4_000, 'the return is not told')
+    await until(() => settings === undefined ? store.health() === undefined : warnings.length > 2, 'the return is not told')
     assert.match(warnings[0] ?? '', /not valid JSON.*The last valid settings stay in force/)
     assert.match(warnings[1] ?? '', /is gone\. The last settings stay in force/)
     assert.deepEqual(warnings.slice(2).map((line) => / is there again\.$/.test(line)), settings === undefined ? [] : [true])
@@ -425,11 +425,11 @@ for (const [what, settings] of [['an invalid file that goes away is gone', { mcp
 onFile('an invalid file that is replaced by removing it first is valid again', { mcpServers: {} }, async ({ store, path, warnings }) => {
   await store.load()
   await writeFile(path, '{')
-  await until(() => warnings.length > 0, 4_000, 'the edit is not told')
+  await until(() => warnings.length > 0, 'the edit is not told')
   await rm(path)
   await store.load()
   await writeFile(path, '{"mcpServers": {}}')
-  await until(() => warnings.length > 1, 4_000, 'the correction is not told')
+  await until(() => warnings.length > 1, 'the correction is not told')
   assert.match(warnings[1] ?? '', /is valid again, and is in force/)
 })
 

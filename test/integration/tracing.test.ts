@@ -42,7 +42,7 @@ async function collector (t: Test): Promise<Collector> {
     spans,
     attributes: () => valuesOf(bodies()[0]?.resourceSpans[0]?.resource.attributes ?? []),
     named: async (name) => {
-      await until(() => spans().some((each) => each.name === name), 10_000, () => `no span ${name}: ${spans().map((each) => each.name).join(', ')}`)
+      await until(() => spans().some((each) => each.name === name), () => `no span ${name}: ${spans().map((each) => each.name).join(', ')}`)
       const span = spans().findLast((each) => each.name === name)
       assert.ok(span)
       return span
@@ -163,7 +163,7 @@ test('one tree from the client to the upstream', { timeout: 60_000 }, async (t) 
       body: JSON.stringify({ toolName: 'echo', arguments: { message: 'rest' } })
     })
     assert.equal(reply.status, 200, await reply.text())
-    await until(() => spans().length > before, 10_000)
+    await until(() => spans().length > before)
     const span = spans().at(-1)
     assert.deepEqual([span?.name, span?.traceId, span?.parentSpanId], ['tools/call echo', traceId, '00000000000000bb'])
     assert.equal(lastCall().headers.traceparent, `00-${traceId}-${span?.spanId}-01`)
@@ -177,7 +177,7 @@ test('one tree from the client to the upstream', { timeout: 60_000 }, async (t) 
 
   await t.test('to a command; without a parent a trace begins here', async () => {
     assert.match(text(await session.call('everything-echo', { message: 'hello' })), /hello/)
-    await until(() => spans().some(({ attributes: given }) => valuesOf(given)['toolhub.server'] === 'everything'), 10_000)
+    await until(() => spans().some(({ attributes: given }) => valuesOf(given)['toolhub.server'] === 'everything'))
     const span = spans().findLast(({ attributes: given }) => valuesOf(given)['toolhub.server'] === 'everything')
     assert.ok(span && (span.parentSpanId ?? '') === '' && span.traceId !== traceId)
   })
@@ -187,7 +187,7 @@ test('one tree from the client to the upstream', { timeout: 60_000 }, async (t) 
     await session.request('tools/call', { name: 'fake-echo', arguments: { message: 'x' }, _meta: { traceparent: `00-${traceId}-${clientSpan}-00` } })
     assert.match(String(lastCall()._meta.traceparent), new RegExp(`^00-${traceId}-[0-9a-f]{16}-00$`))
     await session.request('tools/call', { name: 'fake-echo', arguments: { message: 'y' }, _meta: { traceparent: '../../x\r\n', tracestate: 'y' } })
-    await until(() => spans().length > before, 10_000)
+    await until(() => spans().length > before)
     assert.equal(spans().length, before + 1)
     const span = spans().at(-1)
     assert.notEqual(span?.traceId, traceId)
@@ -196,7 +196,7 @@ test('one tree from the client to the upstream', { timeout: 60_000 }, async (t) 
 
   await t.test('failures have their reason, and nothing that was said', async () => {
     await session.request('tools/call', { name: 'everything-echo', arguments: {} })
-    await until(() => spans().some(({ attributes: given }) => valuesOf(given)['error.type'] !== undefined), 10_000)
+    await until(() => spans().some(({ attributes: given }) => valuesOf(given)['error.type'] !== undefined))
     const span = spans().findLast(({ attributes: given }) => valuesOf(given)['error.type'] !== undefined)
     assert.equal(span?.status.code, 2)
     assert.ok(!JSON.stringify(spans()).includes('hello'))
@@ -247,7 +247,7 @@ test('a sampler of none sends nothing; a collector that is away harms no call', 
       assert.equal(text(await session.call('fake-echo', { message: 'hi' })), 'hi')
       await sleep(50)
     }
-    await until(() => hub.output().includes('traces cannot be sent'), 10_000)
+    await until(() => hub.output().includes('traces cannot be sent'))
     await sleep(200)
     assert.equal(hub.output().split('traces cannot be sent').length, 2, hub.output())
     assert.doesNotMatch(hub.output(), /tracing: /)

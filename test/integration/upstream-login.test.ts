@@ -19,11 +19,11 @@ const timeout = 60_000
 interface Shown { status: string, error: string | null, oauth?: { authorizationUrl: string } }
 const record = async (hub: Hub, name = 'guarded'): Promise<Shown> => at((await manage(hub, 'GET', `/servers/${name}`)).body, 'data') as Shown
 const waits = async (hub: Hub): Promise<string> => {
-  await until(async () => (await record(hub)).oauth !== undefined, 15_000, hub.output)
+  await until(async () => (await record(hub)).oauth !== undefined, hub.output)
   return (await record(hub)).oauth?.authorizationUrl ?? ''
 }
 const isConnected = async (hub: Hub): Promise<void> => {
-  await until(async () => (await record(hub)).status === 'connected', 15_000, hub.output)
+  await until(async () => (await record(hub)).status === 'connected', hub.output)
 }
 const whoami = async (hub: Hub, key = KEY): Promise<string> => {
   const session = await Session.open(`${hub.url}/mcp/guarded`, { key })
@@ -126,7 +126,7 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   await server.revoke(false)
   assert.equal(await whoami(hub), 'ann')
   const before = server.grants.refresh_token ?? 0
-  await until(() => (server.issued.length > 0), 100)
+  await until(() => (server.issued.length > 0))
   await new Promise((resolve) => { setTimeout(resolve, 2_100) })
   server.life = 600
   assert.equal(await whoami(hub), 'ann')
@@ -144,7 +144,7 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   const session = await Session.open(`${restarted.url}/mcp/guarded`)
   const failure = await session.request('tools/call', { name: 'whoami', arguments: {} })
   assert.match(failure.error?.message ?? '', /waits for a login/)
-  await until(async () => (await record(restarted)).status === 'oauth_required', 15_000, restarted.output)
+  await until(async () => (await record(restarted)).status === 'oauth_required', restarted.output)
   await server.login(await waits(restarted), 'bob')
   await isConnected(restarted)
   assert.equal(await whoami(restarted), 'bob')
@@ -156,7 +156,7 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
     (await manage(restarted, 'GET', '/mcp-settings/export')).text
   ]
   assert.equal((await manage(restarted, 'DELETE', '/servers/guarded/oauth')).status, 200)
-  await until(async () => (await record(restarted)).status === 'oauth_required', 15_000, restarted.output)
+  await until(async () => (await record(restarted)).status === 'oauth_required', restarted.output)
   // The audit log of a settings file begins with the process.
   const noted = await manage(restarted, 'GET', '/audit?entity=login')
   assert.deepEqual(
@@ -184,7 +184,7 @@ void test('a login whose key is gone counts as none: the log says so, and its se
   await isConnected(without)
   await without.stop()
   const both = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: `${'c'.repeat(64)},${'b'.repeat(64)}` } })
-  await until(() => both.output().includes('key rotation: 2 secrets were sealed anew'), 15_000, both.output)
+  await until(() => both.output().includes('key rotation: 2 secrets were sealed anew'), both.output)
   await both.stop()
   const rotated = await startHub(t, { folder: hub.folder, env: { ENCRYPTION_KEY: 'c'.repeat(64) } })
   await isConnected(rotated)
@@ -258,7 +258,7 @@ void test('metadata that leads into the private network of the gateway leads now
   }
   const shown = async (name: string): Promise<Shown> => at((await manage(hub, 'GET', `/servers/${name}`, undefined, headers)).body, 'data') as Shown
   for (const name of kinds) {
-    await until(async () => !['connecting', 'connected'].includes((await shown(name)).status), 15_000, hub.output)
+    await until(async () => !['connecting', 'connected'].includes((await shown(name)).status), hub.output)
     const { error, oauth } = await shown(name)
     const said = { redirect: /HTTP 404/, token: /wants a login/ }[name] ?? /127\.0\.0\.2 is a loopback address/
     assert.match(error ?? '', said, name)
@@ -291,12 +291,12 @@ void test('two replicas share a login, its refresh and its end', { timeout }, as
   const rows = JSON.stringify(await query('select * from upstream_tokens'))
   assertNoToken(server, [rows, one.output(), other.output()], 'a table or a log')
   assert.equal((await manage(other, 'DELETE', '/servers/guarded/oauth')).status, 200)
-  await until(async () => (await record(one)).status === 'oauth_required', 15_000, one.output)
+  await until(async () => (await record(one)).status === 'oauth_required', one.output)
   await manage(one, 'DELETE', '/servers/guarded')
   await until(async () => {
     const left: unknown = await query('select 1 from upstream_tokens where version is not null')
     return Array.isArray(left) && left.length === 0
-  }, 5_000)
+  })
 })
 
 void test('with isolation user, each user logs in for himself', { timeout }, async (t) => {
@@ -313,7 +313,7 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
     const { error } = await session.request('tools/call', { name: 'whoami', arguments: {} })
     return { code: error?.code, message: error?.message ?? '', session, data: error?.data }
   }
-  await until(() => hub.output().includes('waiting for a login'), 15_000, hub.output)
+  await until(() => hub.output().includes('waiting for a login'), hub.output)
   const asked = await addressOf(KEY)
   const [address = ''] = /http\S+/.exec(asked.message) ?? []
   assert.ok(address.startsWith(`${hub.url}/oauth/login/`), asked.message)
@@ -326,13 +326,13 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   const news = await elicited.session.listen()
   await server.login(elicitation?.url ?? '', 'account of bob')
   await until(() => news.messages.some(({ method, params }) =>
-    method === 'notifications/elicitation/complete' && params?.elicitationId === elicitation?.elicitationId), 5_000, () => news.body)
+    method === 'notifications/elicitation/complete' && params?.elicitationId === elicitation?.elicitationId), () => news.body)
   let said: unknown
-  await until(async () => (said = await whoami(hub, OTHER).catch(String)) === 'account of bob', 5_000, () => `${String(said)} ${hub.output()}`)
+  await until(async () => (said = await whoami(hub, OTHER).catch(String)) === 'account of bob', () => `${String(said)} ${hub.output()}`)
   // The other one still has none, and gets his own.
   assert.match((await addressOf(KEY)).message, /log in/)
   assert.match((await server.login(address, 'account of ann')).text, /for the user ann/)
-  await until(async () => await whoami(hub) === 'account of ann', 5_000)
+  await until(async () => await whoami(hub) === 'account of ann')
   assert.equal(await whoami(hub, OTHER), 'account of bob')
   assertNoToken(server, [hub.output(), ...await filesOf(hub.folder)], 'the gateway')
 
@@ -347,6 +347,6 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   const key = String((at(later.body, 'data') as Json).token)
   assert.match((await addressOf(key)).message, /log in/)
   assert.equal(await whoami(hub, OTHER), 'account of bob')
-  await until(async () => !(await holders()).includes('user ann'), 5_000, hub.output)
+  await until(async () => !(await holders()).includes('user ann'), hub.output)
   assert.match(await holders(), /user bob/)
 })

@@ -315,7 +315,7 @@ test('a removed user leaves nothing to who gets the name', async (t) => {
   fine(await root('DELETE', '/users/bob'))
   refused(await bob('GET', '/auth/user'), 401)
   assert.equal((await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status, 401)
-  await within(5_000, 'the end of the stream', stream.done)
+  await within('the end of the stream', stream.done)
 
   data(await root('POST', '/users', { username: 'bob', password: 'Bobs-Word-2' }), 201)
   refused(await bob('GET', '/auth/user'), 401, 'the token of who had the name')
@@ -486,7 +486,7 @@ test('npm run dev: a password that everybody knows, and a login with it says so'
     await rm(folder, { recursive: true, force: true })
   })
   const hub = { url: `http://127.0.0.1:${port}` } as Hub
-  await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 30_000)
+  await until(async () => (await fetch(`${hub.url}/health/ready`)).ok)
   const answer = fine(await login(hub, 'admin', 'admin123'))
   assert.equal(answer.isUsingDefaultPassword, true)
   const changed = fine(
@@ -723,7 +723,7 @@ test('bearer keys are changed', async (t) => {
     const stream = await session.listen()
     assert.equal(data(await root('PUT', `/auth/keys/${String(system.id)}`, { enabled: false })).enabled, false)
     assert.equal(await opens(token, '/fake'), 401)
-    await within(5_000, 'the end of the stream', stream.done)
+    await within('the end of the stream', stream.done)
     // what came back as it was shown is no change
     assert.deepEqual(
       data(await root('PUT', `/auth/keys/${String(system.id)}`, { ...changed, enabled: true, accessType: 'all', allowedServers: [] }))
@@ -839,7 +839,7 @@ test('when a key was used is shown at once, written later, and the token never',
 test('routing.bearerAuthKey becomes a key once, and not again when that was deleted', async (t) => {
   const legacy = 'an-old-key-that-somebody-chose'
   const systemConfig = { routing: { bearerAuthKey: legacy } }
-  const ready = async (hub: Hub): Promise<void> => { await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 10_000) }
+  const ready = async (hub: Hub): Promise<void> => { await until(async () => (await fetch(`${hub.url}/health/ready`)).ok) }
   const hub = await start(t, { settings: settings({}, { systemConfig }) })
   await ready(hub)
   fine(await withKey(hub, legacy)('GET', '/servers'))
@@ -869,7 +869,7 @@ test('READONLY: nothing is written that nobody asked for', async (t) => {
     2
   )
   const hub = await start(t, { settings: text, env: { READONLY: 'true' } })
-  await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 10_000)
+  await until(async () => (await fetch(`${hub.url}/health/ready`)).ok)
   const admin = await loggedIn(hub, 'admin')
   fine(await admin('GET', '/users'))
   fine(await withKey(hub)('GET', '/auth/keys'))

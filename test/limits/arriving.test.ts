@@ -61,7 +61,7 @@ test('a body in chunks of a byte is refused, and what was read of it already is 
   await t.test('before its request is answered: 400', async () => {
     const client = await dial(t, app)
     client.socket.write(chunked('/api/auth/login') + pieceOf(1).repeat(10_000))
-    await until(() => isOver(client), 5_000, 'it is open')
+    await until(() => isOver(client), 'it is open')
     assert.match(client.read(), /^HTTP\/1\.1 400 .*TH_TINY_CHUNKS/s)
     assert.equal(client.answers(), 1)
     assert.ok(pieces() <= chunks + 1, `${pieces()} pieces were handed over`)
@@ -71,9 +71,9 @@ test('a body in chunks of a byte is refused, and what was read of it already is 
       const client = await dial(t, app)
       const before = pieces()
       client.socket.write(chunked(path))
-      await until(() => client.answers() === 1, 5_000, 'no answer')
+      await until(() => client.answers() === 1, 'no answer')
       client.socket.write(pieceOf(1).repeat(10_000))
-      await until(() => isOver(client), linger / 2, 'it is open')
+      await until(() => isOver(client), 'it is open')
       assert.equal(client.answers(), 1)
       assert.ok(pieces() - before <= chunks + 1, `${pieces() - before} pieces were handed over`)
     })
@@ -81,7 +81,7 @@ test('a body in chunks of a byte is refused, and what was read of it already is 
   await t.test('the parser of such a connection is of use to the next one', async () => {
     const client = await dial(t, app)
     client.socket.write(chunked('/api/auth/login') + pieceOf(login.length).replace(/ +/, login) + '0\r\n\r\n')
-    await until(() => /HTTP\/1\.1 401/.test(client.read()), 5_000, client.read)
+    await until(() => /HTTP\/1\.1 401/.test(client.read()), client.read)
   })
 })
 
@@ -96,7 +96,7 @@ test('chunks of some size, or few small ones, are taken', async (t) => {
       if (pause !== undefined) await sleep(pause)
     }
     client.socket.write('0\r\n\r\n')
-    await until(() => client.answers() > before, 5_000, client.read)
+    await until(() => client.answers() > before, client.read)
     assert.doesNotMatch(client.read(), /HTTP\/1\.1 400/)
   }
   await taken([...Array.from({ length: 100 }, () => ' '.repeat(4_096)), login])
@@ -112,17 +112,17 @@ test('the rest of a body whose request was answered is read up to a bound, then 
   await t.test('a small rest is read, and the connection stays', async () => {
     const client = await dial(t, app)
     client.socket.write('POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n')
-    await until(() => client.answers() === 1, 5_000, 'no answer')
+    await until(() => client.answers() === 1, 'no answer')
     client.socket.write(' '.repeat(100_000) + get('/health/live'))
-    await until(() => client.answers() === 2, 5_000, 'no second answer')
+    await until(() => client.answers() === 2, 'no second answer')
     await sleep(linger + 200)
     assert.equal(isOver(client), false)
   })
   await t.test('nothing that arrives', async () => {
     const client = await dial(t, app)
     client.socket.write('POST /api/servers HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n')
-    await until(() => client.answers() === 1, 5_000, 'no answer')
-    await until(() => isOver(client), 2 * linger, 'it is open')
+    await until(() => client.answers() === 1, 'no answer')
+    await until(() => isOver(client), 'it is open')
   })
   for (const [what, head, piece] of [
     ['many bytes', chunked('/mcp').replace('transfer-encoding: chunked', 'content-length: 1000000000'), ' '.repeat(64 * 1024)],
@@ -132,10 +132,10 @@ test('the rest of a body whose request was answered is read up to a bound, then 
       const client = await dial(t, app)
       const before = pieces()
       client.socket.write(head)
-      await until(() => client.answers() === 1, 5_000, 'no answer')
+      await until(() => client.answers() === 1, 'no answer')
       const sent = setInterval(() => { if (!client.socket.writableNeedDrain) client.socket.write(piece) }, 1)
       t.after(() => { clearInterval(sent) })
-      await until(() => isOver(client), 3 * linger, 'it is open')
+      await until(() => isOver(client), 'it is open')
       // Buffers take some more.
       assert.ok(client.socket.bytesWritten < unread + 32 * 1024 * 1024, String(client.socket.bytesWritten))
       assert.ok(pieces() - before <= unreadChunks + 1_700, `${pieces() - before} pieces were handed over`)
@@ -168,9 +168,9 @@ test('requests that come at once on one connection are handed over up to a bound
       app.server.on('request', () => { handed++ })
       const client = await dial(t, app)
       client.socket.write(get('/health/live').repeat(1_000))
-      await until(() => isOver(client), 5_000, 'it is open')
+      await until(() => isOver(client), 'it is open')
       assert.ok(handed <= most, `${handed} requests were handed over`)
-      await until(() => log().includes('127.0.0.1 was closed'), 5_000, 'the log says nothing')
+      await until(() => log().includes('127.0.0.1 was closed'), 'the log says nothing')
     })
   }
   const { app } = await gateway(t)
@@ -178,14 +178,14 @@ test('requests that come at once on one connection are handed over up to a bound
     const client = await dial(t, app)
     for (let round = 1; round <= 3; round++) {
       client.socket.write(get('/health/live').repeat(most))
-      await until(() => client.answers() === round * most, 5_000, () => String(client.answers()))
+      await until(() => client.answers() === round * most, () => String(client.answers()))
     }
   })
   await t.test('one after the other as many as one likes', async () => {
     const client = await dial(t, app)
     for (let count = 1; count <= 10 * most; count++) {
       client.socket.write(get('/health/live'))
-      await until(() => client.answers() === count, 5_000, () => String(client.answers()))
+      await until(() => client.answers() === count, () => String(client.answers()))
     }
   })
   for (const [what, more] of [['without a host', ''], ['with an expectation', 'host: 127.0.0.1\r\nexpect: x\r\n']] as const) {
@@ -196,7 +196,7 @@ test('requests that come at once on one connection are handed over up to a bound
       subscribe('http.server.request.start', count)
       t.after(() => { unsubscribe('http.server.request.start', count) })
       client.socket.write(get('/health/live', more).repeat(1_000))
-      await until(() => isOver(client), 5_000, 'it is open')
+      await until(() => isOver(client), 'it is open')
       assert.ok(handled <= most, `${handled} requests were handled`)
       assert.ok(client.answers() <= 1, `${client.answers()} answers`)
     })
@@ -210,13 +210,13 @@ test('requests of one connection that are not answered have a bound, also those 
     const client = await dial(t, app)
     for (let count = 1; count <= most; count++) {
       for (const each of [patient, client]) each.socket.write(get('/'))
-      await until(() => begun() === 2 * count, 5_000, () => String(begun()))
+      await until(() => begun() === 2 * count, () => String(begun()))
     }
     assert.equal(isOver(client), false)
     client.socket.write(get('/'))
-    await until(() => isOver(client), 5_000, 'it is open')
+    await until(() => isOver(client), 'it is open')
     answer()
-    await until(() => patient.answers() === most, 5_000, () => String(patient.answers()))
+    await until(() => patient.answers() === most, () => String(patient.answers()))
     assert.equal(isOver(patient), false)
   }
 })
@@ -242,7 +242,7 @@ test('a body for a path without a route is neither waited for nor parsed', async
       const length = body === '{}' ? 1_000_000 : body.length
       const head = `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${length}`
       client.socket.write(`${head}\r\n\r\n${body}`)
-      await until(() => client.answers() === 1, 2_000, () => `${path} waits for its body`)
+      await until(() => client.answers() === 1, () => `${path} waits for its body`)
       assert.match(client.read(), /^HTTP\/1\.1 404 /, path)
     }
   }
@@ -259,9 +259,9 @@ test('forms for the authorization server count in the memory of bodies', async (
       const half = `client_id=${'x'.repeat(size / 2)}`
       const body = head.startsWith('content') ? half : `${half.length.toString(16)}\r\n${half}\r\n`
       client.socket.write(`POST ${path} HTTP/1.1\r\nhost: localhost\r\n${form}\r\n${head}\r\n\r\n${body}`)
-      await until(() => memory.held - before >= size * limits.bodyCost, 5_000, () => `${path}, ${head}: ${memory.held - before} bytes`)
+      await until(() => memory.held - before >= size * limits.bodyCost, () => `${path}, ${head}: ${memory.held - before} bytes`)
       client.socket.destroy()
-      await until(() => memory.held === before, 5_000, () => `${path}, ${head}: ${memory.held - before} bytes are left`)
+      await until(() => memory.held === before, () => `${path}, ${head}: ${memory.held - before} bytes are left`)
     }
   }
   // Nothing is left for whoever comes next.

@@ -52,7 +52,7 @@ const open = (clients: readonly Client[]): number => clients.filter(({ socket })
 async function answers ({ socket, read }: Client): Promise<void> {
   const before = read().length
   socket.write('GET /health/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n')
-  await until(() => /HTTP\/1\.1 200/.test(read().slice(before)), 5_000, 'no answer')
+  await until(() => /HTTP\/1\.1 200/.test(read().slice(before)), 'no answer')
 }
 
 /** Begins a request whose body has not arrived. */
@@ -66,19 +66,19 @@ test('one address has a share of the connections, and others are served meanwhil
   const held = await hub.dial('127.0.0.1')
   hold(held)
   const silents = await silent(hub, '127.0.0.1', 3 * max)
-  await until(() => hub.app.connections.open === 30 && open(silents) === 29, 5_000, () => `${hub.app.connections.open}, ${open(silents)}`)
+  await until(() => hub.app.connections.open === 30 && open(silents) === 29, () => `${hub.app.connections.open}, ${open(silents)}`)
   assert.equal(open(silents.slice(-29)), 29, 'those that were idle for longest are closed')
   const others = await silent(hub, '127.0.0.2', 3)
   for (const other of others) await answers(other)
   assert.equal(open([used]), 0)
   await t.test('a request in flight is never closed', async () => {
     held.socket.write('}')
-    await until(() => /HTTP\/1\.1 4\d\d/.test(held.read()), 5_000, 'no answer')
+    await until(() => /HTTP\/1\.1 4\d\d/.test(held.read()), 'no answer')
   })
   await t.test('a connection that was used goes after those that are idle for longer', async () => {
     await silent(hub, '127.0.0.1', 20)
     assert.equal(open([held]), 1)
-    await until(() => open(silents) === 9, 5_000, () => String(open(silents)))
+    await until(() => open(silents) === 9, () => String(open(silents)))
   })
   await t.test('the log says it once a minute', async () => {
     assert.equal(hub.log().split('\n').filter((line) => line.includes('127.0.0.1 has')).length, 1, hub.log())
@@ -93,7 +93,7 @@ test('where all connections of an address have requests in flight, the new one i
   // The gateway has read the heads.
   await answers(await hub.dial('127.0.0.2'))
   const late = await silent(hub, '127.0.0.1', 5)
-  await until(() => open(late) === 0, 5_000, 'the new ones are open')
+  await until(() => open(late) === 0, 'the new ones are open')
   assert.equal(open(held), 30)
 })
 
@@ -118,7 +118,7 @@ test('all servers of an app count: for "localhost" Fastify makes a second one wi
   t.after(() => { second.close() })
   const { port } = second.address() as AddressInfo
   const silents = await silent(hub, '127.0.0.1', max, port)
-  await until(() => hub.app.connections.open === 30 && open(silents) === 30, 5_000, () => `${hub.app.connections.open}, ${open(silents)}`)
+  await until(() => hub.app.connections.open === 30 && open(silents) === 30, () => `${hub.app.connections.open}, ${open(silents)}`)
   const [used] = await silent(hub, '127.0.0.2', 1, port)
   assert.ok(used)
   await answers(used)

@@ -1,3 +1,4 @@
+// own process: its garbage collector is looked at
 import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'

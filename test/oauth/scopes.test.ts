@@ -1,5 +1,4 @@
 // What the scopes of an access token keep it from, on every way to the management API, and when a scope is taken away.
-import '../helpers/cheap-hashes.ts'
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { problemsOf } from '../../plugins/oauth/settings.ts'

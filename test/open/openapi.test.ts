@@ -174,7 +174,7 @@ async function edit (hub: Hub, change: (file: Json) => void, seen: () => Promise
   const file = JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
   change(file)
   await writeFile(hub.settingsPath, JSON.stringify(file))
-  await until(seen, 8_000, 'the change was never taken up')
+  await until(seen, 'the change was never taken up')
 }
 
 /** A tool that answers with the arguments it was called with. */
@@ -368,7 +368,7 @@ test('every operation of real servers runs as its document says', async (t) => {
   let succeeded = 0
   // At once: one of them takes ten seconds.
   await Promise.all(all.flatMap((operation) => [false, true].map(async (full) => {
-    const answer = await within(30_000, operation.id, run(hub, whole, operation, full))
+    const answer = await within(operation.id, run(hub, whole, operation, full))
     assert.equal(answer.status, 200, `${operation.method} ${operation.path}: ${answer.text}`)
     const result: unknown = JSON.parse(answer.text)
     assert.ok(Array.isArray(at(result, 'content')), answer.text)
@@ -677,7 +677,7 @@ test('documents', async (t) => {
     assert.equal((await get(hub, '/api/openapi.json', { 'if-none-match': before })).status, 200)
     other.options = { ...other.options, tools: [tool('other'), tool('second'), tool('third')] }
     await other.broadcast('notifications/tools/list_changed')
-    await until(async () => ids(await now()).includes('other_third'), 5_000, 'the new tool never came')
+    await until(async () => ids(await now()).includes('other_third'), 'the new tool never came')
     await edit(
       hub,
       (file) => {
@@ -694,9 +694,9 @@ test('documents', async (t) => {
       async () => ids(await now()).includes('other_third')
     )
     await other.close()
-    await until(async () => !ids(await now()).some((id) => id.startsWith('other_')), 15_000, 'the lost server stayed')
+    await until(async () => !ids(await now()).some((id) => id.startsWith('other_')), 'the lost server stayed')
     await other.listen()
-    await until(async () => ids(await now()).includes('other_third'), 20_000, 'the server never came back')
+    await until(async () => ids(await now()).includes('other_third'), 'the server never came back')
   })
 })
 
@@ -978,7 +978,7 @@ test('tools over plain HTTP', async (t) => {
     // What the gateway cannot check, the upstream does.
     assert.deepEqual(args(await post(hub, '/api/tools/fake/broken', { a: 1 })), { a: 1 })
     for (const evil of [{ p: `${'a'.repeat(60)}b` }, { q: 'a'.repeat(20_000) }]) {
-      assert.deepEqual(args(await within(4_000, 'a pattern that takes for ever', post(hub, '/api/tools/fake/evil', evil))), evil)
+      assert.deepEqual(args(await within('a pattern that takes for ever', post(hub, '/api/tools/fake/evil', evil))), evil)
     }
   })
 
@@ -1039,16 +1039,14 @@ test('tools over plain HTTP', async (t) => {
         ['items', { a: ['1', '2'] }]
       ]
       for (const [name, given] of table) {
-        assert.deepEqual(args(await within(4_000, name, post(hub, `/api/tools/hostile/${name}`, given))), given)
+        assert.deepEqual(args(await within(name, post(hub, `/api/tools/hostile/${name}`, given))), given)
         assert.deepEqual(args(await post(hub, `/api/tools/hostile/${name}`, given)), given)
       }
       // Others are validated again once their owner's CPU time allows.
       await until(async () => (await get(hub, '/api/tools/hostile/good?n=x')).status === 400)
       assert.deepEqual(
         args(
-          await within(
-            4_000,
-            'a list for the management API',
+          await within('a list for the management API',
             post(hub, '/api/tools/call/hostile', { toolName: 'items', arguments: { a: ['1'] } }, { authorization: `Bearer ${KEY}` }).then(
               (answer) => ({ ...answer, text: JSON.stringify(at(JSON.parse(answer.text), 'data')) })
             )
@@ -1056,7 +1054,7 @@ test('tools over plain HTTP', async (t) => {
         ),
         { a: ['1'] }
       )
-      const whole = await within(6_000, 'a document with a chain of references', document(hub, '/api/hostile/openapi.json'))
+      const whole = await within('a document with a chain of references', document(hub, '/api/hostile/openapi.json'))
       assert.deepEqual(at(whole, 'paths', '/tools/hostile/links', 'post', 'requestBody', 'content', 'application/json', 'schema'), {
         type: 'object',
         additionalProperties: { description: 'The arguments of the tool' }
@@ -1302,8 +1300,8 @@ test('tools over plain HTTP', async (t) => {
     const told = await get(hub, '/api/tools/fake/refuse')
     refused(told, 502, /not today/)
     assert.ok(!told.text.includes('4242'), told.text)
-    refused(await within(5_000, 'the deadline', get(hub, '/api/tools/fake/hang')), 504)
-    refused(await within(15_000, 'the patience', get(hub, '/api/tools/away/any')), 502, /away/)
+    refused(await within('the deadline', get(hub, '/api/tools/fake/hang')), 504)
+    refused(await within('the patience', get(hub, '/api/tools/away/any')), 502, /away/)
   })
 
   await t.test('a caller that goes away cancels its call', async () => {
@@ -1315,7 +1313,6 @@ test('tools over plain HTTP', async (t) => {
     await asking
     await until(
       () => fake.received.filter(({ message }) => message.method === 'notifications/cancelled').length > before,
-      1_000,
       'the upstream never heard of it'
     )
   })
@@ -1359,7 +1356,7 @@ test('credentials are optional: each caller reaches what it may, and the rest is
     await t.test(`PUBLIC_TOOLS=${reach}`, async (t) => {
       const hub = await startHub(t, { env: { PUBLIC_TOOLS: reach }, settings: { ...file, bearerKeys: keys } })
       await connected(hub, every.length)
-      await until(() => hub.output().includes('open to anyone'), 5_000, 'nothing was told of what is open')
+      await until(() => hub.output().includes('open to anyone'), 'nothing was told of what is open')
       assert.match(
         hub.output(),
         new RegExp(
@@ -1501,7 +1498,7 @@ test('what takes too long is stopped, and rests; what was only kept waiting is n
     return budget.left
   }
   // Beside busy processes it is begun again, and stopped late: then it shows at another time.
-  await until(() => left(false) > limits.schemaCpu.burst - 8 * 2 * limits.schemaCpu.validation, 5_000, 'a user is charged for more')
+  await until(() => left(false) > limits.schemaCpu.burst - 8 * 2 * limits.schemaCpu.validation, 'a user is charged for more')
   const patient = left(true)
   assert.ok(patient < limits.schemaCpu.burst / 2, `${patient}`)
   const deep = (): number => deep() + 1
@@ -1605,7 +1602,7 @@ test('a tool that runs as a task only is run as one, and its result waited for',
   await until(() => heard.includes('tasks/result t3'))
   gone.abort()
   await asking
-  await until(() => heard.includes('tasks/cancel t3'), 2_000, 'the task goes on for nobody')
+  await until(() => heard.includes('tasks/cancel t3'), 'the task goes on for nobody')
 })
 
 // ---- size --------------------------------------------------------------------------------------------
@@ -1698,7 +1695,7 @@ test('an operationId keeps its meaning while its server is away, and when an ear
 
   earlier.options.tools = [tool('c'), tool('d')]
   await earlier.broadcast('notifications/tools/list_changed')
-  await until(async () => 'a_b/d' in await ids(), 5_000, 'the new tool is not described')
+  await until(async () => 'a_b/d' in await ids(), 'the new tool is not described')
   const after = await ids()
   assert.match(String(after['a_b/d']), /^a_b_d_[0-9a-f]{8}$/)
   const { 'a_b/d': added, ...rest } = after
@@ -1708,7 +1705,7 @@ test('an operationId keeps its meaning while its server is away, and when an ear
   await until(async () => {
     await post(hub, '/api/tools/a_b/c', {})
     return !('a_b/c' in await ids())
-  }, 10_000, 'a server that is away is still described')
+  }, 'a server that is away is still described')
   assert.deepEqual(await ids(), { 'a/b_c': before['a/b_c'], 'a/b_d': before['a/b_d'] })
 })
 

@@ -71,7 +71,7 @@ test('an API, as tools, as a document, called: the API\'s own answer', async (t)
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
-  await until(() => app.upstreams.counts().connected === 1, 20_000, 'the API never became a server')
+  await until(() => app.upstreams.counts().connected === 1, 'the API never became a server')
 
   const document = await (await fetch(`${url}/api/pets/openapi.json`)).json() as Document
   const operations = new Map(

@@ -1,4 +1,3 @@
-import '../helpers/cheap-hashes.ts'
 import assert from 'node:assert/strict'
 import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
@@ -660,7 +659,6 @@ test('who stored a server last decides what it reaches', async (t) => {
         record = (await admin('GET', `/servers/${name}`)).data
         return record.status === status && error.test(String(record.error))
       },
-      10_000,
       () => `${name}: ${JSON.stringify(record)}`
     )
   }

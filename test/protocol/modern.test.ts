@@ -364,8 +364,8 @@ test('the stream of changes', async (t) => {
     assert.deepEqual(heard.map(({ paramsText }) => paramsText), ['{"uri":"r://1"}'])
     // It is lost, and opened again: what may have changed meanwhile is looked at.
     server.say({ id: last, result: { resultType: 'complete' } }, last)
-    await until(async () => server.of('subscriptions/listen').length > ids.length, 10_000, 'it is not opened again')
-    await until(async () => heard.some(({ method }) => method === 'notifications/tools/list_changed'), 5_000, 'lists are not read again')
+    await until(async () => server.of('subscriptions/listen').length > ids.length, 'it is not opened again')
+    await until(async () => heard.some(({ method }) => method === 'notifications/tools/list_changed'), 'lists are not read again')
     assert.deepEqual(filters().at(-1), { toolsListChanged: true, resourceSubscriptions: ['r://1', 'r://2', 'r://3'] })
   }
 })

@@ -34,6 +34,9 @@ const keyIdOf = (sealed: string | null): string => sealed?.split('.')[1] ?? asse
 /** As a database gives it back: through JSON. */
 const stored = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value
 
+// The one file with the real cost of scrypt: keys and hashes that are stored depend on it.
+process.env.TEST_REAL_HASHES = '1'
+
 void test('ENCRYPTION_KEY: the forms of a key, and what is none', { timeout }, async () => {
   const bytes = Buffer.from(HEX, 'hex')
   const passphrase = 'correct horse battery staple'

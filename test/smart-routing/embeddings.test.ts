@@ -57,7 +57,7 @@ async function search (session: InjectedSession, query: string): Promise<Answer>
   return { names: names(tools), scores, mode: at(metadata, 'mode'), reason: at(metadata, 'reason') }
 }
 const fused = async (session: InjectedSession): Promise<void> => {
-  await until(async () => (await search(session, 'weather')).mode === 'fused', 10_000)
+  await until(async () => (await search(session, 'weather')).mode === 'fused')
 }
 
 void test('tools are embedded once, in batches, and found by what they mean', async (t) => {
@@ -102,10 +102,10 @@ void test('an API that is away or slow: by words within its time, and it says so
   assert.equal(api.asked.length, count, 'it is not asked again at once')
   assert.equal((await search(session, 'weather')).mode, 'fused', 'what was embedded before is known')
   api.mode = 'slow'
-  await until(async () => (await search(session, 'something slow')).reason === 'the embeddings API is slow', 10_000)
+  await until(async () => (await search(session, 'something slow')).reason === 'the embeddings API is slow')
   api.mode = 'good'
   api.release()
-  await until(async () => (await search(session, 'something slow')).mode === 'fused', 10_000)
+  await until(async () => (await search(session, 'something slow')).mode === 'fused')
   assert.equal(api.texts.filter((text) => text === 'something slow').length, 1, 'its late answer is used')
   assert.ok(log.some((line) => line.includes('it answered HTTP 500')))
   assert.ok(!log.join('').includes(apiKey))
@@ -207,7 +207,7 @@ void test('two gateways on one store of vectors embed each tool once', async (t)
   const apps = await Promise.all([1, 2].map(async () => await appFor(t, given, {}, { wrap })))
   for (const app of apps) await until(() => app.upstreams.get('up')?.status === 'connected')
   const sessions = await Promise.all(apps.map(async (app) => await openSession(app, '/mcp/$smart', KEY)))
-  await Promise.all(sessions.map(async (session) => { await until(async () => (await search(session, 'weather')).mode === 'fused', 35_000) }))
+  await Promise.all(sessions.map(async (session) => { await until(async () => (await search(session, 'weather')).mode === 'fused') }))
   const ofTools = api.texts.filter((text) => text.includes('(up)'))
   assert.equal(ofTools.length, 100)
 })
@@ -295,7 +295,7 @@ void test('after a failure, and after the end of a gateway, embedding goes on be
   await ended.close()
   const other = make(async (texts) => texts.map(() => [1, 0]))
   other.follow(new Map([['send', shown]]))
-  await until(() => other.isReady(idOf(shown)), 10_000, 'it waits for the lease')
+  await until(() => other.isReady(idOf(shown)), 'it waits for the lease')
   await other.close()
   clearInterval(alive)
 })

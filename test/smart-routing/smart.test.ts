@@ -303,7 +303,7 @@ void test('400 tools: the list and an answer of five are less than 1,320 tokens'
   const upstreams = await Promise.all(nouns.map(async (noun) =>
     [`${noun}hub`, await startUpstream(t, { tools: verbs.map((verb) => largeTool(verb, noun)) })] as const))
   const app = await appFor(t, settings(Object.fromEntries(upstreams.map(([name, { url }]) => [name, { type: 'streamable-http', url, visibility: 'public' }]))))
-  await until(() => upstreams.every(([name]) => app.upstreams.get(name)?.status === 'connected'), 20_000)
+  await until(() => upstreams.every(([name]) => app.upstreams.get(name)?.status === 'connected'))
   const tokens = (value: unknown): number => encode(JSON.stringify(value)).length
   const [merged, smart] = await Promise.all([openSession(app, '/mcp', KEY), openSession(app, '/mcp/$smart', KEY)])
   const all = (await merged.request('tools/list')).result

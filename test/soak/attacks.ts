@@ -114,9 +114,9 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
     const hub = await startGateway()
     const attacked = isElsewhere ? await startGateway() : hub
     const enabled = Object.values(servers).filter((server) => at(server, 'enabled') !== false)
-    for (const each of new Set([hub, attacked])) await connected(each, 1 + (Object.keys(servers).length > 1 ? enabled.length : 0), 60_000)
+    for (const each of new Set([hub, attacked])) await connected(each, 1 + (Object.keys(servers).length > 1 ? enabled.length : 0))
     const victim = { url: attacked.url, port: attacked.port, key: keys.ann.token, login: await logIn(attacked, 'ann', '198.51.100.1') }
-    for (const each of [user, lister]) await within(30_000, 'his session', each.send({ open: `${hub.url}/mcp`, key: keys.ben.token }))
+    for (const each of [user, lister]) await within('his session', each.send({ open: `${hub.url}/mcp`, key: keys.ben.token }))
 
     let rss = 0
     const watching = setInterval(() => { rss = Math.max(rss, rssOf(attacked)) }, 20)
@@ -124,7 +124,7 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
     const logins: number[] = []
     /** One phase of his. An admin logs in meanwhile, where logins are what is attacked. */
     const measure = async (time: number, logsIn: boolean): Promise<Seen> => {
-      const measuring = within(time + 60_000, 'his calls', Promise.all([user.send({ measure: time }), lister.send({ measure: time })]))
+      const measuring = Promise.all([user.send({ measure: time }), lister.send({ measure: time })])
       for (let n = 0; n < (logsIn ? 3 : 0); n++) {
         const begun = performance.now()
         await logIn(attacked, 'admin', '198.51.100.2')
@@ -141,11 +141,11 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
     let counts: Record<string, number> = {}
     // A hold of thousands of sessions takes as long as both measurings.
     for (let pair = 0; pair < (name.startsWith('sessions') ? 1 : pairs); pair++) {
-      await within(60_000, 'the attack', attacker.send({ begin: victim }))
+      await within('the attack', attacker.send({ begin: victim }))
       await heldOf(hub)
       seen.push(await measure(attackTime, name.includes('logins')))
       held.push(await heldOf(hub))
-      const ended = await within(60_000, 'the end of the attack', attacker.send({ end: true }))
+      const ended = await within('the end of the attack', attacker.send({ end: true }))
       if ('ended' in ended) counts = ended.ended
       // What the attack left behind is not the quiet: until he is served at once again, by half of his calls.
       for (let n = 0; n < 20; n++) {

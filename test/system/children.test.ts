@@ -17,7 +17,7 @@ async function errorOf (hub: Hub, name: string, pattern: RegExp): Promise<string
     const answer = await fetch(`${hub.url}/api/servers/${name}`, { headers: { authorization: `Bearer ${KEY}` } })
     error = String(at(await answer.json(), 'data', 'error'))
     return pattern.test(error)
-  }, 15_000, () => `${name}: ${error}`)
+  }, () => `${name}: ${error}`)
   return error
 }
 
@@ -51,7 +51,7 @@ test('children run as CHILD_USER', { skip, timeout: 60_000 }, async (t) => {
 
   await t.test('they end with their server, also what left their group', async () => {
     await add('left', shell('setsid sh -c \'while :; do echo still here >&2; sleep 0.2; done\' & wait'))
-    await until(() => /still here/.test(hub.output()), 10_000)
+    await until(() => /still here/.test(hub.output()))
     await fetch(`${hub.url}/api/servers/left`, { method: 'DELETE', headers: { authorization: `Bearer ${KEY}` } })
     const before = hub.output().length
     await new Promise((resolve) => { setTimeout(resolve, 1_000) })
@@ -61,7 +61,7 @@ test('children run as CHILD_USER', { skip, timeout: 60_000 }, async (t) => {
 
 test('a CHILD_USER that does not exist stops the start', { skip, timeout: 30_000 }, async (t) => {
   const hub = await spawnHub(t, { env: { CHILD_USER: 'nobody-of-this-name' }, wait: false })
-  await until(() => hub.child.exitCode !== null, 20_000)
+  await until(() => hub.child.exitCode !== null)
   assert.equal(hub.child.exitCode, 1)
   assert.match(hub.output(), /CHILD_USER: there is no user "nobody-of-this-name"/)
 })

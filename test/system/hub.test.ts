@@ -90,7 +90,7 @@ const servers = (content: Json): Json => content.mcpServers as Json
 
 /** The gateway ended by itself, with words and not with code 0. */
 async function assertRefusesToStart (hub: ProcessHub): Promise<void> {
-  if (hub.child.exitCode === null) await within(15_000, 'the exit', once(hub.child, 'exit'))
+  if (hub.child.exitCode === null) await within('the exit', once(hub.child, 'exit'))
   await sleep(50)
   assert.ok(hub.child.exitCode !== null && hub.child.exitCode !== 0, `exit code ${hub.child.exitCode}`)
   assert.ok(hub.output().includes('mcp_settings.json'), `the file is not named: ${hub.output()}`)
@@ -330,7 +330,7 @@ test('a file that cannot be read is refused with a sentence', async (t) => {
 test('a second process on the same file refuses to start', async (t) => {
   const folder = await folderFor(t, settings({}))
   const first = await spawnHub(t, { folder })
-  await until(async () => Array.isArray((await onDisk(first)).users), 5_000, 'no first admin')
+  await until(async () => Array.isArray((await onDisk(first)).users), 'no first admin')
   const before = await readFile(first.settingsPath)
   const second = await spawnHub(t, { folder, wait: false })
   await assertRefusesToStart(second)
@@ -377,7 +377,7 @@ test('an edit on disk touches only what it changes', async (t) => {
     await t.test(`a server edited by ${how} reconnects alone, within 3 s`, async () => {
       const old = await pid('edited')
       await edit(hub, (content) => { servers(content).edited = { ...STDIO, env: { EDITED: how } } }, how)
-      await until(async () => (await pid('edited')) !== old, 5_000, 'still the old child')
+      await until(async () => (await pid('edited')) !== old, 'still the old child')
       await untouched()
     })
   }
@@ -415,8 +415,8 @@ test('an edit on disk touches only what it changes', async (t) => {
     ] as const) {
       const heard = changed(streams.global)
       await edit(hub, change)
-      await until(() => changed(streams.global) > heard, 4_000, `no list_changed: ${what}`)
-      await until(async () => holds(await sessions.global.tools()), 1_000, `not in the list: ${what}`)
+      await until(() => changed(streams.global) > heard, `no list_changed: ${what}`)
+      await until(async () => holds(await sessions.global.tools()), `not in the list: ${what}`)
     }
     assert.equal((await api(hub, 'GET', '/servers/added')).status, 404)
     assert.equal(await pid('other'), before.other)
@@ -437,14 +437,14 @@ test('an edit on disk touches only what it changes', async (t) => {
         bearerKey({ id: '55555555-5555-4555-8555-555555555555', name: 'by hand', token })
       ]
     })
-    await until(() => changed(stream) > 0, 4_000, 'no list_changed')
+    await until(() => changed(stream) > 0, 'no list_changed')
     assert.deepEqual(await team.tools(), ['other-echo'])
     assert.equal((await send(url, { key: token, body: initialize() })).status, 200)
     const session = await Session.open(url, { key: token })
     const open = await session.listen()
     await edit(hub, (content) => { content.bearerKeys = (content.bearerKeys as Json[]).filter(({ name }) => name !== 'by hand') })
-    await until(async () => (await send(url, { key: token, body: initialize() })).status === 401, 4_000, 'the removed key still works')
-    await within(5_000, 'the end of its stream', open.done)
+    await until(async () => (await send(url, { key: token, body: initialize() })).status === 401, 'the removed key still works')
+    await within('the end of its stream', open.done)
     stream.close()
   })
 
@@ -462,7 +462,7 @@ test('an edit on disk touches only what it changes', async (t) => {
     await edit(hub, (content) => { servers(content)['by-hand'] = parked('by hand') })
     const answer = await api(hub, 'POST', '/servers', { name: 'by-api', config: parked('by api') })
     assert.ok(answer.status === 200 || answer.status === 409, answer.text)
-    await until(async () => (await api(hub, 'GET', '/servers/by-hand')).status === 200, 4_000, 'the edit never came')
+    await until(async () => (await api(hub, 'GET', '/servers/by-hand')).status === 200, 'the edit never came')
     const stored = servers(await onDisk(hub))
     assert.equal(at(stored, 'by-hand', 'description'), 'by hand')
     assert.equal('by-api' in stored, answer.status === 200)
@@ -491,7 +491,6 @@ test('an edit on disk touches only what it changes', async (t) => {
     await writeFile(hub.settingsPath, good.slice(0, -20))
     await until(
       () => /mcp_settings\.json|settings file/i.test(hub.output().slice(noise)),
-      4_000,
       () => `not reported: ${hub.output().slice(noise)}`
     )
     await sleep(1_000)
@@ -511,7 +510,6 @@ test('an edit on disk touches only what it changes', async (t) => {
     await writeFile(hub.settingsPath, good)
     await until(
       async () => (await api(hub, 'POST', '/servers', { name: 'after-it', config: parked() })).status === 200,
-      4_000,
       'no write after the file was mended'
     )
     assert.equal(at(await onDisk(hub), 'mcpServers', 'after-it', 'description'), 'parked')
@@ -626,7 +624,6 @@ test('a file of MCPHub loads as it is', async (t) => {
     }
     await until(
       async () => (at(await onDisk(hub), 'users') as Json[]).every(({ password }) => !String(password).startsWith('$2')),
-      5_000,
       'bcrypt hashes stay after a login'
     )
     for (const [username, password] of [
@@ -689,5 +686,5 @@ test('10,000 servers and 1,000 groups', async (t) => {
   const session = await Session.open(`${hub.url}/mcp`)
   assert.deepEqual(await session.tools(), [])
   assert.equal(Object.keys(servers(await onDisk(hub))).length, 10_009)
-  assert.equal(await within(10_000, 'the exit', hub.stop()), 0)
+  assert.equal(await within('the exit', hub.stop()), 0)
 })

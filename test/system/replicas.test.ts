@@ -123,7 +123,6 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
         const before = load.acknowledged.size
         await until(
           () => load.acknowledged.size > before + 20,
-          15_000,
           () => `no writes: ${load.wrong.join('\n')}`
         )
         await server.stop(mode)
@@ -150,13 +149,12 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
         const since = Date.now()
         await until(
           async () => (await manage(hub, 'POST', '/servers', { name: `back-${mode}`, config: parked() })).status !== 503,
-          15_000,
           'still away'
         )
         t.comment(`normal ${Date.now() - since} ms after the start (${mode})`)
         assert.ok(Date.now() - since < 15_000)
         assert.ok((await serverNames(hub)).includes(`back-${mode}`))
-        await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 200, 5_000, 'not ready again')
+        await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 200, 'not ready again')
         assert.equal((await login(hub)).status, 200)
       }
       await load.end()
@@ -214,7 +212,6 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
     } finally { thaw() }
     await until(
       async () => (await manage(hub, 'POST', '/servers', { name: 'thawed', config: parked() })).status !== 503,
-      15_000,
       'still away'
     )
     assert.ok((await serverNames(hub)).includes('thawed'))
@@ -240,7 +237,7 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
     const nobody = `postgres://hub:${encodedCanary}@127.0.0.1:${port}/hub`
     const since = Date.now()
     const hub = await spawnReplica(t, nobody, { wait: false, env: { DB_STARTUP_TIMEOUT: '3s' } })
-    await within(20_000, 'the exit', once(hub.child, 'exit'))
+    await within('the exit', once(hub.child, 'exit'))
     const took = Date.now() - since
     assert.ok(took >= 3_000 && took < 13_000, `ended after ${took} ms`)
     assert.equal(hub.child.exitCode, 1)
@@ -266,7 +263,6 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
             ({ status }) => status === 200,
             () => false
           ),
-        15_000,
         () => `no answer while waiting: ${late.output()}`
       )
       assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'starting')
@@ -291,7 +287,6 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
             ({ status }) => status === 200,
             () => false
           ),
-        15_000,
         () => `never ready: ${late.output()}`
       )
       assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'ok')
@@ -304,7 +299,7 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
         [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]
       ] as const) {
         const hub = await spawnReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
-        if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
+        if (hub.child.exitCode === null) await within('the exit', once(hub.child, 'exit'))
         assert.equal(hub.child.exitCode, 1, hub.output())
         assert.match(hub.output(), says)
         assert.doesNotMatch(hub.output(), stack)
@@ -337,7 +332,7 @@ void test(
         wait: false,
         env: { DB_STARTUP_TIMEOUT: '5s', ...env }
       })
-      if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
+      if (hub.child.exitCode === null) await within('the exit', once(hub.child, 'exit'))
       assert.equal(hub.child.exitCode, 1, hub.output())
       assert.match(hub.output(), says)
       assertNoCanary([hub.output()], 'the output')
@@ -418,9 +413,9 @@ void test('two gateways on one database', { timeout }, async (t) => {
       const before = heard()
       await change()
       const since = Date.now()
-      await until(async () => holds(await session.tools()), 5_000, `not ${what} on the other`)
+      await until(async () => holds(await session.tools()), `not ${what} on the other`)
       t.comment(`${what}: on the other after ${Date.now() - since} ms`)
-      await until(() => heard() > before, 5_000, `no list_changed: ${what}`)
+      await until(() => heard() > before, `no list_changed: ${what}`)
       // A server that is renamed may go and come in two changes: what follows must not undo the second before it is told of.
       for (let last = -1; last < heard(); await sleep(300)) last = heard()
     }
@@ -445,7 +440,6 @@ void test('two gateways on one database', { timeout }, async (t) => {
       const token = String(key.token)
       await until(
         async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 200,
-        5_000,
         'a new key is unknown on the other'
       )
       const session = await Session.open(`${b.url}/mcp`, { key: token })
@@ -456,11 +450,10 @@ void test('two gateways on one database', { timeout }, async (t) => {
       assert.equal((await send(`${a.url}/mcp`, { key: token, body: initialize() })).status, 401)
       await until(
         async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 401,
-        5_000,
         'still accepted on the other'
       )
       t.comment(`${how}: refused on the other after ${Date.now() - since} ms`)
-      await within(2_000, 'the end of its stream', stream.done)
+      await within('the end of its stream', stream.done)
       assert.equal((await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status, 401)
     })
   }
@@ -485,7 +478,7 @@ void test('two gateways on one database', { timeout }, async (t) => {
       const [there, here] = [await serverNames(b), await serverNames(a)]
       assert.deepEqual(there, here)
       return wanted.every((name) => there.includes(name))
-    }, 5_000, 'the two differ')
+    }, 'the two differ')
   })
 
   await t.test('a session of one is unknown on the other, or rebuilt there with enableSessionRebuild', async () => {
@@ -497,7 +490,7 @@ void test('two gateways on one database', { timeout }, async (t) => {
       })
     assert.equal((await elsewhere()).status, 404)
     await asThird(t, url, ({ system }) => [{ entity: 'systemConfig', value: { ...system, enableSessionRebuild: true } }])
-    await until(async () => (await elsewhere()).status === 200, 5_000, 'not rebuilt')
+    await until(async () => (await elsewhere()).status === 200, 'not rebuilt')
     const reply = await elsewhere()
     assert.match(reply.body, /there/)
     assert.equal(text(await session.call('fake-echo', { message: 'here' })), 'here', 'the first one keeps it as well')
@@ -511,7 +504,6 @@ void test('two gateways on one database', { timeout }, async (t) => {
             body: { jsonrpc: '2.0', id: 1, method: 'ping' }
           })
         ).status === 404,
-      5_000,
       'still rebuilt'
     )
   })
@@ -561,7 +553,7 @@ void test('a listener that was lost is replaced while changes go on', { timeout 
   const latency = async (name: string): Promise<number> => {
     const since = Date.now()
     await change(store, () => [{ entity: 'mcpServers', key: name, value: parked() }])
-    await until(() => seen.has(name), 5_000, `${name} is not seen`)
+    await until(() => seen.has(name), `${name} is not seen`)
     return (seen.get(name) ?? Infinity) - since
   }
   assert.ok(await latency('before') < 1_000)

@@ -101,7 +101,7 @@ void test('a full disk: refused as full, memory equals disk, the old file whole,
     assert.deepEqual((await readdir(seen(folder))).sort(), ['filler', 'settings.json', 'settings.json.lock'])
   }
   await writeFile(seen(join(folder, 'filler')), '')
-  await until(async () => (await ask({ do: 'state' })).health === null, 10_000, 'health never came back')
+  await until(async () => (await ask({ do: 'state' })).health === null, 'health never came back')
   const answer = await ask(put('c'))
   assert.deepEqual([answer.error, Object.keys(answer.servers)], [undefined, ['a', 'b', 'c']])
   assert.deepEqual(await stored(seen(path)), ['a', 'b', 'c'])
@@ -133,7 +133,7 @@ async function failFsync (t: Cleanup, pid: number, which: string): Promise<() =>
   t.after(() => { strace.kill('SIGKILL') })
   let output = ''
   strace.stderr.on('data', (chunk) => { output += String(chunk) })
-  await until(() => /attached/.test(output), 10_000, () => `strace does not attach: ${output}`)
+  await until(() => /attached/.test(output), () => `strace does not attach: ${output}`)
   await sleep(300)
   return async () => {
     strace.kill('SIGINT')
@@ -197,10 +197,10 @@ void test('a file that is a mount point is written in place, and mended after a 
   t.after(() => { strace.kill('SIGKILL') })
   let output = ''
   strace.stderr.on('data', (chunk) => { output += String(chunk) })
-  await until(() => /attached/.test(output), 10_000, () => `strace does not attach: ${output}`)
+  await until(() => /attached/.test(output), () => `strace does not attach: ${output}`)
   await sleep(300)
   first.child.stdin.write(`${JSON.stringify(put('d'))}\n`)
-  await until(async () => (await stat(real)).size === 0, 5_000, 'the write never began')
+  await until(async () => (await stat(real)).size === 0, 'the write never began')
   await first.kill()
   assert.equal((await stat(real)).size, 0)
 

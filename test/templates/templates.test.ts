@@ -235,7 +235,7 @@ test('from one gateway to another: servers run once the variables are set', { ti
     ]
   })
   assert.match(String(at(imported.json(), 'message')), /LOCAL_TOKEN, REMOTE_X_API_KEY, SECRET$/)
-  await until(() => ['remote', 'local'].every((name) => second.upstreams.get(name)?.status === 'connected'), 15_000, () =>
+  await until(() => ['remote', 'local'].every((name) => second.upstreams.get(name)?.status === 'connected'), () =>
     JSON.stringify(['remote', 'local'].map((name) => second.upstreams.get(name)?.error)))
   const called = await apiOf(second)('POST', '/tools/call/remote', { toolName: 'echo', arguments: { message: 'hi' } })
   assert.equal(text(at(called.json(), 'data')), 'hi')
@@ -300,7 +300,7 @@ test('a REST API from one gateway to another: its credentials stay, and its desc
   const imported = await apiOf(second)('POST', '/templates/import', template)
   assert.deepEqual([imported.statusCode, at(imported.json(), 'data', 'serversCreated')], [200, 3], imported.body)
   const names = ['fetched', 'inline', 'text']
-  await until(() => names.every((name) => second.upstreams.get(name)?.status === 'connected'), 15_000, () =>
+  await until(() => names.every((name) => second.upstreams.get(name)?.status === 'connected'), () =>
     JSON.stringify(names.map((name) => second.upstreams.get(name)?.error)))
   for (const [name, header, value] of [['fetched', 'x-key', secret], ['inline', 'authorization', `Bearer ${secret}`], ['text', 'x-key', undefined]] as const) {
     const called = await apiOf(second)('POST', `/tools/call/${name}`, { toolName: 'weather', arguments: {} })

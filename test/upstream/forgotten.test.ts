@@ -41,6 +41,6 @@ test('the catalogue of a server that was removed while the gateway was down goes
   writeFileSync(hub.settingsPath, JSON.stringify(content))
   const again = await startHub(t, { folder: hub.folder })
   await connected(again, 1)
-  await until(() => kept().length === 2, 5_000, () => kept().join())
+  await until(() => kept().length === 2, () => kept().join())
   assert.ok(kept().includes('notes.json'), 'what others have put there stays')
 })

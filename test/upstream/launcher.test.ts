@@ -91,10 +91,10 @@ test('where the launcher is killed, its processes go on, and another one starts 
   const parent = parentOf(first.pid)
   assert.match(commandOf(parent).join(' '), /launcher/)
   process.kill(parent, 'SIGKILL')
-  await until(() => parentOf(first.pid) !== parent, 5_000)
+  await until(() => parentOf(first.pid) !== parent)
   // An order that was on its way to the one that was killed fails.
   let second: StartedProcess | undefined
-  await until(async () => (second = await start(launcher, 'cat')), 10_000)
+  await until(async () => (second = await start(launcher, 'cat')))
   t.after(() => { second?.stdin.end() })
   assert.ok(second && parentOf(second.pid) !== parent)
   first.stdin.write('still here\n')
@@ -184,7 +184,7 @@ test('where the launcher is killed during starts, nothing is left of those that 
     const left = async (): Promise<number[]> =>
       (await allProcesses()).filter(({ mark }) => mark !== undefined && failed.has(mark)).map(({ pid }) => pid)
     await sleep(200)
-    await until(async () => (await left()).length === 0, 5_000, 'a process is left that nobody knows')
+    await until(async () => (await left()).length === 0, 'a process is left that nobody knows')
     for (const each of settled) if (each.status === 'fulfilled') process.kill(each.value.pid, 'SIGKILL')
   }
 })
@@ -199,7 +199,7 @@ test('where it is closed during starts, nothing is left', { skip }, async (t) =>
       await launcher.start({ command: 'sleep', args: ['308'], env: { ...env, TOOL_HUB_CHILD: mark } }, noWarning))
     const settled = Promise.allSettled(starts)
     const left = async (): Promise<number> => (await allProcesses()).filter((each) => each.mark === mark).length
-    await until(async () => await left() > 0, 5_000)
+    await until(async () => await left() > 0)
     await sleep(delay)
     const begun = performance.now()
     await launcher.close()

@@ -900,7 +900,7 @@ test('answers', async (t) => {
     const call = client.session.request('tools/call', '{"name":"get"}', 300)
     await assert.rejects(call, /no answer to tools\/call/)
     assert.equal(api.seen.length, count + 1)
-    await until(() => gone, 2_000, 'the request went on')
+    await until(() => gone, 'the request went on')
   })
 })
 
@@ -1550,19 +1550,19 @@ test('descriptions by address: read with its rules, and again when they change',
     await one.call('a')
     assert.equal(api.last().url, '/v2/a')
 
-    await until(() => conditional >= 1, 5_000, 'it was not asked again')
+    await until(() => conditional >= 1, 'it was not asked again')
     assert.deepEqual(one.news, [])
     document = JSON.stringify(openapi({ '/b': { get: { operationId: 'b', ...ok } } }))
     etag = '"2"'
-    await until(() => one.news.length === 1 && two.news.length === 1, 5_000, 'no list_changed')
+    await until(() => one.news.length === 1 && two.news.length === 1, 'no list_changed')
     assert.deepEqual([one.news, [...(await two.tools()).keys()]], [['notifications/tools/list_changed'], ['b']])
 
     status = 500
     etag = undefined
-    await until(() => one.warnings.length > 0, 5_000)
+    await until(() => one.warnings.length > 0)
     document = '{"openapi": "3.0.0"'
     status = 200
-    await until(() => one.warnings.length > 1, 5_000)
+    await until(() => one.warnings.length > 1)
     await new Promise((resolve) => { setTimeout(resolve, 1_500) })
     assert.equal(one.warnings.length, 2)
     assert.match(
@@ -1839,7 +1839,7 @@ test('through the gateway: stored by an admin, listed, called, told', async (t) 
     })
     return { status: answer.status, body: (await answer.json()) as { data: Record<string, unknown>; success: boolean } }
   }
-  await until(async () => (await request('/api/servers/pets')).body.data.status === 'connected', 20_000, () => hub.output())
+  await until(async () => (await request('/api/servers/pets')).body.data.status === 'connected', () => hub.output())
 
   const { body: { data: pets } } = await request('/api/servers/pets')
   assert.deepEqual((pets.tools as Array<{ name: string }>).map(({ name }) => name), ['getPet'])
@@ -1872,7 +1872,7 @@ test('through the gateway: stored by an admin, listed, called, told', async (t) 
     ['/pets/7?verbose=true', 'abc-secret-value', 't1', 'u1', undefined, undefined]
   )
 
-  await until(async () => (await request('/api/servers/bad')).body.data.status === 'disconnected', 20_000)
+  await until(async () => (await request('/api/servers/bad')).body.data.status === 'disconnected')
   assert.match(
     String((await request('/api/servers/bad')).body.data.error),
     /the description at http:.*\/nothing cannot be used: it is not an OpenAPI description: it has neither "openapi" nor "swagger"/
@@ -1885,13 +1885,13 @@ test('through the gateway: stored by an admin, listed, called, told', async (t) 
       body: JSON.stringify({ config: { type: 'openapi', url: api.url, openapi: { schema: other } } })
     })
     assert.equal(status, 200)
-    await until(async () => JSON.stringify((await request('/api/servers/pets')).body.data.tools).includes('getCats'), 20_000)
+    await until(async () => JSON.stringify((await request('/api/servers/pets')).body.data.tools).includes('getCats'))
   })
 
   await t.test('the tools of one description are not those of another that cannot be read', async () => {
     const config = { type: 'openapi', url: api.url, openapi: { schema: {} } }
     assert.equal((await request('/api/servers/pets', { method: 'PUT', body: JSON.stringify({ config }) })).status, 200)
-    await until(async () => (await request('/api/servers/pets')).body.data.status === 'disconnected', 20_000)
+    await until(async () => (await request('/api/servers/pets')).body.data.status === 'disconnected')
     assert.deepEqual((await request('/api/servers/pets')).body.data.tools, [])
   })
 })

@@ -22,7 +22,7 @@ test('programs that are no MCP servers, or wait for something, are told apart', 
     await until(() => {
       error = app.upstreams.get(name)?.error
       return typeof error === 'string'
-    }, 15_000, `${name} has no reason`)
+    }, `${name} has no reason`)
     return error ?? ''
   }
   const [echo, silent, waited, babbled] = await Promise.all(['echo', 'silent', 'waiting', 'babbling'].map(reasonOf))
@@ -35,7 +35,7 @@ test('programs that are no MCP servers, or wait for something, are told apart', 
 
 test('a program that sends back what it is sent is told at once', async (t) => {
   const app = await appFor(t, settings({ echo: { command: 'cat' } }), {}, { initTimeout: 60_000 })
-  await until(() => typeof app.upstreams.get('echo')?.error === 'string', 10_000, 'it is still waited for')
+  await until(() => typeof app.upstreams.get('echo')?.error === 'string', 'it is still waited for')
   assert.match(app.upstreams.get('echo')?.error ?? '', /^It sends back what it is sent: it is no MCP server$/)
 })
 
@@ -48,10 +48,10 @@ test('a server that takes long is told once, with what it printed last and witho
   const servers = { waiting: { command: 'sh', args: ['-c', script], env: { API_KEY: 'k-5aT1xo77Qz' } } }
   const logger = { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } }
   const app = await appFor(t, settings(servers), {}, { initTimeout: 1_500, logger })
-  await until(() => lines.filter((line) => line.includes('waiting: not connected')).length > 0, 10_000, 'it does not fail')
+  await until(() => lines.filter((line) => line.includes('waiting: not connected')).length > 0, 'it does not fail')
   // It has been started again by then.
-  await until(() => app.upstreams.get('waiting')?.status === 'connecting', 10_000, 'it is not tried again')
-  await until(() => app.upstreams.get('waiting')?.status === 'disconnected', 10_000, 'it does not fail again')
+  await until(() => app.upstreams.get('waiting')?.status === 'connecting', 'it is not tried again')
+  await until(() => app.upstreams.get('waiting')?.status === 'disconnected', 'it does not fail again')
   const told = lines.map((line) => (JSON.parse(line) as { msg: string }).msg).filter((sentence) => sentence.includes('no answer for'))
   assert.deepEqual(told, [
     'waiting: no answer for 0.5 s; it may take 1.5 s in all (INIT_TIMEOUT); its last lines:\nwaiting for a licence for ••••77Qz'
@@ -69,7 +69,7 @@ test('an event that never ends is told as one that is too large', async (t) => {
   await new Promise((resolve) => server.once('listening', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`
   const app = await appFor(t, settings({ endless: { type: 'sse', url } }))
-  await until(() => typeof app.upstreams.get('endless')?.error === 'string', 15_000, 'it does not fail')
+  await until(() => typeof app.upstreams.get('endless')?.error === 'string', 'it does not fail')
   const { error } = app.upstreams.get('endless') ?? {}
   assert.match(error ?? '', /^the answer of 127\.0\.0\.1:\d+ is too large: an event is longer than \d+ characters$/)
 })

@@ -27,7 +27,7 @@ test('a server that cannot be talked to says what to change', async (t) => {
     return at(await answer.json(), 'data', 'error')
   }
   for (const [name, [, error]] of Object.entries(configs)) {
-    await until(async () => typeof await errorOf(name) === 'string', 10_000, name)
+    await until(async () => typeof await errorOf(name) === 'string', name)
     assert.match(String(await errorOf(name)), error)
   }
 })

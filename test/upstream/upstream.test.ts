@@ -1411,7 +1411,7 @@ test('killGroup: a process group ends as a whole', { skip: linux }, async (t) =>
     const { pid, gone, child } = await start('sleep 61 & sleep 61 & echo ready; wait')
     assert.equal(inGroup(pid).length, 3)
     const done = killGroup(pid, gone, 5_000)
-    await until(() => inGroup(pid).length === 0, 1_000, 'the grace is waited out')
+    await until(() => inGroup(pid).length === 0, 'the grace is waited out')
     await done
     assert.equal(child.signalCode, 'SIGTERM', 'nobody had to be killed')
   })
@@ -1420,7 +1420,7 @@ test('killGroup: a process group ends as a whole', { skip: linux }, async (t) =>
     const { pid, gone } = await start("trap '' TERM; sleep 61 & sleep 61 & echo ready; wait; wait; sleep 61")
     const begun = Date.now()
     await killGroup(pid, gone, 400)
-    await until(() => inGroup(pid).length === 0, 1_000, 'somebody is left')
+    await until(() => inGroup(pid).length === 0, 'somebody is left')
     assert.ok(Date.now() - begun >= 390)
   })
 
@@ -1429,7 +1429,7 @@ test('killGroup: a process group ends as a whole', { skip: linux }, async (t) =>
     const begun = Date.now()
     await killGroup(pid, gone, 400)
     assert.ok(Date.now() - begun >= 390, 'its grace is not waited for')
-    await until(() => inGroup(pid).length === 0, 1_000, 'somebody is left')
+    await until(() => inGroup(pid).length === 0, 'somebody is left')
   })
 
   await t.test('a group of which only a zombie is left', async (t) => {
@@ -1437,7 +1437,7 @@ test('killGroup: a process group ends as a whole', { skip: linux }, async (t) =>
     const outside = uniqueSleep()
     const { pid, gone, child } = await start(`sh -c 'sleep 61 & exec setsid ${outside}' & echo ready; wait`)
     t.after(() => { for (const each of running(outside)) process.kill(each, 'SIGKILL') })
-    await until(() => running(outside).length === 1, 2_000, 'nobody has left the group')
+    await until(() => running(outside).length === 1, 'nobody has left the group')
     const begun = Date.now()
     await killGroup(pid, gone, 5_000)
     assert.ok(Date.now() - begun < 3_000, 'the grace is waited out')
@@ -1508,11 +1508,11 @@ test('a request to a process that has just ended fails with its last words', asy
     console.error('dying of thirst')
     process.exit(3)`
   const child = await startChild(t, process.execPath, ['-e', script])
-  await until(() => { try { return !process.kill(child.transport.pid ?? 0, 0) } catch { return true } }, 5_000)
+  await until(() => { try { return !process.kill(child.transport.pid ?? 0, 0) } catch { return true } })
   await new Promise((resolve) => setTimeout(resolve, 50))
   child.send('{"jsonrpc":"2.0","id":1,"method":"initialize"}', 1)
   const failed = (): string | undefined => child.heard.find((each) => each.startsWith('failed'))
-  await until(() => failed() !== undefined, 5_000)
+  await until(() => failed() !== undefined)
   assert.equal(failed(), 'failed 1 unreachable: the process ended with exit code 3; its last lines:\ndying of thirst')
 })
 
@@ -1607,7 +1607,7 @@ test('stdio: a child and its streams', async (t) => {
       "const b = 'x'.repeat(65536); const w = () => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()"
     )
     const { pid = 0 } = child.transport
-    await until(() => child.closed() !== undefined, 10_000)
+    await until(() => child.closed() !== undefined)
     assert.match(child.closed() ?? '', new RegExp(`line of more than ${transportLimits.message} bytes`))
     await until(() => inGroup(pid).length === 0)
     assert.ok(child.lines.every((line) => line.length <= 8 * 1024))
@@ -1619,7 +1619,7 @@ test('stdio: a child and its streams', async (t) => {
       'process.stdout.write(\'{"jsonrpc":"2.0","id":1,"result":"\' + \'x\'.repeat(15 * 1024 * 1024) + \'"}\\n\'); setTimeout(() => ' +
       '{}, 5000)'
     )
-    await until(() => child.heard.length === 1, 10_000)
+    await until(() => child.heard.length === 1)
     assert.equal(child.heard[0]?.length, 'response 1 ""'.length + 15 * 1024 * 1024)
   })
 
@@ -1664,7 +1664,7 @@ test('stdio: a child and its streams', async (t) => {
       'process.stderr.write(\'y\'.repeat(20 * 1024 * 1024) + \'\\nafter\\n\', () => { process.stdout.write(\'{"jsonrpc":"2.0",' +
       '"method":"done"}\\n\') }); setTimeout(() => {}, 5000)'
     )
-    await until(() => child.heard.length > 0, 10_000)
+    await until(() => child.heard.length > 0)
     await until(() => child.lines.includes('after'))
     assert.equal(child.lines.length, 2)
     assert.ok((child.lines[0]?.length ?? 0) <= 8 * 1024)
@@ -1677,7 +1677,7 @@ test('stdio: a child and its streams', async (t) => {
     })
     await until(() => child.heard.length > 0 && marked(mark).length >= 3)
     await child.transport.close()
-    await until(() => marked(mark).length === 0, 1_000, 'somebody is left')
+    await until(() => marked(mark).length === 0, 'somebody is left')
     assert.equal(child.closed(), undefined, 'an end of our own is not told')
   })
 
@@ -1693,7 +1693,7 @@ test('stdio: a child and its streams', async (t) => {
     await child.transport.close()
     const left = await pid()
     // A process that has ended has no command line, even if nobody has asked for its end.
-    await until(async () => await readFile(`/proc/${left}/cmdline`, 'utf8').catch(() => '') === '', 1_000, 'it is left')
+    await until(async () => await readFile(`/proc/${left}/cmdline`, 'utf8').catch(() => '') === '', 'it is left')
   })
 
   await t.test('also what a process outside of its group started, once both have lost their parents', { skip: linux }, async (t) => {
@@ -1723,14 +1723,14 @@ test('stdio: a child and its streams', async (t) => {
     const child = await sh(t, `(${orphan}); sleep 0.5; exit 0`, { env: { PATH: process.env.PATH ?? '' } })
     await until(() => running(name).length === 1)
     await until(() => child.closed() !== undefined)
-    await until(() => running(name).length === 0, 3_000, 'it is left')
+    await until(() => running(name).length === 0, 'it is left')
   })
 
   await t.test('so does the child\'s own end', { skip: linux }, async (t) => {
     const mark = randomUUID()
     const child = await sh(t, 'setsid sleep 62 & sleep 62 & exit 0', { env: { PATH: process.env.PATH ?? '', TEST_MARK: mark } })
     await until(() => child.closed() !== undefined)
-    await until(() => marked(mark).length === 0, 3_000, 'somebody is left')
+    await until(() => marked(mark).length === 0, 'somebody is left')
   })
 
   await t.test('a command that cannot be started: a sentence that says why', async (t) => {
