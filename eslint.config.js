@@ -68,6 +68,51 @@ const house = {
   }
 }
 
+const isCall = (node, pattern) => node.type === 'CallExpression' && pattern.test(calleeOf(node))
+/** `a.b` of a call `x.a.b(…)`, as far as it consists of names. */
+const calleeOf = ({ callee }) => callee.type === 'Identifier'
+  ? callee.name
+  : callee.type === 'MemberExpression' && callee.property.type === 'Identifier'
+    ? `${callee.object.type === 'Identifier' ? callee.object.name : ''}.${callee.property.name}`
+    : ''
+const propertyOf = (node, name) => node?.type === 'ObjectExpression' ? node.properties.find(({ key }) => key?.name === name) : undefined
+const inMs = (node) => node?.type === 'Literal' && typeof node.value === 'number' ? node.value : Infinity
+
+/** What a verdict must not hang on: how fast the machine is (test/README.md). */
+const tests = {
+  rules: {
+    'no-clock': {
+      create: (context) => {
+        const report = (node, message) => { context.report({ node, message }) }
+        return {
+          CallExpression: (node) => {
+            if (isCall(node, /^sleep$/)) report(node, 'wait for an event; `silence(ms)` is for what must not come, behind a marker')
+            if (isCall(node, /^(performance\.now|process\.(cpuUsage|memoryUsage|hrtime)|memoryUsage\.rss)$/)) report(node, 'measure in test/measure')
+            if (isCall(node, /^((t|\w+)?\.)?(test|before|beforeEach)$/)) {
+              const timeout = node.arguments.map((argument) => propertyOf(argument, 'timeout')).find(Boolean)
+              if (timeout !== undefined) report(timeout, 'tests have no timeout: the runner has one for each file')
+            }
+            if (isCall(node, /^AbortSignal\.timeout$/) && inMs(node.arguments[0]) < 30_000) report(node, 'a deadline of at least 30 s')
+            if (isCall(node, /^(\w*\.)?(spawn|spawnSync|exec|execFile|execFileSync|execute)$/)) {
+              const timeout = propertyOf(node.arguments.at(-1), 'timeout')
+              if (timeout !== undefined && inMs(timeout.value) < 30_000) report(timeout, 'a deadline of at least 30 s')
+            }
+          },
+          'NewExpression[callee.name="Promise"] CallExpression[callee.name="setTimeout"]': (node) => {
+            report(node, 'wait for an event; `silence(ms)` is for what must not come, behind a marker')
+          },
+          'ImportDeclaration[source.value="node:timers/promises"] ImportSpecifier[imported.name="setTimeout"]': (node) => {
+            report(node, 'wait for an event; `silence(ms)` is for what must not come, behind a marker')
+          },
+          'BinaryExpression[operator="-"] > CallExpression.left[callee.object.name="Date"][callee.property.name="now"]': (node) => {
+            report(node, 'no verdict on how long something took: hold the clock, or measure in test/measure')
+          }
+        }
+      }
+    }
+  }
+}
+
 /** Which folder may import what (HOUSE: server → app → routes → plugins → protocol, db → schemas). */
 const direction = (files, groups) => ({
   files,
@@ -107,6 +152,16 @@ export default [
   },
   // Bodies and programs that tests send are often one literal.
   { files: ['test/**/*.ts', 'bench/**/*.ts'], rules: { 'house/imports': 'off', '@stylistic/max-len': ['error', { code: 140, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true }] } },
+  {
+    files: ['test/**/*.test.ts', 'test/contracts/**'],
+    ignores: ['test/measure/**', 'test/nightly/**'],
+    plugins: { tests },
+    rules: { 'tests/no-clock': 'error' }
+  },
+  {
+    files: ['test/**/*.test.ts'],
+    rules: { 'max-lines': ['error', 800], 'max-lines-per-function': ['error', { max: 100 }] }
+  },
   direction(['schemas/**'], [[['../*', 'node:*'], 'schemas import TypeBox only'], noFastify, noDriver]),
   direction(
     ['protocol/**'],

@@ -16,9 +16,9 @@ export const bundleOf = (name) => name.replace(/^test\//, `${folder}/`).replace(
 const whereTheSourceIs = {
   name: 'where the source is',
   setup: ({ onLoad }) => {
-    onLoad({ filter: /[\\/](test|bench|docs)[\\/].*\.ts$/ }, async ({ path }) => ({
+    onLoad({ filter: /[\\/](test|bench|docs)[\\/].*\.(ts|mjs)$/ }, async ({ path }) => ({
       contents: (await readFile(path, 'utf8')).replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)),
-      loader: 'ts'
+      loader: path.endsWith('.ts') ? 'ts' : 'js'
     }))
   }
 }
@@ -27,7 +27,7 @@ const whereTheSourceIs = {
 const tapOfTheBatch = {
   name: 'tap of the batch',
   setup: ({ onResolve }) => {
-    onResolve({ filter: /^tap$/ }, ({ importer }) => /[\\/]test[\\/]runner[\\/]/.test(importer) ? undefined : { path: `${root}test/runner/tap.ts` })
+    onResolve({ filter: /^tap$/ }, ({ importer }) => /[\\/]test[\\/]runner[\\/](tap|batch)\.ts$/.test(importer) ? undefined : { path: `${root}test/runner/tap.ts` })
   }
 }
 

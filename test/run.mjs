@@ -4,6 +4,7 @@
 //   node test/run.mjs gateway mcp      only the files whose path contains one of the words
 //   node test/run.mjs --system         integration/ and system/: databases, providers, browsers and whole processes
 //   node test/run.mjs --ci             both, with lint, types and conformance, as one schedule
+//   node test/run.mjs --nightly        nightly/: what takes minutes, as installing from a registry does
 //   node test/run.mjs --measure        measure/: what a quiet machine must show; --soak: soak/, hours
 //   --coverage measures what the tests reach; --record notes how long each file took; --jobs=N runs so many processes at a time
 //
@@ -17,6 +18,7 @@ import { batchesOf, durationsFile, filesOf } from './runner/files.mjs'
 import { inSlots, runProcess } from './runner/process.mjs'
 import { indented, seconds, tapReader } from './runner/report.mjs'
 import { startPostgres } from './runner/postgres.mjs'
+import { verdict } from './runner/verdict.mjs'
 
 const args = process.argv.slice(2)
 const has = (name) => args.includes(`--${name}`)
@@ -25,20 +27,17 @@ const cwd = fileURLToPath(new URL('../', import.meta.url))
 const started = Date.now()
 
 /** The kinds of files to run, with how many batches each is put into at most. */
-const kinds = has('measure')
-  ? { measure: Infinity }
-  : has('soak')
-    ? { soak: Infinity }
-    : { ...has('system') ? {} : { unit: 12 }, ...has('system') || has('ci') ? { integration: 14, system: 6 } : {} }
+const [kind] = ['measure', 'soak', 'nightly'].filter(has)
+const kinds = kind !== undefined
+  ? { [kind]: Infinity }
+  : { ...has('system') ? {} : { unit: 12 }, ...has('system') || has('ci') ? { integration: 14, system: 6 } : {} }
 // What is measured shares the machine with nothing.
-const slots = has('measure') || has('soak')
+const isMeasured = kind === 'measure' || kind === 'soak'
+const slots = isMeasured || kind === 'nightly'
   ? 1
   : Number(args.find((arg) => arg.startsWith('--jobs='))?.slice('--jobs='.length) ?? availableParallelism() + (has('ci') ? 2 : 1))
 /** ms: a file may be silent for so long, and take so long in all. A soak is silent for minutes, and takes hours. */
 const bounds = has('soak') ? { silence: 3_600_000, limit: 6 * 3_600_000 } : { silence: 180_000, limit: 1_200_000 }
-/** More flaky files than this fail a run, and so does one that has been listed for longer than this. */
-const maxFlaky = 3
-const maxFlakyDays = 14
 
 const batches = Object.entries(kinds).map(([kind, count]) => ({
   kind, batches: batchesOf(filesOf(kind).filter((file) => words.length === 0 || words.some((word) => file.includes(word))), count)
@@ -70,7 +69,7 @@ await buildTests([...files, ...fakes, 'test/runner/batch.ts'])
 const coverageFolder = `${cwd}.cache/coverage`
 if (has('coverage')) rmSync(coverageFolder, { recursive: true, force: true })
 /** One PostgreSQL serves all batches that need one. */
-const postgres = files.some((file) => /^test\/(integration|system|measure|soak)\//.test(file)) ? await startPostgres(cwd) : undefined
+const postgres = files.some((file) => /^test\/(integration|system|nightly|measure|soak)\//.test(file)) ? await startPostgres(cwd) : undefined
 const env = {
   TOOL_HUB_TEST_BUILD: 'dist/server.js',
   TOOL_HUB_TEST_FAKES: bundleOf('test/fakes/'),
@@ -85,7 +84,7 @@ const nodeArgs = [
   '--max-semi-space-size=64',
   '--expose-gc',
   // A fixed loop took nine times as much CPU in one run of four with it.
-  ...has('measure') || has('soak') ? ['--no-concurrent-osr'] : []
+  ...isMeasured ? ['--no-concurrent-osr'] : []
 ]
 
 /** How each file ended, by its path: of one that ran again, the second time. */
@@ -97,7 +96,12 @@ const quickly = (result) => console.log([
 
 /** Runs files in one process; those that it did not get to, each in one of its own. */
 async function runBatch (files) {
-  const reader = tapReader((result) => { results.set(result.file, result); quickly(result) })
+  const reader = tapReader((result) => {
+    // A batch that ends early may print tests where files stand.
+    if (!files.includes(result.file)) return
+    results.set(result.file, result)
+    quickly(result)
+  })
   const { code, ended, errors } = await runProcess(process.execPath, [...nodeArgs, bundleOf('test/runner/batch.ts'), ...files], {
     cwd, env, onOutput: reader.write, silence: bounds.silence, limit: bounds.limit * files.length
   })
@@ -148,7 +152,7 @@ await inSlots(slots, run)
 const flaky = []
 for (const [file, first] of [...results].filter(([, { ok }]) => !ok)) {
   // Measures have their own rounds.
-  if (slots === 1) break
+  if (isMeasured) break
   console.log(`once more, alone: ${file}`)
   results.delete(file)
   await runBatch([file])
@@ -169,19 +173,8 @@ if (has('record')) {
   writeFileSync(durationsFile, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
 }
 
-const ended = [...results.values()]
-const sum = (key) => ended.reduce((total, result) => total + result[key], 0)
-const failures = ended.filter(({ ok }) => !ok)
-if (failures.length > 0) console.log('\nWhat failed:')
-for (const { file, failures: all } of failures) for (const { path, what } of all) console.log(`✖ ${[file, path].filter(Boolean).join(' › ')}\n${indented(what, 2)}`)
 const listed = JSON.parse(readFileSync(`${cwd}test/flaky.json`, 'utf8'))
-const isStale = ({ file, path }) => listed.some(({ test, date }) => test === [file, path].filter(Boolean).join(' › ') && Date.now() - Date.parse(date) > maxFlakyDays * 86_400_000)
-const stale = flaky.filter(isStale)
-for (const { file, path, first } of flaky) console.log(`FLAKY ${file} › ${path}, ${first}`)
-if (flaky.length > maxFlaky) console.log(`✖ more than ${maxFlaky} flaky files`)
-for (const { file, path } of stale) console.log(`✖ listed in test/flaky.json for more than ${maxFlakyDays} days: ${file} › ${path}`)
-const badSteps = [...steps].filter(([, ok]) => !ok).map(([name]) => name)
-const wrong = sum('failed') + badSteps.length + (flaky.length > maxFlaky ? 1 : 0) + stale.length
-console.log(`${files.length} files in ${seconds(Date.now() - started)}, ${flaky.length} flaky, ${sum('skipped')} tests skipped`)
-console.log(`${sum('passed') + steps.size - badSteps.length} passed, ${wrong} failed`)
-process.exit(wrong === 0 && sum('passed') > 0 ? 0 : 1)
+const { lines, ok } = verdict({ results: [...results.values()], flaky, listed, steps })
+console.log(`in ${seconds(Date.now() - started)}`)
+console.log(lines.join('\n'))
+process.exit(ok ? 0 : 1)

@@ -3,8 +3,8 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-/** Folders that `npm test` leaves out: real databases, browsers and whole processes; and what needs a machine of its own. */
-const apart = ['integration', 'system', 'measure', 'soak']
+/** Folders that `npm test` leaves out: real databases, browsers and whole processes; and what takes minutes, or a machine of its own. */
+const apart = ['integration', 'system', 'nightly', 'measure', 'soak']
 
 /** The test files of a kind: `unit` (what `npm test` runs), or one of the folders apart. */
 export function filesOf (kind) {

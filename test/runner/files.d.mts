@@ -1,0 +1,2 @@
+export function filesOf (kind: string): string[]
+export function batchesOf (files: string[], count: number): string[][]
