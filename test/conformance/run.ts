@@ -118,11 +118,11 @@ const clientScenarios: Readonly<Record<string, readonly string[]>> = {
   ]
 }
 
-const runMs = 85_000
-const scenarioMs = 15_000
+const runMs = 900_000
+const scenarioMs = 60_000
 /** A gateway is waited for where a login is to fail. */
-const clientMs = 60_000
-const stopMs = 5_000
+const clientMs = 120_000
+const stopMs = 60_000
 
 const modules = path('.cache/conformance/node_modules')
 const expectedFailuresPath = path('test/conformance/expected-failures.yml')
