@@ -92,6 +92,7 @@ export class StdioTransport implements Transport {
   /** The ids of requests that the process has surely not read. They fail once the reason is known. */
   #unread: number[] = []
   #closing = false
+  #hasExited = false
   /** Why the connection is over. */
   #ended: string | undefined
 
@@ -138,7 +139,9 @@ export class StdioTransport implements Transport {
     this.#child = child
     stdout.on('data', (chunk: Buffer) => { this.#valve.push(chunk) })
     drain(child.stderr, (line) => { this.#note(line) })
-    stdout.once('close', () => { setTimeout(() => { this.#fail('it closed its output') }, closeGrace).unref() })
+    // A process that has ended is reported with its exit code.
+    const closed = (): void => { if (!this.#hasExited) this.#fail('it closed its output') }
+    stdout.once('close', () => { setTimeout(closed, closeGrace).unref() })
     stdin.on('error', () => {})
     stdout.on('error', () => {})
     void child.exited.then((exit) => { this.#exited(exit) })
@@ -263,6 +266,7 @@ export class StdioTransport implements Transport {
   }
 
   #exited ({ code, signal }: ProcessExit): void {
+    this.#hasExited = true
     const cause = signal !== null ? ` with signal ${signal}` : code !== null ? ` with exit code ${code}` : ''
     const report = (): void => { this.#report(`the process ended${cause}`) }
     // Its last output may not have been read yet. A grandchild may hold the pipes open, so the wait is short.
