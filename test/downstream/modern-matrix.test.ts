@@ -1,17 +1,17 @@
 // A modern client, of the SDK's second line, over a legacy server, in detail. The table of all combinations: integration/eras.test.ts.
 import assert from 'node:assert/strict'
+import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
-import { connected, settings, text } from '../helpers/client.ts'
-import { startHub, until } from '../helpers/hub.ts'
+import { text } from '../helpers/client.ts'
+import { until } from '../helpers/hub.ts'
 import { modernAgent, type ModernAgent } from '../helpers/modern-client.ts'
 
 const logLevel = 'io.modelcontextprotocol/logLevel'
 
 test('a modern client over a legacy server', async (t) => {
   const { url } = await startLegacyBridge(t)
-  const hub = await startHub(t, { settings: settings({ http: { url }, other: { url } }) })
-  await connected(hub, 2)
+  const hub = await served(t, { http: { url }, other: { url } })
   await t.test('on the route of the server', async (t) => {
     const agent = await modernAgent(t, `${hub.url}/mcp/http`)
     await plain(agent)

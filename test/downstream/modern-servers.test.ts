@@ -1,5 +1,9 @@
 // Servers of the modern era (MCP 2026-07-28) that do what the official SDK would not, and what clients of both eras are shown of them.
 import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import { withoutHop } from '../../plugins/tools/hop.ts'
 import { Outgoing } from '../../protocol/modern/outgoing.ts'
@@ -8,8 +12,8 @@ import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { agent, at, connected, KEY, OTHER, otherKey, Session, settings, sleep, text, within, type Json, type Message } from '../helpers/client.ts'
-import { bearerKey, path, startHub } from '../helpers/hub.ts'
+import { agent, at, KEY, OTHER, otherKey, Session, settings, silence, text, within, type Json, type Message } from '../helpers/client.ts'
+import { bearerKey, path, startHub, until } from '../helpers/hub.ts'
 
 const version = '2026-07-28'
 const prefix = 'io.modelcontextprotocol/'
@@ -50,8 +54,7 @@ async function ask (
 
 test('a server that does not say who it is', async (t) => {
   const server = await startBareModern(t, [plain])
-  const hub = await startHub(t, { settings: settings({ nameless: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { nameless: { url: server.url } })
   const url = `${hub.url}/mcp/nameless`
   const client = await agent(t, url)
   assert.deepEqual(client.getServerVersion(), { name: 'nameless', version: 'unknown' })
@@ -82,8 +85,7 @@ test('a result of an unknown type is an error, unless the client has an extensio
   const server = await startBareModern(t, [odd], ({ method, params }) => method !== 'tools/call'
     ? undefined
     : { result: { content: [{ type: 'text', text: '"resultType":"x"' }], resultType: (params.arguments as Json).type } })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const url = `${hub.url}/mcp/s`
   const client = await agent(t, url)
   const extended = { extensions: { 'com.example/own': {} } }
@@ -106,6 +108,8 @@ test('a result of an unknown type is an error, unless the client has an extensio
 
 test('the same answers again attach to the call that the first ones began, or get its answer', async (t) => {
   let runs = 0
+  let pay = (): void => {}
+  const isPaid = new Promise<void>((resolve) => { pay = resolve })
   const server = await startBareModern(t, [{ ...plain, name: 'pay' }], async ({ method, params }) => {
     if (method !== 'tools/call') return undefined
     const message = 'Pay?'
@@ -115,16 +119,20 @@ test('the same answers again attach to the call that the first ones began, or ge
       return { result: { resultType: 'input_required', inputRequests, requestState: 'its own' } }
     }
     runs++
-    await sleep(300)
+    await isPaid
     return { result: { resultType: 'complete', content: [{ type: 'text', text: `paid ${runs}` }] } }
   })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const call = async (more: Json = {}): Promise<Message> =>
     (await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'pay', ...more }, { elicitation: {} })).message
   const { requestState } = (await call()).result ?? {}
   const answers = { requestState, inputResponses: { a: { action: 'accept', content: {} } } }
-  const paid = (await Promise.all([call(answers), call(answers), call(answers)])).map(({ result }) => text(result))
+  const calls = [call(answers), call(answers), call(answers)]
+  await until(() => runs > 0, 'it does not run')
+  // Those that would run beside it have time to.
+  await silence(50)
+  pay()
+  const paid = (await Promise.all(calls)).map(({ result }) => text(result))
   assert.deepEqual([...paid, text((await call(answers)).result), runs], ['paid 1', 'paid 1', 'paid 1', 'paid 1', 1])
   const other = await call({ ...answers, inputResponses: { a: { action: 'decline' } } })
   assert.match(String(other.error?.message), /answered already/)
@@ -138,8 +146,7 @@ test('a server that asks what its client cannot be asked, or does not say what i
   const server = await startBareModern(t, [{ ...plain, name: 'ask' }], ({ method, params }) => method !== 'tools/call'
     ? undefined
     : { result: { resultType: 'input_required', inputRequests: (params.arguments as Json).form === true ? { form } : {} } })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const url = `${hub.url}/mcp/s`
   const name = 'ask'
   for (const capabilities of [{}, { elicitation: { url: {} } }]) {
@@ -168,9 +175,14 @@ test('clients of this era send requests by POST only', async (t) => {
 })
 
 test('a process that asks something while two calls of one modern client share it', async (t) => {
-  const child = { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], visibility: 'public' }
-  const hub = await startHub(t, { settings: settings({ s: child }, { bearerKeys: [bearerKey(), otherKey()] }) })
-  await connected(hub, 1)
+  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-gates-'))
+  t.after(() => { rmSync(folder, { recursive: true }) })
+  const log = join(folder, 'log')
+  const gate = (name: string): string => join(folder, name)
+  const isAt = async (name: string): Promise<void> => { await until(() => readFileSync(log, 'utf8').includes(gate(name)), `nobody is at ${name}`) }
+  const open = (name: string): void => { writeFileSync(gate(name), '') }
+  const child = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LOG: log }, visibility: 'public' }
+  const hub = await served(t, { s: child }, { bearerKeys: [bearerKey(), otherKey()] })
   const url = `${hub.url}/mcp/s`
   const call = async (name: string, args: Json, more: Json = {}, headers: Record<string, string> = {}): Promise<Message> =>
     (await ask(url, 'tools/call', { name, arguments: args, ...more }, { elicitation: {} }, {}, headers)).message
@@ -180,23 +192,29 @@ test('a process that asks something while two calls of one modern client share i
   })
   // The connection is open.
   assert.equal(text((await call('echo', { message: 'a' })).result), 'a')
-  const asking = call('ask', { kind: 'elicitation', tag: 'Sure?', delay: 300 })
-  await sleep(50)
-  const other = { delay: 700, message: 'done' }
-  const question = await call('echo', other)
+  const asking = call('ask', { kind: 'elicitation', tag: 'Sure?', gate: gate('ask') })
+  await isAt('ask')
+  const other = { gate: gate('echo'), message: 'done' }
+  const asked = call('echo', other)
+  await isAt('echo')
+  open('ask')
+  const question = await asked
   assert.equal(at(question, 'result', 'inputRequests', 'question-1', 'params', 'message'), 'Sure?', JSON.stringify(question))
-  // The call that it was put to is over by now; the one that it is about goes on with the answer.
-  await sleep(800)
+  // The call that it was put to is over by then; the one that it is about goes on with the answer.
+  open('echo')
+  await call('echo', { message: 'a' })
   assert.equal(text((await call('echo', other, inputResponses(question))).result), 'done')
   assert.match(text((await asking).result), /"action":"accept"/)
   assert.doesNotMatch(hub.output(), /connections of their own/)
 
-  const [mine, theirs] = await Promise.all([
-    call('ask', { kind: 'elicitation', tag: 'Mine?', delay: 300 }),
-    call('echo', { delay: 900, message: 'b' }, {}, { authorization: `Bearer ${OTHER}` })
-  ])
-  assert.match(text(mine.result), /cannot tell which client elicitation\/create is for/)
-  assert.equal(text(theirs.result), 'b', 'another principal is asked nothing')
+  const mine = call('ask', { kind: 'elicitation', tag: 'Mine?', gate: gate('mine') })
+  await isAt('mine')
+  const theirs = call('echo', { gate: gate('theirs'), message: 'b' }, {}, { authorization: `Bearer ${OTHER}` })
+  await isAt('theirs')
+  open('mine')
+  assert.match(text((await mine).result), /cannot tell which client elicitation\/create is for/)
+  open('theirs')
+  assert.equal(text((await theirs).result), 'b', 'another principal is asked nothing')
 })
 
 test('what a server of an earlier revision writes as resultType means nothing', async (t) => {
@@ -204,8 +222,7 @@ test('what a server of an earlier revision writes as resultType means nothing', 
     tools: [tool('ask')],
     on: ({ method }) => method === 'tools/call' ? { resultType: 'input_required', inputRequests: {}, content: [] } : undefined
   })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const { result } = (await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'ask' }, { elicitation: {} })).message
   assert.deepEqual([result?.resultType, result?.content], ['complete', []])
 })
@@ -220,15 +237,12 @@ test('a legacy client is asked in no mode that it has not declared', async (t) =
       return { content: [{ type: 'text', text: JSON.stringify(error ?? 'asked') }] }
     }
   })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url, isolation: 'session' } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url, isolation: 'session' } })
   const form = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }
   const url = { method: 'elicitation/create', params: { mode: 'url', message: 'Open', url: 'https://example.com/', elicitationId: 'e' } }
   const sampling = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1, tools: [{ name: 'x' }] } }
   const table: ReadonlyArray<readonly [Json, typeof form | typeof url | typeof sampling]> = [
-    [{ elicitation: {} }, url],
-    [{ elicitation: { form: {} } }, url],
-    [{ elicitation: { url: {} } }, form],
+    [{ elicitation: {} }, url], [{ elicitation: { form: {} } }, url], [{ elicitation: { url: {} } }, form],
     [{ sampling: {} }, sampling]
   ]
   for (const [capabilities, question] of table) {
@@ -241,8 +255,7 @@ test('a legacy client is asked in no mode that it has not declared', async (t) =
 
 test('what a modern client says to its own hop does not reach a server of an earlier revision', async (t) => {
   const server = await startUpstream(t, { tools: [tool('echo')] })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const { message } = await ask(`${hub.url}/mcp/s`, 'tools/call', {
     name: 'echo', arguments: { n: 1 }, inputResponses: { a: { action: 'accept' } }
   }, { elicitation: {} }, { [`${prefix}logLevel`]: 'debug', 'vendor/x': 1 })
@@ -257,8 +270,7 @@ test('headers of arguments that are not known here go on to the server, beside t
     inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } }
   }
   const server = await startBareModern(t, [where])
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const headers = { 'mcp-param-region': 'eu', 'mcp-param-other': '=?base64?w7w=?=', 'mcp-param-long': 'x'.repeat(9_000), 'x-other': 'y' }
   const { message } = await ask(`${hub.url}/mcp`, 'tools/call', { name: 's-where', arguments: { region: 'eu' } }, {}, {}, headers)
   assert.equal(message.error, undefined, JSON.stringify(message))
@@ -278,8 +290,7 @@ test('headers of arguments that are not known here go on to the server, beside t
 test('tools that run as tasks only are not shown to modern clients', async (t) => {
   const tools = [tool('plain', { execution: { taskSupport: 'optional' } }), tool('task', { execution: { taskSupport: 'required' } })]
   const server = await startUpstream(t, { tools })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const listed = (await ask(`${hub.url}/mcp/s`, 'tools/list')).message.result?.tools as Json[]
   assert.deepEqual(listed.map(({ name }) => name), ['plain'])
   assert.deepEqual(await (await Session.open(`${hub.url}/mcp/s`)).tools(), ['plain', 'task'])
@@ -293,8 +304,7 @@ test('a resource that is not there has the code of the client\'s era', async (t)
   }
   const server = await startBareModern(t, [], ({ method, params }) =>
     method === 'resources/read' ? { error: errors[String(params.uri)] ?? {} } : undefined)
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const url = `${hub.url}/mcp/s`
   const client = await agent(t, url)
   for (const [uri, legacy] of [['r://none', -32002], ['r://more', -32602], ['r://bare', -32602]] as const) {
@@ -308,8 +318,7 @@ test('plain HTTP callers get the result without what it says of its way here', a
   let _meta: Json = { [`${prefix}serverInfo`]: { name: 's', version: '1' } }
   const server = await startBareModern(t, [plain], ({ method }) =>
     method === 'tools/call' ? { result: { ...hop, content: [], extra: 1, _meta } } : undefined)
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
   const post = async (path: string, body: Json): Promise<Json> =>
     await (await fetch(`${hub.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json() as Json
@@ -331,8 +340,7 @@ test('tools that clients of earlier revisions cannot read', async (t) => {
     { name: 'list', inputSchema: { type: 'object' }, outputSchema: { type: 'array', items: { type: 'integer' } } },
     { name: 'odd', inputSchema: { type: 'object', properties: { x: 1 } } }
   ], ({ method }) => method === 'tools/call' ? { result: { resultType: 'complete', content: [], structuredContent: [1, 2] } } : undefined)
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   for (const [path, prefix] of [['/mcp', 's-'], ['/mcp/s', '']] as const) {
     const client = await agent(t, `${hub.url}${path}`)
     const { tools } = await client.listTools()
@@ -362,8 +370,7 @@ test('a state for a tool that is disabled meanwhile', async (t) => {
   const asks = { resultType: 'input_required', inputRequests: { a: { method: 'roots/list' } }, requestState: 'own' }
   const server = await startBareModern(t, [plain], ({ method, params }) =>
     method === 'tools/call' && params.requestState === undefined ? { result: asks } : undefined)
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const url = `${hub.url}/mcp/s`
   const asked = await ask(url, 'tools/call', { name: 'plain' }, { roots: {} })
   const { requestState } = asked.message.result ?? {}

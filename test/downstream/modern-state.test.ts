@@ -34,11 +34,13 @@ const view = (key: string, server = 's'): View => makeView(principal(key), { kin
 const binding: Binding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob', sum: 1 } } }
 const minute = 60_000
 const ring = async (): Promise<KeyRing> => new KeyRing(await parseKeys(randomBytes(32).toString('base64')), new KeyFile('/nowhere'))
+
 /** What was used, as a database knows it. */
 const used = (): UsedStates => {
   const memory = new MemoryUsedStates()
   return { outlivesProcess: true, use: async (hash, answers) => await memory.use(hash, answers) }
 }
+
 const sealer = (keys: KeyRing): ConstructorParameters<typeof States>[1] => ({
   seal: (text, place) => seal(keys, text, place),
   unseal: (sealed, place) => unseal(keys, sealed, place)
@@ -91,7 +93,6 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     await assert.rejects(states.use(server, '{"a":1}'), /answered already/)
     await states.use(states.seal({ kind: 'again' }, binding, Date.now() + minute), '{"a":2}')
   })
-
   await t.test('a state of an earlier round is refused once a later one was answered, also with the same answers', async () => {
     const round = (after?: string): string => states.seal(
       { kind: 'server', server: 's', state: 'its own', ...after === undefined ? {} : { after: states.idOf(after) } }, binding, Date.now() + minute
@@ -104,7 +105,6 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     assert.throws(() => states.open(first, binding), { code: -32602, message: /answered already/ })
     states.open(second, binding)
   })
-
   await t.test('a state is refused while the database that knows whether it was used is away', async () => {
     const away = new States({
       outlivesProcess: true,
@@ -112,7 +112,6 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     }, sealer(keys))
     await assert.rejects(away.use('x', '{}'), { code: code.unavailable, message: 'the database is not available; send the request again' })
   })
-
   await t.test('another process opens states of servers, and says so of parked calls', async () => {
     const [call, server] = kinds.map((state) => states.seal(state, binding, Date.now() + minute))
     const other = new States(used(), sealer(keys))
@@ -121,7 +120,6 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     // Whether it is another's or was changed is not told apart.
     assert.throws(() => new States(used(), sealer(awaited)).open(server ?? '', binding), /not valid/)
   })
-
   await t.test('where a restart forgets what was used, it ends all states', async () => {
     for (const state of kinds) {
       const sealed = new States(new MemoryUsedStates(), sealer(keys)).seal(state, binding, Date.now() + minute)
@@ -132,6 +130,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     }
   })
 })
+
 const awaited = await ring()
 
 /** An exchange that notes what it is answered with. */
@@ -342,7 +341,6 @@ test('a question that only timing relates to a call may be answered after that c
     mock.timers.tick(limits.parked.again)
     assert.deepEqual([table.count, table.size], [0, 0])
   })
-
   await t.test('or is over with its time, or its access', async () => {
     for (const end of [
       () => { mock.timers.tick(limits.parked.time) },

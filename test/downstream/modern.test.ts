@@ -1,12 +1,14 @@
 // The wire of the modern era (MCP 2026-07-28): what a request must have, what answers have, and what ends what.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
+import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import type { newWorld } from '../fakes/legacy-bridge.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
-import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settings, sleep, text, within, type Json, type Message, type Stream } from '../helpers/client.ts'
-import { bearerKey, path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { failed, failure, KEY, open, OTHER, otherKey, Session, silence, text, within, type Json, type Message, type Stream } from '../helpers/client.ts'
+import { bearerKey, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { setLimits } from '../helpers/patient.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { checkRequest, isModern } from '../../plugins/downstream/modern/request.ts'
 import { complete } from '../../plugins/downstream/modern/result.ts'
@@ -67,10 +69,7 @@ const accepted = { action: 'accept', content: { name: 'Ann' } }
 
 async function bridge (t: Cleanup, more: Json = {}): Promise<{ hub: Hub, world: ReturnType<typeof newWorld>, url: string }> {
   const { url, world } = await startLegacyBridge(t)
-  const hub = await startHub(t, {
-    settings: settings({ s: { url, isolation: 'shared', ...more } }, { bearerKeys: [bearerKey(), otherKey()] })
-  })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url, isolation: 'shared', ...more } }, { bearerKeys: [bearerKey(), otherKey()] })
   return { hub, world, url: `${hub.url}/mcp/s` }
 }
 
@@ -193,15 +192,11 @@ test('what a request must have', async (t) => {
     ['a state that is no text', 'tools/call', { params: { name: 'form', requestState: 1 } }, 200, -32602],
     ['answers that are no object', 'tools/call', { params: { name: 'form', requestState: 'x', inputResponses: [] } }, 200, -32602]
   ]
-  for (const [what, method, more, status, code] of table) {
-    await t.test(what, async () => {
-      const answer = await ask(url, method, more)
-      assert.equal(answer.message.error?.code, code, JSON.stringify(answer.message))
-      assert.equal(answer.status, status)
-      assert.equal(answer.message.id, 1)
-      assert.equal(answer.headers.get('mcp-session-id'), null)
-    })
-  }
+  await Promise.all(table.map(async ([what, method, more, status, code]) => {
+    const { message, headers, ...answer } = await ask(url, method, more)
+    const told = [answer.status, message.error?.code, message.id, headers.get('mcp-session-id')]
+    assert.deepEqual(told, [status, code, 1, null], `${what}: ${JSON.stringify(message)}`)
+  }))
   const other = 'v999.0.0'
   const unsupported = await ask(url, 'server/discover', {
     meta: envelope({}, { [`${prefix}protocolVersion`]: other }), headers: { 'mcp-protocol-version': other }
@@ -299,8 +294,7 @@ test('the bytes of a result are those of its server', async (t) => {
         : undefined
     }
   })
-  const hub = await startHub(t, { settings: settings({ s: { url: upstream.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: upstream.url } })
   const bodies: string[] = []
   while (next < results.length) {
     bodies.push(await (await fetch(`${hub.url}/mcp/s`, { method: 'POST', ...made('tools/call', { params: { name: 'raw' } }) })).text())
@@ -348,7 +342,6 @@ test('a question parks a call; its answers resume it', async (t) => {
     }
     assert.equal(world.running, 1)
   })
-
   await t.test('with the answers, once; the same again recovers the answer', async () => {
     const missing = await retry(url, 'form', asked, {})
     assert.deepEqual(missing.message.result?.inputRequests, requests)
@@ -360,13 +353,11 @@ test('a question parks a call; its answers resume it', async (t) => {
     assert.match(String((await retry(url, 'form', asked, { [name]: accepted })).message.error?.message), /answered already/)
     assert.equal(world.running, 0)
   })
-
   await t.test('what a client did not declare, its server is told', async () => {
     const refused = await call(url, 'form', { capabilities: {} })
     assert.ok(failed(refused.message))
     assert.match(failure(refused.message), /does not support/)
   })
-
   await t.test('leaving the stream of a resumed call cancels it', async () => {
     const before = world.cancelled
     const controller = new AbortController()
@@ -376,7 +367,6 @@ test('a question parks a call; its answers resume it', async (t) => {
     controller.abort()
     await until(() => world.cancelled === before + 1, () => 'not cancelled')
   })
-
   await t.test('a client that left before the answer of a retry fetches it with the same answers', async () => {
     const asked = await call(url, 'slow')
     const [key = ''] = Object.keys(asked.message.result?.inputRequests as Json)
@@ -453,8 +443,7 @@ test('what a listener wants to hear of is subscribed to again once its view show
   const adaKey = { id: '33333333-3333-4333-8333-333333333333', name: 'a', token: ada, kind: 'user', owner: 'ada', enabled: true }
   const users = [{ username: 'ada', password: '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234', isAdmin: false }]
   const config = { url: upstream.url, visibility: 'public' }
-  const hub = await startHub(t, { settings: settings({ s: config }, { users, bearerKeys: [bearerKey(), adaKey] }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: config }, { users, bearerKeys: [bearerKey(), adaKey] })
   const manage = async (method: string, path: string, body: Json): Promise<void> => {
     const response = await fetch(`${hub.url}/api/servers/s${path}`, {
       method, headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: JSON.stringify(body)
@@ -514,7 +503,8 @@ test('what a listener wants to hear of is subscribed to again once its view show
     if (isUp) {
       const before = [told(modern), told(legacy)]
       await update()
-      await sleep(100)
+      await isSeen()
+      await silence(50)
       assert.deepEqual([told(modern), told(legacy)], before, `${what}: told while it is not shown`)
     }
     // Who does not want it any more may say so meanwhile.
@@ -535,8 +525,7 @@ test('what a listener wants to hear of is subscribed to again once its view show
 
 test('a subscription hears what changes on the connection of its principal\'s calls, which nobody shares', async (t) => {
   const file = { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LIVELY: '1' } }
-  const hub = await startHub(t, { settings: settings({ s: { ...file, isolation: 'session' } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { ...file, isolation: 'session' } })
   const url = `${hub.url}/mcp/s`
   const listen = async (resourceSubscriptions: string[]): Promise<Stream> => {
     const stream = await open(url, made('subscriptions/listen', { params: { notifications: { toolsListChanged: true, resourceSubscriptions } } }))
@@ -556,7 +545,7 @@ test('a subscription hears what changes on the connection of its principal\'s ca
   assert.equal(await touched(), 'r://1')
   for (const stream of [one, other]) await stream.wait(({ method }) => method === 'notifications/resources/updated')
   one.close()
-  await sleep(200)
+  await silence(100)
   assert.equal(await touched(), 'r://1', 'the other still wants it')
   other.close()
   await until(async () => await touched() === '', 'it is subscribed to for nobody')
@@ -581,20 +570,20 @@ test('with its key, a principal loses what it has open', async (t) => {
 })
 
 test('a bound that is reached is told by the status: 503 for all, 429 for one\'s own share', async (t) => {
-  const { calls } = limits
-  t.after(() => { Object.assign(limits, { calls }) })
   // Of two places, the last one is for those that hold none.
   for (const [places, status, retryAfter, says] of [[0, 503, '5', /as it can hold/], [2, 429, '60', /as one caller may/]] as const) {
-    Object.assign(limits, { calls: places })
+    setLimits(t, limits, { calls: places })
     const { url, world } = await bridge(t)
+    const leaves = new AbortController()
     if (places > 0) {
-      call(url, 'hang').catch(() => {})
+      fetch(url, { method: 'POST', ...made('tools/call', { params: { name: 'hang' } }), signal: leaves.signal }).catch(() => {})
       await until(() => world.running === 1, () => 'the call does not run')
     }
     const answer = await call(url, 'echo')
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [status, retryAfter])
     assert.equal(answer.message.error?.code, -32001)
     assert.match(failure(answer.message), says)
+    leaves.abort()
   }
   // What a server says of its own bounds is an answer.
   assert.equal(errorOutcome(new RpcError(-32001, 'busy', 'upstream'), {}).status, 200)

@@ -1,10 +1,10 @@
 // What servers list that MCP does not allow, or that SDKs of the legacy era cannot read: one item must not take a whole list from anybody.
 import assert from 'node:assert/strict'
+import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import { compiles } from '../../plugins/downstream/legacy/compiles.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { agent, at, connected, KEY, settings, type Json } from '../helpers/client.ts'
-import { startHub } from '../helpers/hub.ts'
+import { agent, at, KEY, type Json } from '../helpers/client.ts'
 
 const object = { type: 'object' }
 const withOutput = (name: string, more: Json): Json => tool(name, { outputSchema: { type: 'object', ...more } })
@@ -35,8 +35,7 @@ test('one item that clients cannot read does not take the whole list from them',
     resourceTemplates: [{ uriTemplate: 't://{a}', name: 5 }, { uriTemplate: 't://{b}' }]
   })
   const fine = await startUpstream(t, { tools: [tool('fine')] })
-  const hub = await startHub(t, { settings: settings({ odd: { url: odd.url }, fine: { url: fine.url } }) })
-  await connected(hub, 2)
+  const hub = await served(t, { odd: { url: odd.url }, fine: { url: fine.url } })
   for (const [path, prefix] of [['/mcp', 'odd-'], ['/mcp/odd', '']] as const) {
     const client = await agent(t, `${hub.url}${path}`)
     const { tools } = await client.listTools()

@@ -1,23 +1,10 @@
 // The transport HTTP+SSE (MCP 2024-11-05) towards clients: real ones from npm, and one spoken by hand.
 import assert from 'node:assert/strict'
+import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import {
-  assertPlain,
-  assertRefused,
-  connected,
-  everything,
-  failed,
-  initialize,
-  KEY,
-  OTHER,
-  otherKey,
-  plain,
-  send,
-  Session,
-  settings,
-  sleep,
-  text,
-  type Json
+  assertPlain, assertRefused, connected, everything, failed, initialize, KEY, OTHER, otherKey, plain, send, Session,
+  settings, text, type Json
 } from '../helpers/client.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { called, startTalker } from '../fakes/talker.ts'
@@ -39,24 +26,23 @@ async function change (hub: Hub, method: string, route: string, body: Json): Pro
 }
 
 test('clients from npm list, call, get progress and are asked', async (t) => {
-  const hub = await startHub(t, { settings: settings({ everything: { type: 'streamable-http', url: await everything(t) } }) })
-  await connected(hub, 1)
-  for (const [name, connect] of Object.entries(clients)) {
-    for (const [route, prefix] of [['/sse', 'everything-'], ['/sse/everything', '']] as const) {
-      await t.test(`${name} on ${route}`, async (t) => {
-        const { tools, call, progress, asks } = await connect(t, hub.url + route)
-        assert.ok((await tools()).includes(`${prefix}echo`))
-        assert.equal(text(await call(`${prefix}echo`, { message: 'hello' })), 'Echo: hello')
-        const seen = await progress?.(`${prefix}trigger-long-running-operation`, { duration: 0.4, steps: 4 })
-        // The SDKs forget a call at its result, before they have handled progress that came in the same packet, as the last one does.
-        if (seen) assert.deepEqual([...seen, 4].slice(0, 4), [1, 2, 3, 4])
-        for (const kind of asks) {
-          const asking = `${prefix}trigger-${kind}-request`
-          await until(async () => (await tools()).includes(asking), `${asking} never showed`)
-          assert.match(text(await call(asking, { prompt: 'hi' })), kind === 'sampling' ? /sampled here/ : /Name: Ada/)
-        }
-      })
-    }
+  const hub = await served(t, { everything: { type: 'streamable-http', url: await everything(t) } })
+  for (const [at, [name, connect]] of Object.entries(clients).entries()) {
+    // Both routes, in turns.
+    const [route, prefix] = at % 2 === 0 ? ['/sse', 'everything-'] : ['/sse/everything', '']
+    await t.test(`${name} on ${route}`, async (t) => {
+      const { tools, call, progress, asks } = await connect(t, hub.url + route)
+      assert.ok((await tools()).includes(`${prefix}echo`))
+      assert.equal(text(await call(`${prefix}echo`, { message: 'hello' })), 'Echo: hello')
+      const seen = await progress?.(`${prefix}trigger-long-running-operation`, { duration: 0.4, steps: 4 })
+      // The SDKs forget a call at its result, before they have handled progress that came in the same packet, as the last one does.
+      if (seen) assert.deepEqual(seen, [1, 2, 3, 4].filter((step) => step === 1 || seen.includes(step)))
+      for (const kind of asks) {
+        const asking = `${prefix}trigger-${kind}-request`
+        await until(async () => (await tools()).includes(asking), `${asking} never showed`)
+        assert.match(text(await call(asking, { prompt: 'hi' })), kind === 'sampling' ? /sampled here/ : /Name: Ada/)
+      }
+    })
   }
 })
 
@@ -65,8 +51,7 @@ test('clients from npm list, call, get progress and are asked', async (t) => {
 test('a connection by hand: answers, notifications, and its end', async (t) => {
   const upstream = await startTalker(t)
   const fake = { type: 'streamable-http', url: upstream.url }
-  const hub = await startHub(t, { settings: settings({ fake }, { bearerKeys: [bearerKey(), otherKey()] }) })
-  await connected(hub, 1)
+  const hub = await served(t, { fake }, { bearerKeys: [bearerKey(), otherKey()] })
   const connection = await Connection.open(t, `${hub.url}/sse`)
   const { stream } = connection
 
@@ -77,7 +62,6 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
     const other = await Connection.start(t, `${hub.url}/sse`)
     assert.notEqual(other.sessionId, connection.sessionId)
   })
-
   await t.test('progress, then the result; an unknown method; ids as they were', async () => {
     const id = await connection.begin('tools/call', { name: 'fake-talk', arguments: {}, _meta: { progressToken: 'mine' } })
     await connection.answer(id)
@@ -90,7 +74,6 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
       assert.deepEqual((await connection.answer(id)).result, {})
     }
   })
-
   await t.test('log messages from the level that was set', async (t) => {
     const quiet = await Connection.open(t, `${hub.url}/sse/fake`)
     const loud = await Connection.open(t, `${hub.url}/sse/fake`)
@@ -101,13 +84,11 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
       assert.deepEqual(heard, expected)
     }
   })
-
   await t.test('list_changed, when a server is added', async () => {
     await change(hub, 'POST', '/servers', { name: 'added', config: fake })
     await until(() => stream.messages.some(({ method }) => method === 'notifications/tools/list_changed'), 'no list_changed')
     await until(async () => (await connection.tools()).includes('added-echo'), 'the new tools never showed')
   })
-
   await t.test('notifications/cancelled reaches the upstream, and nothing answers the call', async () => {
     const id = await connection.begin('tools/call', { name: 'fake-never', arguments: {} })
     await called(upstream, 'never')
@@ -116,7 +97,6 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
     assert.deepEqual((await connection.request('ping')).result, {})
     assert.ok(!stream.messages.some((message) => message.id === id))
   })
-
   await t.test('closing the stream cancels its calls and ends its session, and no other', async (t) => {
     const count = async (): Promise<number> => {
       const metrics = await (await fetch(`${hub.url}/metrics`, { headers: authorized })).text()
@@ -132,8 +112,7 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
     await until(async () => await count() < sessions, 'the session is still held')
     assert.deepEqual((await connection.request('ping')).result, {})
   })
-
-  await t.test('a key that is disabled or narrowed loses its stream within 5 s, and no other key does', async (t) => {
+  await t.test('a key that is disabled or narrowed loses its stream, and no other key does', async (t) => {
     const route = `/auth/keys/${String(otherKey().id)}`
     for (const [less, status] of [[{ accessType: 'servers', allowedServers: ['fake'] }, 404], [{ enabled: false }, 401]] as const) {
       const other = await Connection.open(t, `${hub.url}/sse`, { key: OTHER })
@@ -147,21 +126,20 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
   })
 })
 
-test('two clients with the same ids, 500 interleaved calls: no answer crosses', async (t) => {
+test('two clients with the same ids, 200 interleaved calls: no answer crosses', async (t) => {
   const upstream = await startUpstream(t, {
     // Some overtake others.
     on: async ({ id }) => {
-      await sleep(Number(id) % 3 === 0 ? Number(id) % 20 : 0)
+      for (let n = Number(id) % 3 === 0 ? Number(id) % 20 : 0; n > 0; n--) await new Promise((resolve) => { setImmediate(resolve) })
       return undefined
     }
   })
-  const hub = await startHub(t, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } })
   const url = `${hub.url}/sse/fake`
   const pair = [{ name: 'one', connection: await Connection.open(t, url) }, { name: 'two', connection: await Connection.open(t, url) }]
   let next = 0
   const work = async (): Promise<void> => {
-    for (let index = next++; index < 500; index = next++) {
+    for (let index = next++; index < 200; index = next++) {
       const { name, connection } = pair[index % 2] ?? assert.fail()
       const id = index >> 1
       const params = { name: 'echo', arguments: { message: `${name} ${id}` } }
@@ -170,10 +148,10 @@ test('two clients with the same ids, 500 interleaved calls: no answer crosses', 
   }
   await Promise.all(Array.from({ length: 8 }, work))
   for (const { name, connection: { stream } } of pair) {
-    await until(() => stream.messages.length >= 251, () => `only ${stream.messages.length} answers for ${name}`)
+    await until(() => stream.messages.length >= 101, () => `only ${stream.messages.length} answers for ${name}`)
     const answers = new Map(stream.messages.map(({ id, result }) => [id, result]))
-    assert.equal(answers.size, 251, 'the answer to initialize, and one to each call')
-    for (let id = 0; id < 250; id++) assert.equal(text(answers.get(id)), `${name} ${id}`)
+    assert.equal(answers.size, 101, 'the answer to initialize, and one to each call')
+    for (let id = 0; id < 100; id++) assert.equal(text(answers.get(id)), `${name} ${id}`)
   }
 })
 
@@ -234,18 +212,14 @@ test('refusals: credentials, scopes, origins, malformed requests, other principa
       }
     }
   })
-
   await t.test('scopes of keys, users, unknown and hidden names: 200, 403 and 404 as on /mcp, with the same body', async () => {
     const routes = ['', '/one', '/two', '/closed', '/anns', '/team', `/${TEAM}`, '/nowhere']
     const table: ReadonlyArray<readonly [string, string, number[]]> = [
       [KEY, '', [200, 200, 200, 200, 200, 200, 200, 404]],
-      [token('2'), '', [403, 403, 403, 403, 403, 200, 200, 403]],
-      [token('4'), '', [403, 200, 403, 403, 403, 403, 403, 403]],
       [token('6'), '', [403, 403, 403, 403, 200, 200, 200, 403]],
       [token('c'), '', [200, 200, 200, 404, 200, 200, 200, 404]],
       [token('c'), '/ann', [200, 200, 200, 404, 200, 200, 200, 404]],
       [token('c'), '/ben', [403, 403, 403, 403, 403, 403, 403, 403]],
-      [KEY, '/ann', [200, 200, 200, 200, 200, 200, 200, 404]],
       [token('4'), '/ann', [403, 403, 403, 403, 403, 403, 403, 403]]
     ]
     for (const [key, user, statuses] of table) {
@@ -262,7 +236,6 @@ test('refusals: credentials, scopes, origins, malformed requests, other principa
     assert.deepEqual(await (await Connection.open(t, `${hub.url}/ann/sse/team`, { key: token('c') })).tools(),
       ['one', 'two'].flatMap((server) => ['echo', 'talk', 'never', 'soon'].map((name) => `${server}-${name}`)))
   })
-
   await t.test('a foreign Origin or Host: 403', async () => {
     for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1']) {
       assertRefused(await get(url, { headers: { origin } }), 403)
@@ -276,7 +249,6 @@ test('refusals: credentials, scopes, origins, malformed requests, other principa
       assertPlain(reply.body)
     }
   })
-
   await t.test('POSTs without a session, malformed or too early', async () => {
     const bare = `${hub.url}/messages`
     assertRefused(await send(bare, { body: ping }), 400, -32000)
@@ -291,7 +263,6 @@ test('refusals: credentials, scopes, origins, malformed requests, other principa
     assert.ok((await connection.answer('again')).error !== undefined)
     assert.deepEqual((await connection.request('ping')).result, {}, 'the session goes on')
   })
-
   await t.test('Accept must admit event streams; other methods; HEAD opens nothing', async () => {
     assertRefused(await get(url, { headers: { accept: 'application/json' } }), 406)
     for (const accept of ['*/*', 'text/*', 'application/json, text/event-stream;q=0.5']) {
@@ -302,7 +273,6 @@ test('refusals: credentials, scopes, origins, malformed requests, other principa
       assert.ok([404, 405].includes(reply.status), `${String(method)} ${String(address)}: ${reply.status}`)
     }
   })
-
   await t.test('a session belongs to one principal and one transport', async () => {
     const stranger = { jsonrpc: '2.0', id: 'stranger', method: 'tools/list' }
     const before = connection.stream.messages.length
@@ -313,9 +283,8 @@ test('refusals: credentials, scopes, origins, malformed requests, other principa
       const headers = { 'mcp-session-id': connection.sessionId }
       assertRefused(await send(`${hub.url}/mcp`, { method, headers, body: method === 'POST' ? stranger : undefined }), 404, -32001)
     }
-    await sleep(200)
-    assert.deepEqual(connection.stream.messages.slice(before), [], 'something reached the stream')
     assert.deepEqual((await connection.request('ping')).result, {})
+    assert.equal(connection.stream.messages.length, before + 1, 'something else reached the stream')
   })
 })
 

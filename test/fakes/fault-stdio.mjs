@@ -2,15 +2,22 @@
 // object a line. FAULT_DIE=1: exits at once. FAULT_STUBBORN=1: outlives SIGTERM and the end of its input, and has a
 // grandchild that does, too, and holds its pipes. FAULT_NOISE=1: prints what is no JSON-RPC before its first answer.
 // FAULT_MORTAL=1: has resources, and dies of being subscribed to. FAULT_EXTRA=1: lists `mute`, `stubborn` and `crash`, too.
+// `echo` and `ask` with `gate` wait until that file is there.
 // FAULT_LIVELY=1: has a resource to subscribe to, tasks and log messages, as the tools `touch`, `work`, `page` and `say` move them.
 import { spawn } from 'node:child_process'
-import { appendFileSync, closeSync, writeSync } from 'node:fs'
+import { appendFileSync, closeSync, existsSync, writeSync } from 'node:fs'
 
 const log = (entry) => {
   if (process.env.FAULT_LOG) appendFileSync(process.env.FAULT_LOG, JSON.stringify({ pid: process.pid, ...entry }) + '\n')
 }
 const line = (message) => { process.stdout.write(JSON.stringify(message) + '\n') }
 const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms) })
+
+/** Waits until a file is there. */
+const gate = async (file) => {
+  log({ event: 'gate', file })
+  while (!existsSync(file)) await sleep(5)
+}
 
 log({ event: 'start' })
 if (process.env.FAULT_DIE) {
@@ -71,10 +78,12 @@ async function call (id, name, args, meta) {
   switch (name) {
     case 'echo':
       if (args.delay) await sleep(args.delay)
+      if (args.gate) await gate(args.gate)
       return said(args.message ?? '')
     case 'pid': return said(process.pid)
     case 'ask': {
       await sleep(args.delay ?? 0)
+      if (args.gate) await gate(args.gate)
       const answer = await ask(...questionOf[args.kind](args.tag))
       await sleep(args.linger ?? 0)
       return answer.error ? said(answer.error.message, { isError: true }) : said(JSON.stringify(answer.result))

@@ -111,3 +111,14 @@ export const openapi = (paths: object, more: object = {}): Record<string, unknow
   paths,
   ...more
 })
+
+/** What an operation answers, where that does not matter. */
+export const ok = { responses: { 200: { description: 'OK' } } }
+
+/** An operation with these parameters. */
+export const op = (operationId: string, parameters: readonly unknown[] = [], more: object = {}): object =>
+  ({ operationId, parameters, ...more, ...ok })
+
+/** A link to an API with these paths. @param more of its description */
+export const described = async (t: Cleanup, url: string, paths: object, more: object = {}): Promise<RestClient> =>
+  await restClient(t, { url, openapi: { schema: openapi(paths, more) } })

@@ -6,3 +6,8 @@ export function mockTimers (t: Cleanup, ...apis: Array<'setTimeout' | 'setInterv
   mock.timers.enable({ apis })
   t.after(() => { mock.timers.reset() })
 }
+
+/** Waits for a condition while timers stand still. */
+export async function turnsUntil (holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => { setImmediate(resolve) })
+}

@@ -1,92 +1,17 @@
+// Addresses: what may be reached, by whom, and what answers may be.
 import assert from 'node:assert/strict'
 import type { LookupAddress } from 'node:dns'
-import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
-import { createServer as createHttpServer, type RequestListener } from 'node:http'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { test } from 'tap'
-import { createServer as createTlsServer } from 'node:tls'
-import { gzipSync, brotliCompressSync, deflateSync, constants, createGzip } from 'node:zlib'
-import bcrypt from 'bcryptjs'
+import { gzipSync, brotliCompressSync, deflateSync } from 'node:zlib'
 import { UpstreamError } from '../../protocol/errors.ts'
 import { kindOf } from '../../plugins/outbound/addresses.ts'
 import { Allowed } from '../../plugins/outbound/allowed.ts'
 import { Outbound } from '../../plugins/outbound/outbound.ts'
 import { bypasses } from '../../plugins/outbound/proxy.ts'
-import { assertPlain, at, connected, failure, Session, settings, sleep, text, type Json } from '../helpers/client.ts'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { spawnHub, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { proxy, silent, tls, web } from '../fakes/listeners.ts'
+import { startHub, type Cleanup } from '../helpers/hub.ts'
 
-const PASSWORD = 'Open-Sesame-1'
-const MAX = { maxSize: 1024 * 1024, timeout: 5_000 }
-
-// ---- listeners ------------------------------------------------------------------------------------
-
-/** A port that answers nothing and counts who comes. */
-async function silent (t: Cleanup, port = 0, host = '127.0.0.1'): Promise<{ port: number, connections: () => number }> {
-  let connections = 0
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => { connections++; sockets.add(socket.on('error', () => {})) })
-  await new Promise<void>((resolve) => { server.listen(port, host, resolve) })
-  t.after(() => { for (const socket of sockets) socket.destroy(); server.close() })
-  return { port: (server.address() as AddressInfo).port, connections: () => connections }
-}
-
-async function web (t: Cleanup, answer: RequestListener, host = '127.0.0.1'): Promise<{ port: number, url: string }> {
-  const server = createHttpServer(answer)
-  await new Promise<void>((resolve) => { server.listen(0, host, resolve) })
-  t.after(() => { server.closeAllConnections(); server.close() })
-  const { port } = server.address() as AddressInfo
-  return { port, url: `http://${host}:${port}` }
-}
-
-/** A TLS port without a certificate, and the names that it was asked for. */
-async function tls (t: Cleanup): Promise<{ port: number, names: string[] }> {
-  const names: string[] = []
-  const server = createTlsServer({ SNICallback: (name, callback) => { names.push(name); callback(new Error('none')) } })
-  server.on('tlsClientError', () => {})
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close() })
-  return { port: (server.address() as AddressInfo).port, names }
-}
-
-/** An HTTP proxy that opens tunnels, and what it was asked for. */
-async function proxy (
-  t: Cleanup,
-  refuse = false
-): Promise<{ port: number; url: string; asked: Array<{ target: string; authorization: string | undefined }> }> {
-  const asked: Array<{ target: string; authorization: string | undefined }> = []
-  const server = createHttpServer((_request, response) => {
-    response.writeHead(501).end()
-  })
-  server.on('connect', (request, socket: Socket) => {
-    asked.push({ target: request.url ?? '', authorization: request.headers['proxy-authorization'] })
-    if (refuse) {
-      socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
-      return
-    }
-    // whatever name it is, it is here
-    const there = connect(Number(request.url?.split(':').at(-1)), '127.0.0.1', () => {
-      socket.write('HTTP/1.1 200 OK\r\n\r\n')
-      there.pipe(socket).pipe(there)
-    })
-    for (const end of [there, socket]) {
-      end.on('error', () => {
-        there.destroy()
-        socket.destroy()
-      })
-    }
-  })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { port, url: `http://127.0.0.1:${port}`, asked }
-}
+const MAX = { maxSize: 1024 * 1024, timeout: 60_000 }
 
 /** An outbound client whose names are those of a table, and every name that it looked up. */
 function outbound (
@@ -109,9 +34,7 @@ function outbound (
       })
     }
   })
-  t.after(async () => {
-    await out.close()
-  })
+  t.after(async () => { await out.close() })
   return { out, lookups }
 }
 
@@ -122,120 +45,31 @@ async function failing (promise: Promise<unknown>): Promise<UpstreamError> {
   return error
 }
 
-// ---- addresses ------------------------------------------------------------------------------------
-
 /** Hosts of URLs that all lead to this machine or its network. */
 const local = [
-  '127.0.0.1',
-  '127.1',
-  '127.255.255.254',
-  '2130706433',
-  '0x7f000001',
-  '0x7f.1',
-  '0177.0.0.1',
-  '017700000001',
-  '0x7F.0x0.0x0.0x1',
-  '127.0.0.1.',
-  '%31%32%37.0.0.1',
-  '１２７.０.０.１',
-  '127。0。0。1',
-  '0',
-  '0.0.0.0',
-  '0.1.2.3',
-  '[::]',
-  '[::1]',
-  '[0:0:0:0:0:0:0:1]',
-  '[0000::0001]',
-  '[::ffff:127.0.0.1]',
-  '[::ffff:7f00:1]',
-  '[::FFFF:0:0]',
-  '[::127.0.0.1]',
-  '[::7f00:1]',
-  '[::ffff:0:127.0.0.1]',
-  '[2002:7f00:1::]',
-  '[2002:a00:1::1]',
-  '[64:ff9b::127.0.0.1]',
-  '[64:ff9b::a00:1]',
-  '[64:ff9b:1::7f00:1]',
-  '[64:ff9b:1::808:808]',
-  '[2001:0:1:2::80ff:fffe]',
-  '10.0.0.1',
-  '172.16.0.1',
-  '172.31.255.255',
-  '192.168.1.1',
-  '0xc0a80101',
-  '100.64.0.1',
-  '100.127.255.255',
-  '198.18.0.1',
-  '198.19.255.255',
-  '192.0.0.1',
-  '192.0.2.1',
-  '198.51.100.1',
-  '203.0.113.1',
-  '224.0.0.1',
-  '240.0.0.1',
-  '255.255.255.255',
-  '[fc00::1]',
-  '[fd12:3456::1]',
-  '[fec0::1]',
-  '[feff::1]',
-  '[ff02::1]',
-  '[2001:db8::1]',
-  '[100::1]',
-  '[4000::1]',
-  '[5f00::1]',
-  '[3fff::1]',
-  'localhost',
-  'LOCALHOST',
-  'localhost.',
-  'a.localhost'
+  '127.0.0.1', '127.1', '127.255.255.254', '2130706433', '0x7f000001', '0x7f.1', '0177.0.0.1', '017700000001',
+  '0x7F.0x0.0x0.0x1', '127.0.0.1.', '%31%32%37.0.0.1', '１２７.０.０.１', '127。0。0。1', '0', '0.0.0.0', '0.1.2.3', '[::]',
+  '[::1]', '[0:0:0:0:0:0:0:1]', '[0000::0001]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::FFFF:0:0]',
+  '[::127.0.0.1]', '[::7f00:1]', '[::ffff:0:127.0.0.1]', '[2002:7f00:1::]', '[2002:a00:1::1]', '[64:ff9b::127.0.0.1]',
+  '[64:ff9b::a00:1]', '[64:ff9b:1::7f00:1]', '[64:ff9b:1::808:808]', '[2001:0:1:2::80ff:fffe]', '10.0.0.1',
+  '172.16.0.1', '172.31.255.255', '192.168.1.1', '0xc0a80101', '100.64.0.1', '100.127.255.255', '198.18.0.1',
+  '198.19.255.255', '192.0.0.1', '192.0.2.1', '198.51.100.1', '203.0.113.1', '224.0.0.1', '240.0.0.1',
+  '255.255.255.255', '[fc00::1]', '[fd12:3456::1]', '[fec0::1]', '[feff::1]', '[ff02::1]', '[2001:db8::1]', '[100::1]',
+  '[4000::1]', '[5f00::1]', '[3fff::1]', 'localhost', 'LOCALHOST', 'localhost.', 'a.localhost'
 ]
+
 /** ... and those that nobody reaches. */
 const never = [
-  '169.254.169.254',
-  '169.254.0.1',
-  '169.254.170.2',
-  '2852039166',
-  '0xa9fea9fe',
-  '0251.0376.0251.0376',
-  '169.254.43518',
-  '100.100.100.200',
-  '168.63.129.16',
-  '192.0.0.192',
-  '[fe80::1]',
-  '[febf::1]',
-  '[fd00:ec2::254]',
-  '[fd00:0ec2:0::0254]',
-  '[fd20:ce::254]',
-  '[::ffff:169.254.169.254]',
-  '[::ffff:a9fe:a9fe]',
-  '[::169.254.169.254]',
-  '[::ffff:0:a9fe:a9fe]',
-  '[2002:a9fe:a9fe::]',
-  '[64:ff9b::169.254.169.254]',
-  '[64:ff9b:1::a9fe:a9fe]',
-  '[64:ff9b:1:a9fe:a9:fe00::]',
-  '[64:ff9b:1:a9:fe:a9fe::]',
-  '[::ffff:100.100.100.200]',
-  '[2001:0:1:2::5601:5601]',
-  'metadata.google.internal',
-  'METADATA.google.internal.',
-  'metadata.goog',
-  'metadata'
+  '169.254.169.254', '169.254.0.1', '169.254.170.2', '2852039166', '0xa9fea9fe', '0251.0376.0251.0376', '169.254.43518',
+  '100.100.100.200', '168.63.129.16', '192.0.0.192', '[fe80::1]', '[febf::1]', '[fd00:ec2::254]', '[fd00:0ec2:0::0254]',
+  '[fd20:ce::254]', '[::ffff:169.254.169.254]', '[::ffff:a9fe:a9fe]', '[::169.254.169.254]', '[::ffff:0:a9fe:a9fe]',
+  '[2002:a9fe:a9fe::]', '[64:ff9b::169.254.169.254]', '[64:ff9b:1::a9fe:a9fe]', '[64:ff9b:1:a9fe:a9:fe00::]',
+  '[64:ff9b:1:a9:fe:a9fe::]', '[::ffff:100.100.100.200]', '[2001:0:1:2::5601:5601]', 'metadata.google.internal',
+  'METADATA.google.internal.', 'metadata.goog', 'metadata'
 ]
 const open = [
-  '8.8.8.8',
-  '1.1.1.1',
-  '172.32.0.1',
-  '100.128.0.1',
-  '198.20.0.1',
-  '11.0.0.1',
-  '[2606:4700::1111]',
-  '[::ffff:8.8.8.8]',
-  '[64:ff9b::808:808]',
-  '[2002:808:808::1]',
-  'example.com',
-  'localhost.example.com',
+  '8.8.8.8', '1.1.1.1', '172.32.0.1', '100.128.0.1', '198.20.0.1', '11.0.0.1', '[2606:4700::1111]', '[::ffff:8.8.8.8]',
+  '[64:ff9b::808:808]', '[2002:808:808::1]', 'example.com', 'localhost.example.com',
   'metadata.google.internal.example.com'
 ]
 
@@ -269,18 +103,13 @@ test('only http and https, without user names', async (t) => {
   const { out } = outbound(t)
   const { port, connections } = await silent(t)
   for (const address of [
-    'file:///etc/passwd',
-    `ftp://127.0.0.1:${port}/`,
-    `gopher://127.0.0.1:${port}/`,
-    'data:text/plain,x',
+    'file:///etc/passwd', `ftp://127.0.0.1:${port}/`, `gopher://127.0.0.1:${port}/`, 'data:text/plain,x',
     `ws://127.0.0.1:${port}/`
   ]) {
     assert.match((await failing(out.fetch(address, { trusted: true, ...MAX }))).message, /only http and https/, address)
   }
   for (const address of [
-    `http://example.com@127.0.0.1:${port}/`,
-    `http://user:pass@127.0.0.1:${port}/`,
-    `http://:pass@127.0.0.1:${port}/`
+    `http://example.com@127.0.0.1:${port}/`, `http://user:pass@127.0.0.1:${port}/`, `http://:pass@127.0.0.1:${port}/`
   ]) {
     assert.match((await failing(out.fetch(address, { trusted: true, ...MAX }))).message, /user name or password/, address)
     assert.match(out.warning(address, { trusted: true }) ?? '', /user name or password/)
@@ -328,12 +157,10 @@ test('names are reached where they were checked, and nowhere else', async (t) =>
     assert.match(await why('nat.example'), /loopback/)
     assert.match(await why('away.example'), /no such host/)
   })
-
   await t.test('addresses that are refused are left out', async (t) => {
     const { out } = outbound(t, { allow: '127.0.0.2', names: { 'both.example': ['127.0.0.1', '127.0.0.2', '::1'] } })
     assert.equal(String((await out.fetch(`http://both.example:${far.port}/`, { trusted: false, ...MAX })).body), 'far')
   })
-
   await t.test('a name that changes between look-ups', async (t) => {
     let turn = 0
     const { out, lookups } = outbound(t, {
@@ -349,7 +176,6 @@ test('names are reached where they were checked, and nowhere else', async (t) =>
     assert.equal(lookups.length, 2)
     assert.equal(seen.at(-1), `turns.example:${far.port}`, 'Host keeps the name')
   })
-
   await t.test('a connection that stands is used again, without looking the name up', async (t) => {
     const kept = await web(t, (_request, response) => { response.end('kept') }, '127.0.0.2')
     const { out, lookups } = outbound(t, { names: { 'kept.example': ['127.0.0.2'] } })
@@ -358,7 +184,6 @@ test('names are reached where they were checked, and nowhere else', async (t) =>
     // who is not trusted does not travel on the connections of those who are
     assert.equal((await failing(out.fetch(`http://kept.example:${kept.port}/`, { trusted: false, ...MAX }))).fault, 'unreachable')
   })
-
   await t.test('TLS names the host, not the address', async (t) => {
     const { port, names } = await tls(t)
     const { out } = outbound(t, { names: { 'tls.example': ['127.0.0.1'] } })
@@ -395,19 +220,8 @@ test('OUTBOUND_ALLOW widens what may be reached', async (t) => {
   })
 
   for (const bad of [
-    '10.0.0.0/33',
-    '10.0.0',
-    '256.1.1.1',
-    'http://x',
-    'a b',
-    '*',
-    '*.',
-    'fe80::/129',
-    '10.0.0.0/8;x',
-    '0x7f.1',
-    'a/8',
-    '-x',
-    'x..y'
+    '10.0.0.0/33', '10.0.0', '256.1.1.1', 'http://x', 'a b', '*', '*.', 'fe80::/129', '10.0.0.0/8;x', '0x7f.1', 'a/8',
+    '-x', 'x..y'
   ]) {
     assert.throws(
       () => new Allowed(bad),
@@ -416,14 +230,9 @@ test('OUTBOUND_ALLOW widens what may be reached', async (t) => {
     )
   }
   await t.test('what cannot be read ends the start', async (t) => {
-    const hub = await spawnHub(t, { env: { OUTBOUND_ALLOW: '127.0.0.1,10.0.0.0/99' }, wait: false })
-    await once(hub.child, 'exit')
-    assert.equal(hub.child.exitCode, 1)
-    assert.match(hub.output(), /OUTBOUND_ALLOW cannot hold "10\.0\.0\.0\/99"/)
+    await assert.rejects(startHub(t, { env: { OUTBOUND_ALLOW: '127.0.0.1,10.0.0.0/99' } }), /OUTBOUND_ALLOW cannot hold "10\.0\.0\.0\/99"/)
   })
 })
-
-// ---- answers --------------------------------------------------------------------------------------
 
 test('redirects stay within the origin', async (t) => {
   const elsewhere = await silent(t)
@@ -435,8 +244,7 @@ test('redirects stay within the origin', async (t) => {
       seen.push({ method: request.method ?? '', url: request.url ?? '', authorization: request.headers.authorization, body })
       const hops = Number(searchParams.get('hops') ?? 0)
       if (pathname === '/out') {
-        response
-          .writeHead(Number(searchParams.get('status')), { location: searchParams.get('to') ?? '' })
+        response.writeHead(Number(searchParams.get('status')), { location: searchParams.get('to') ?? '' })
           .end('a page that nobody should see')
       } else if (hops > 0) {
         response
@@ -455,12 +263,8 @@ test('redirects stay within the origin', async (t) => {
     for (const hops of [1, 3]) assert.equal(await get(`/x?hops=${hops}&status=${status}`), 'arrived')
     assert.match((await failing(get(`/x?hops=4&status=${status}`))).message, /more than 3 times/)
     for (const to of [
-      `http://127.0.0.1:${elsewhere.port}/`,
-      `https://127.0.0.1:${site.port}/`,
-      `http://localhost:${site.port}/`,
-      `//127.0.0.1:${elsewhere.port}/x`,
-      'file:///etc/passwd',
-      'http://169.254.169.254/latest'
+      `http://127.0.0.1:${elsewhere.port}/`, `https://127.0.0.1:${site.port}/`, `http://localhost:${site.port}/`,
+      `//127.0.0.1:${elsewhere.port}/x`, 'file:///etc/passwd', 'http://169.254.169.254/latest'
     ]) {
       const error = await failing(get(`/out?status=${status}&to=${encodeURIComponent(to)}`))
       assert.match(error.message, /another origin/, to)
@@ -471,10 +275,8 @@ test('redirects stay within the origin', async (t) => {
   }
   for (const status of [307, 308]) {
     assert.equal(await get(`/x?hops=2&status=${status}`, { method: 'POST', body: 'kept' }), 'arrived')
-    assert.deepEqual(
-      seen.slice(-3).map(({ method, body, authorization }) => [method, body, authorization]),
-      [0, 1, 2].map(() => ['POST', 'kept', 'Bearer canary'])
-    )
+    assert.deepEqual(seen.slice(-3).map(({ method, body, authorization }) => [method, body, authorization]),
+      [0, 1, 2].map(() => ['POST', 'kept', 'Bearer canary']))
   }
   for (const status of [301, 302]) {
     assert.match((await failing(get(`/x?hops=1&status=${status}`, { method: 'POST', body: 'kept' }))).message, /would lose its body/)
@@ -485,7 +287,7 @@ test('redirects stay within the origin', async (t) => {
 })
 
 test('answers are bounded in size and time', async (t) => {
-  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
+  const bomb = gzipSync(Buffer.alloc(8 * 1024 * 1024))
   const plainText = Buffer.from('plain text '.repeat(100))
   const bodies: Record<string, [Record<string, string>, Buffer]> = {
     '/plain': [{}, plainText],
@@ -506,15 +308,12 @@ test('answers are bounded in size and time', async (t) => {
     const answer = bodies[request.url ?? '']
     if (answer) response.writeHead(request.url === '/empty' ? 204 : 200, answer[0]).end(answer[1])
     else if (request.url === '/slow') {
-      setInterval(() => {
-        response.write('x')
-      }, 50).unref()
+      const timer = setInterval(() => { response.write('x') }, 50)
+      response.on('close', () => { clearInterval(timer) })
     } else if (request.url === '/error') response.writeHead(503, { 'x-why': 'because' }).end('out of order')
     else if (request.url === '/cut') {
       response.writeHead(200, { 'content-length': '100' }).write('x')
-      setTimeout(() => {
-        response.destroy()
-      }, 20)
+      setTimeout(() => { response.destroy() }, 20)
     }
   })
   const { out } = outbound(t)
@@ -533,18 +332,14 @@ test('answers are bounded in size and time', async (t) => {
   assert.deepEqual([error.status, error.headers['x-why'], String(error.body)], [503, 'because', 'out of order'])
   assert.equal((await failing(get('/cut'))).fault, 'broken')
 
-  const began = Date.now()
   const late = await failing(get('/slow', { timeout: 300 }))
   assert.equal(late.fault, 'timeout')
   assert.match(late.message, /did not answer within 0\.3 s/)
-  assert.ok(Date.now() - began < 2_000)
-  for (const timeout of [5_000, undefined]) {
+  for (const timeout of [60_000, undefined]) {
     assert.equal((await failing(get('/slow', { timeout, signal: AbortSignal.timeout(100) }))).fault, 'closed')
   }
   assert.equal((await failing(get('/plain', { signal: AbortSignal.abort() }))).fault, 'closed')
 })
-
-// ---- proxies --------------------------------------------------------------------------------------
 
 test('a proxy reaches names that it looks up itself', async (t) => {
   const site = await web(t, (_request, response) => { response.end('behind the proxy') })
@@ -615,276 +410,4 @@ test('a proxy reaches names that it looks up itself', async (t) => {
     ['[::1]:3000', 'http://[::1]/', false]
   ]
   for (const [noProxy, url, expected] of by) assert.equal(bypasses(noProxy, new URL(url)), expected, `${noProxy} ${url}`)
-})
-
-// ---- the whole gateway ----------------------------------------------------------------------------
-
-/** Somebody at the management API. */
-async function login (
-  hub: Hub,
-  username: string
-): Promise<(method: string, route: string, body?: unknown) => Promise<{ status: number; body: unknown; message: string; data: Json }>> {
-  const headers: Record<string, string> = { 'content-type': 'application/json' }
-  const ask = async (method: string, route: string, body?: unknown) => {
-    const answer = await fetch(`${hub.url}/api${route}`, {
-      method,
-      headers: body === undefined ? { 'x-auth-token': headers['x-auth-token'] ?? '' } : headers,
-      body: body === undefined ? undefined : JSON.stringify(body)
-    })
-    const parsed: unknown = await answer.json()
-    return { status: answer.status, body: parsed, message: String(at(parsed, 'message') ?? ''), data: (at(parsed, 'data') ?? {}) as Json }
-  }
-  headers['x-auth-token'] = String(at((await ask('POST', '/auth/login', { username, password: PASSWORD })).body, 'token'))
-  return ask
-}
-
-const users = (): Json => {
-  const password = bcrypt.hashSync(PASSWORD, 4)
-  return { users: [{ username: 'admin', password, isAdmin: true }, { username: 'bob', password }] }
-}
-
-test('who stored a server last decides what it reaches', async (t) => {
-  const secret = await silent(t)
-  const upstream = await startUpstream(t)
-  const hidden = `http://127.0.0.1:${secret.port}/mcp`
-  const first = await startHub(t, { settings: settings({ file: { url: upstream.url, owner: 'bob' } }, users()) })
-  await connected(first, 1)
-  let [admin, bob] = [await login(first, 'admin'), await login(first, 'bob')]
-  const onDisk = async (name: string): Promise<Json> =>
-    at(JSON.parse(await readFile(first.settingsPath, 'utf8')), 'mcpServers', name) as Json
-  const has = async (name: string, status: string, error = /^/): Promise<void> => {
-    let record: Json = {}
-    await until(
-      async () => {
-        record = (await admin('GET', `/servers/${name}`)).data
-        return record.status === status && error.test(String(record.error))
-      },
-      () => `${name}: ${JSON.stringify(record)}`
-    )
-  }
-  const refusal =
-    /^127\.0\.0\.1 is a loopback address; an address stored by a non-admin must be public\. OUTBOUND_ALLOW=127\.0\.0\.1 widens this$/
-
-  await t.test('a user stores what is not public: with a warning, and without a connection', async () => {
-    for (const [name, url, why] of [
-      ['mine', hidden, /127\.0\.0\.1 is a loopback address/],
-      ['named', hidden.replace('127.0.0.1', 'localhost'), /localhost is this machine itself/],
-      ['cloud', 'http://169.254.169.254/mcp', /link-local address; such addresses are never reached/]
-    ] as const) {
-      const answer = await bob('POST', '/servers', { name, config: { type: 'streamable-http', url, storedByUser: false } })
-      assert.equal(answer.status, 200, JSON.stringify(answer.body))
-      assert.match(answer.message, why)
-      assert.match(answer.message, /will not be connected/)
-      assertPlain(answer.message)
-      assert.equal(at(answer.data, 'config', 'storedByUser'), undefined)
-      await has(name, 'disconnected', why)
-    }
-    await has('mine', 'disconnected', refusal)
-    assert.match(String((await bob('GET', '/servers/mine')).data.error), refusal)
-    for (const [who, list] of [
-      ['bob', await bob('GET', '/servers')],
-      ['admin', await admin('GET', '/servers')]
-    ] as const) { assert.ok(!JSON.stringify(list.body).includes('storedByUser'), who) }
-    assert.equal((await onDisk('mine')).storedByUser, true)
-    const run = await bob('POST', '/tools/call/mine', { toolName: 'x' })
-    assert.ok(run.status >= 400, JSON.stringify(run.body))
-    assert.equal(secret.connections(), 0)
-  })
-
-  await t.test('many at once: each with its warning', async () => {
-    const answer = await bob('POST', '/servers/batch', {
-      servers: [
-        { name: 'batch1', config: { url: hidden } },
-        { name: 'batch2', config: { url: 'https://a.example/mcp', enabled: false } }
-      ]
-    })
-    assert.equal(answer.status, 200, JSON.stringify(answer.body))
-    assert.match(String(at(answer.data, 'results', 0, 'message')), /will not be connected: 127\.0\.0\.1 is a loopback address/)
-    assert.equal(at(answer.data, 'results', 1, 'message'), undefined)
-    await has('batch1', 'disconnected', refusal)
-    assert.equal(secret.connections(), 0)
-  })
-
-  await t.test('what is public is stored without a word', async () => {
-    const answer = await bob('POST', '/servers', { name: 'public', config: { url: 'https://203.0.113.1.example/mcp', enabled: false } })
-    assert.equal(answer.status, 200)
-    assert.doesNotMatch(answer.message, /will not be connected/)
-  })
-
-  await t.test('another owner, another state, a reload, a restart: the mark stays', async () => {
-    for (const enabled of [false, true]) assert.equal((await admin('POST', '/servers/mine/toggle', { enabled })).status, 200)
-    await has('mine', 'disconnected', refusal)
-    assert.equal((await admin('POST', '/servers/mine/reload')).status, 200)
-    await has('mine', 'disconnected', refusal)
-    assert.equal((await onDisk('mine')).storedByUser, true)
-    await first.stop()
-    const second = await startHub(t, { folder: first.folder })
-    ;[admin, bob] = [await login(second, 'admin'), await login(second, 'bob')]
-    await has('mine', 'disconnected', refusal)
-    await has('file', 'connected')
-    assert.equal(secret.connections(), 0)
-  })
-
-  await t.test('a user takes over what an admin stored, and an admin takes it back', async () => {
-    assert.equal((await bob('POST', '/servers/file/toggle', { enabled: false })).status, 200)
-    assert.equal((await bob('POST', '/servers/file/toggle', { enabled: true })).status, 200)
-    await has('file', 'connected')
-    const answer = await bob('PUT', '/servers/file', { config: { url: upstream.url, storedByUser: false } })
-    assert.equal(answer.status, 200)
-    assert.match(answer.message, /will not be connected: 127\.0\.0\.1 is a loopback/)
-    await has('file', 'disconnected', refusal)
-    const same = await admin('PUT', '/servers/file', { config: { url: upstream.url, storedByUser: false, description: 'an edit' } })
-    assert.match(same.message, /will not be connected: 127\.0\.0\.1 is a loopback/, 'an address that is sent back as it was is not written')
-    assert.deepEqual(at(await onDisk('file'), 'storedByUser'), ['/url'])
-    const back = await admin('PUT', '/servers/file', { config: { url: `${upstream.url}?again`, storedByUser: true } })
-    assert.doesNotMatch(back.message, /will not be connected/)
-    await has('file', 'connected')
-    assert.deepEqual([at(await onDisk('file'), 'storedByUser'), at(await onDisk('file'), 'owner')], [undefined, 'bob'])
-  })
-
-  await t.test('a user\'s redirect to what is hidden, and an admin\'s', async (t) => {
-    let to = hidden
-    let status = 307
-    const lure = await startUpstream(t, {
-      raw: (_request, response) => {
-        response.writeHead(status, { location: to }).end()
-        return true
-      }
-    })
-    for (const kind of ['streamable-http', 'sse', undefined]) {
-      for (status of [301, 302, 307, 308]) {
-        await admin('DELETE', '/servers/lure')
-        assert.equal(
-          (
-            await admin('POST', '/servers', {
-              name: 'lure',
-              config: { type: kind, url: lure.url, headers: { authorization: 'Bearer canary' } }
-            })
-          ).status,
-          200
-        )
-        await has('lure', 'disconnected', /redirects to another origin \(http:\/\/127\.0\.0\.1:\d+\), which is not followed/)
-      }
-    }
-    to = '/elsewhere'
-    status = 302
-    assert.equal((await admin('PUT', '/servers/lure', { config: { type: 'streamable-http', url: lure.url } })).status, 200)
-    await has(
-      'lure',
-      'disconnected',
-      /redirects a POST to http:\/\/127\.0\.0\.1:\d+\/elsewhere in a way that would lose its body \(HTTP 302\): configure that address/
-    )
-    assert.equal(secret.connections(), 0)
-  })
-
-  await t.test('OUTBOUND_ALLOW opens it to users', async (t) => {
-    const hub = await startHub(t, {
-      settings: settings({ theirs: { url: upstream.url, owner: 'bob', storedByUser: true } }, users()),
-      env: { OUTBOUND_ALLOW: '127.0.0.0/8' }
-    })
-    await connected(hub, 1)
-    const answer = await (await login(hub, 'bob'))('POST', '/servers', { name: 'mine', config: { url: upstream.url } })
-    assert.doesNotMatch(answer.message, /will not be connected/)
-    await connected(hub, 2)
-  })
-})
-
-test('upstreams behind redirects, proxies and compression', async (t) => {
-  const way = await proxy(t)
-  const straight = await startUpstream(t)
-  const moved = await startUpstream(t, {
-    raw: (request, response) => {
-      if (request.url !== '/mcp' && request.url !== '/first') return false
-      response.writeHead(request.url === '/mcp' ? 307 : 308, { location: request.url === '/mcp' ? 'first' : '/second?x=1' }).end()
-      return true
-    }
-  })
-  const bomb = gzipSync(Buffer.concat([Buffer.from(': a comment\n\ndata: '), Buffer.alloc(128 * 1024 * 1024, ' ')]))
-  const pack = (kind: unknown, answer: string): [string, Buffer] =>
-    kind === 'br'
-      ? ['br', brotliCompressSync(answer)]
-      : kind === 'chain'
-        ? ['gzip, gzip', gzipSync(gzipSync(answer))]
-        : kind === 'cut'
-          ? ['gzip', gzipSync(answer).subarray(0, -20)]
-          : ['gzip', gzipSync(answer)]
-  const packed = await startUpstream(t, {
-    tools: [tool('pack'), tool('stream'), tool('bomb'), tool('echo')],
-    on: ({ method, params, id, res }) => {
-      if (method !== 'tools/call' || params.name === 'echo') return undefined
-      const answer = JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'as it was' }] } })
-      if (params.name === 'pack') {
-        const [encoding, body] = pack(at(params, 'arguments', 'kind'), answer)
-        res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding }).end(body)
-        return 'taken'
-      }
-      if (params.name === 'bomb') {
-        res.writeHead(200, { 'content-type': String(at(params, 'arguments', 'type')), 'content-encoding': 'gzip' }).end(bomb)
-        return 'taken'
-      }
-      res.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
-      const stream = createGzip({ flush: constants.Z_SYNC_FLUSH })
-      stream.on('error', () => {}).pipe(res)
-      stream.write(': a comment\n\n')
-      setTimeout(() => { stream.write(`data: ${answer}\n\n`) }, 100)
-      return 'taken'
-    }
-  })
-  const hub = await spawnHub(t, {
-    settings: settings({
-      proxied: { type: 'streamable-http', url: straight.url, proxy: { url: way.url } },
-      around: { type: 'streamable-http', url: straight.url, proxy: { url: 'http://127.0.0.1:9', noProxy: '127.0.0.1' } },
-      moved: { type: 'streamable-http', url: moved.url },
-      packed: { type: 'streamable-http', url: packed.url }
-    }, users())
-  })
-  await connected(hub, 4)
-  const session = await Session.open(`${hub.url}/mcp`)
-
-  await t.test('a proxy carries calls and streams', async () => {
-    assert.equal(text(await session.call('proxied-echo', { message: 'through' })), 'through')
-    assert.equal(text(await session.call('around-echo', { message: 'around' })), 'around')
-    const asked = way.asked.length
-    assert.ok(asked > 0 && way.asked.every(({ target }) => target === `127.0.0.1:${straight.port}`))
-    for (let n = 0; n < 20; n++) await session.call('proxied-echo', { message: 'again' })
-    assert.ok(way.asked.length - asked <= 1, 'calls travel in tunnels that stand')
-  })
-
-  await t.test('a proxy of a user is refused in words', async () => {
-    const bob = await login(hub, 'bob')
-    const answer = await bob('POST', '/servers', { name: 'sneaky', config: { url: straight.url, proxy: { url: way.url } } })
-    assert.match(answer.message, /"proxy" works only in servers that an admin stored/)
-    await until(async () => /"proxy" works only/.test(String((await bob('GET', '/servers/sneaky')).data.error)))
-    assert.equal(
-      (await bob('POST', '/servers', { name: 'odd', config: { url: 'https://a.example', proxy: { url: 'socks5://x' } } })).status,
-      400
-    )
-  })
-
-  await t.test('redirects of one origin are followed, by calls side by side too', async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, async (_, n) => text(await session.call('moved-echo', { message: `m${n}` })))
-    )
-    assert.deepEqual(answers, Array.from({ length: 10 }, (_, n) => `m${n}`))
-  })
-
-  await t.test('one compression is undone, more are not', async () => {
-    for (const kind of ['gzip', 'br']) assert.equal(text(await session.call('packed-pack', { kind })), 'as it was', kind)
-    assert.equal(text(await session.call('packed-stream')), 'as it was')
-    for (const kind of ['chain', 'cut']) {
-      const refused = await session.request('tools/call', { name: 'packed-pack', arguments: { kind } })
-      assert.match(failure(refused), kind === 'chain' ? /content-encoding is not one of gzip, deflate and br/ : /cannot be read/)
-    }
-  })
-
-  await t.test('a bomb ends as an error, and the gateway goes on', async () => {
-    const rss = async (): Promise<number> => Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) / 1024
-    const before = await rss()
-    for (const type of ['application/json', 'text/event-stream']) {
-      assert.match(failure(await session.request('tools/call', { name: 'packed-bomb', arguments: { type } })), /too large/, type)
-    }
-    await sleep(100)
-    assert.ok(await rss() - before < 150, `grew from ${before} to ${await rss()} MiB`)
-    assert.equal(text(await session.call('packed-echo', { message: 'on' })), 'on')
-  })
 })

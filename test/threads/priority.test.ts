@@ -6,36 +6,30 @@ import { promisify } from 'node:util'
 import { path } from '../helpers/hub.ts'
 
 const skip = process.platform === 'linux' ? false : 'needs /proc'
+const workers = ['plugins/compression/worker', 'plugins/upstream/openapi/describe/worker']
 
-const run = async (code: string, ...options: string[]): Promise<string> => {
-  const args = [...options, '--import=tsx', '--input-type=module', '--eval', code]
-  return (await promisify(execFile)(process.execPath, args, { cwd: path('.'), timeout: 60_000 })).stdout.trim()
-}
-
-/** Prints a number of each thread of the process: the field of `/proc/self/task/<id>/stat`, counted from the state. */
-const ofThreads = `
+/** Starts the workers one after the other, and prints by how much each thread's priority is lower, once that of one is. */
+const code = `
   import { readdirSync, readFileSync } from 'node:fs'
-  const ofThreads = (field) => readdirSync('/proc/self/task').map((id) =>
-    [Number(id), Number(readFileSync('/proc/self/task/' + id + '/stat', 'utf8').split(') ')[1].split(' ')[field])])
+  import { getPriority } from 'node:os'
+  import { startWorker } from ${JSON.stringify(path('plugins/threads/start-worker.ts'))}
+  const niceOf = (id) => Number(readFileSync('/proc/self/task/' + id + '/stat', 'utf8').split(') ')[1].split(' ')[16])
+  const lowered = () => readdirSync('/proc/self/task').map(Number).map((id) => [id === process.pid, niceOf(id) - getPriority()])
+  for (const name of ${JSON.stringify(workers)}) {
+    const worker = startWorker(name, {})
+    while (lowered().every(([, by]) => by === 0)) await new Promise((resolve) => { setTimeout(resolve, 20) })
+    console.log(JSON.stringify(lowered()))
+    await worker.terminate()
+  }
 `
 
-void test('worker threads give way to the main thread', { skip }, async (t) => {
-  for (const worker of ['plugins/compression/worker', 'plugins/upstream/openapi/describe/worker']) {
-    await t.test(worker, async () => {
-      const priorities = JSON.parse(await run(`${ofThreads}
-        import { getPriority } from 'node:os'
-        import { startWorker } from ${JSON.stringify(path('plugins/threads/start-worker.ts'))}
-        const worker = startWorker(${JSON.stringify(worker)}, {})
-        worker.on('online', async () => {
-          for (let n = 0; n < 100 && ofThreads(16).every(([, nice]) => nice === getPriority()); n++) {
-            await new Promise((resolve) => { setTimeout(resolve, 100) })
-          }
-          console.log(JSON.stringify(ofThreads(16).map(([id, nice]) => [id === process.pid, nice - getPriority()])))
-          process.exit()
-        })
-      `)) as Array<[boolean, number]>
-      assert.deepEqual(priorities.filter(([isMain]) => isMain), [[true, 0]])
-      assert.deepEqual(priorities.filter(([, lower]) => lower !== 0), [[false, 3]])
-    })
+test('worker threads give way to the main thread', { skip }, async () => {
+  const args = ['--import=tsx', '--input-type=module', '--eval', code]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: path('.') })
+  const printed = stdout.trim().split('\n').map((line) => JSON.parse(line) as Array<[isMain: boolean, by: number]>)
+  assert.equal(printed.length, workers.length)
+  for (const [n, threads] of printed.entries()) {
+    assert.deepEqual(threads.filter(([isMain]) => isMain), [[true, 0]], workers[n])
+    assert.deepEqual(threads.filter(([, by]) => by !== 0), [[false, 3]], workers[n])
   }
 })

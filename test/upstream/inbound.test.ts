@@ -36,6 +36,7 @@ let last = 0
 const client = (principal: string, capabilities: Client['capabilities'] = { elicitation: {} }, owner = `user ${principal}`): Client => ({
   id: `client ${++last}`, user: principal, principal, owner, capabilities, listener: undefined, ask: async () => { throw new Error('asked') }
 })
+
 const modern = (...of: Parameters<typeof client>): FakeCall => new FakeCall(client(...of), true)
 
 interface World { link: { openCalls: FakeCall[] }, contested: () => number, ask: (withdrawn?: AbortSignal) => Promise<Response> }
@@ -53,13 +54,10 @@ function begin (...openCalls: FakeCall[]): World {
     dropped: () => {}
   }
   const slot = { owner: undefined, tasks: { workersOn: () => [], elicitation: () => {} } } as unknown as Slot
-  const ask = async (signal = new AbortController().signal): Promise<Response> => await dispatchQuestion(
-    deps,
-    slot,
+  const ask = async (signal = new AbortController().signal): Promise<Response> => await dispatchQuestion(deps, slot,
     link as unknown as Link,
     { method: 'elicitation/create', params: {}, paramsText: '{}', signal, outlivesRequest: false, progress: () => {} },
-    undefined
-  )
+    undefined)
   return { link, contested: () => contested, ask }
 }
 
@@ -119,7 +117,6 @@ test('a question of a connection that several calls share', async (t) => {
     assert.equal((await answer).resultText, '{"action":"decline"}')
     assert.equal(world.contested(), 0)
   })
-
   await t.test('fails where no other call is left, or only one of somebody else, or where it was withdrawn', async () => {
     const alone = modern('ann')
     const first = begin(alone)

@@ -13,16 +13,18 @@ import {
 } from '../../../protocol/transports/started-process.ts'
 import type { LaunchOrder, LaunchReport } from './wire.ts'
 
-/**
- * Time that the launcher has until it is ready, and between two starts while there are orders, in ms. Beyond: it is killed, and another one
- * makes the next start.
- */
-const longestOpen = 10_000
-const longestStart = 20_000
+/** Times of a launcher, in ms. */
+export interface LauncherTimes {
+  /** Until it is ready. Beyond: it is killed, and processes are children of the gateway for a while. */
+  readonly open: number
+  /** Between two starts while there are orders. Beyond: it is killed, and another one makes the next start. */
+  readonly start: number
+  /** To end what it started. Beyond: it is killed. */
+  readonly end: number
+}
+const usualTimes: LauncherTimes = { open: 10_000, start: 20_000, end: 4_000 }
 /** Time for which processes are children of the gateway once a launcher could not be started, in ms. */
 const openRetry = 60_000
-/** Time that the launcher has to end what it started, in ms. Beyond: it is killed. */
-const longestEnd = 4_000
 /** Time after which it is looked again whether a process has ended, in ms. */
 const endInterval = 100
 /** When it is looked for a process whose launcher did not live to tell its id, in ms after each other: it may be about to appear. */
@@ -69,10 +71,12 @@ export class Launcher {
   #lastId = 0
   readonly #launches = new Map<number, Launch>()
   readonly #path: string
+  readonly #times: LauncherTimes
 
   /** @param path of the launcher's module */
-  constructor (path = entryPath('plugins/upstream/launcher/main')) {
+  constructor (path = entryPath('plugins/upstream/launcher/main'), times: Partial<LauncherTimes> = {}) {
     this.#path = path
+    this.#times = { ...usualTimes, ...times }
   }
 
   /** As `StartProcess`. @param warn called where processes have to be children of the gateway */
@@ -89,7 +93,7 @@ export class Launcher {
         this.#leave(child)
         child.kill('SIGKILL')
         this.#fail(id, new Error('the launcher did not start it in time'))
-      }, longestStart)
+      }, this.#times.start)
       const mark = order.env.TOOL_HUB_CHILD
       const launch: Launch = { id, by: child, mark, streams: new Map(), resolve, reject, exited, exit, timer }
       this.#launches.set(id, launch)
@@ -121,7 +125,7 @@ export class Launcher {
     if (!running) return
     const { child, ended } = running
     child.ref()
-    const timer = setTimeout(() => { child.kill('SIGKILL') }, longestEnd)
+    const timer = setTimeout(() => { child.kill('SIGKILL') }, this.#times.end)
     if (child.connected) child.disconnect()
     child.stdin?.destroy()
     await ended
@@ -139,7 +143,7 @@ export class Launcher {
         stdio: ['pipe', 'ignore', 'ignore', 'ipc']
       })
       const exit = new Promise<string>((resolve) => { child.once('exit', (code, signal) => { resolve(signal ?? `exit code ${code}`) }) })
-      await ready(child, exit)
+      await ready(child, exit, this.#times.open)
       child.on('error', () => {}).on('message', (report: LaunchReport, handle: unknown) => {
         this.#take(report, handle instanceof Socket ? handle : undefined)
       })
@@ -229,14 +233,14 @@ export class Launcher {
   }
 }
 
-/** Resolves when the launcher is ready. @param exit how it ends @throws Error when it ends, or is not ready in time */
-async function ready (launcher: ChildProcess, exit: Promise<string>): Promise<void> {
+/** Resolves when the launcher is ready. @param exit how it ends @param time in ms @throws Error when it ends, or is not ready in time */
+async function ready (launcher: ChildProcess, exit: Promise<string>, time: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
       launcher.kill('SIGKILL')
       reject(new Error('it was not ready in time'))
-    }, longestOpen)
+    }, time)
   })
   try {
     await Promise.race([once(launcher, 'message'), exit.then((how) => { throw new Error(`it ended with ${how}`) }), late])

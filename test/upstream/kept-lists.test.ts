@@ -1,16 +1,22 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { mock } from 'node:test'
+import { served } from '../helpers/served.ts'
 import { test } from 'tap'
+import { limits } from '../../plugins/limits/index.ts'
+import { PlainClient } from '../../protocol/exchange.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { appFor } from '../helpers/app.ts'
+import { mockTimers } from '../helpers/clock.ts'
+import { setLimits } from '../helpers/patient.ts'
 import { connected, KEY, settings, type Json } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 
 test('the catalogue of a server that is removed goes with it, also where it was disabled', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const config = { url: upstream.url }
-  const hub = await startHub(t, { settings: settings({ one: config, two: config, three: config }) })
-  await connected(hub, 3)
+  const hub = await served(t, { one: config, two: config, three: config })
   const folder = join(hub.folder, '.tool-hub', 'catalogues')
   const kept = (): number => existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')).length : 0
   await until(() => kept() === 3)
@@ -29,8 +35,7 @@ test('the catalogue of a server that is removed goes with it, also where it was 
 test('the catalogue of a server that was removed while the gateway was down goes at the next start', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const config = { url: upstream.url }
-  const hub = await startHub(t, { settings: settings({ one: config, two: config }) })
-  await connected(hub, 2)
+  const hub = await served(t, { one: config, two: config })
   const folder = join(hub.folder, '.tool-hub', 'catalogues')
   const kept = (): string[] => existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : []
   await until(() => kept().length === 2)
@@ -43,4 +48,24 @@ test('the catalogue of a server that was removed while the gateway was down goes
   await connected(again, 1)
   await until(() => kept().length === 2, () => kept().join())
   assert.ok(kept().includes('notes.json'), 'what others have put there stays')
+})
+
+test('what a silent server calls new is waited for once, and not for long', async (t) => {
+  let isSilent = false
+  const upstream = await startUpstream(t, { tools: [tool('echo')], on: ({ method }) => isSilent && method === 'tools/list' ? 'never' : undefined })
+  const app = await appFor(t, settings({ s: { url: upstream.url } }))
+  await until(() => app.upstreams.get('s')?.status === 'connected')
+  const server = app.upstreams.get('s') ?? assert.fail()
+  const client = new PlainClient('a', 'a', 'a', false)
+  await until(() => server.learn(client, true).length === 0, 'its lists are not known')
+  isSilent = true
+  setLimits(t, limits, { firstAnswerBudget: 60_000 })
+  await upstream.broadcast('notifications/tools/list_changed')
+  await until(() => server.learn(client, true).length === 1, 'it is not read again')
+  const [first] = server.learn(client, true)
+  assert.ok(first && first.budget > 0 && first.budget <= limits.firstAnswerBudget)
+  const late = Date.now() + limits.firstAnswerBudget
+  mockTimers(t, 'Date')
+  mock.timers.setTime(late)
+  assert.deepEqual(server.learn(client, true), [])
 })

@@ -1,0 +1,344 @@
+// Sessions of legacy clients on streamable HTTP: ids, streams, replay, batches, rebuilding.
+import assert from 'node:assert/strict'
+import { served } from '../helpers/served.ts'
+import { test } from 'tap'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Pool } from 'undici'
+import {
+  assertRefused, at, initialize, KEY, open, OTHER, otherKey, send, Session, silence, text, type Json, type Stream
+} from '../helpers/client.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { bearerKey, path, until } from '../helpers/hub.ts'
+
+const turn = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
+
+test('sessions', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo'), tool('slow')] })
+  const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } }, { bearerKeys: [bearerKey(), otherKey()] })
+  const url = `${hub.url}/mcp`
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+  const on = (id: string): Record<string, string> => ({ 'mcp-session-id': id })
+
+  await t.test('an id is long, printable and new each time', async () => {
+    const ids = await Promise.all(Array.from({ length: 5 }, async () => (await Session.open(url)).id))
+    assert.equal(new Set(ids).size, 5)
+    for (const id of ids) assert.match(id, /^[\x21-\x7e]{43,128}$/)
+  })
+  await t.test('every legacy revision is spoken, an unknown one is answered with one that is', async () => {
+    for (const version of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07']) {
+      const session = await Session.open(url, { version })
+      assert.equal(session.version, version)
+      assert.ok((await session.tools()).includes('fake-echo'))
+    }
+    assert.match((await Session.open(url, { version: '1999-01-01' })).version, /^20(24|25)-\d\d-\d\d$/)
+  })
+  await t.test('what a client declares is kept for the session, so it has a bound', async () => {
+    const begin = async (experimental: Json): Promise<object> => {
+      const { messages: [answer = {}] } = await send(url, { body: initialize('2025-11-25', { experimental }) })
+      return answer
+    }
+    const ordinary = Array.from({ length: 10 }, (_, n) => [`feature${n}`, { enabled: true, modes: 'a' }])
+    for (const fits of [{ x: { y: 'z'.repeat(7_000) } }, { x: { y: 'ж'.repeat(4_000) } }, Object.fromEntries(ordinary) as Json]) {
+      assert.ok('result' in await begin(fits), JSON.stringify(fits).slice(0, 100))
+    }
+    for (const [large, sentence] of [
+      [{ x: { y: 'z'.repeat(9_000) } }, /has more than 8192 characters, or half as many where any is beyond Latin-1; declare less/],
+      [{ x: { y: 'ж'.repeat(4_200) } }, /has more than 8192 characters/],
+      // A hundred bytes of memory each, for three characters.
+      [{ x: { y: Array(200).fill({}) } }, /"capabilities" has too many members and values; declare less/]
+    ] as const) {
+      const answer = await begin(large)
+      assert.equal(at(answer, 'error', 'code'), -32602)
+      assert.match(String(at(answer, 'error', 'message')), sentence)
+    }
+  })
+  await t.test('a missing id is 400, an unknown one 404, for POST, GET and DELETE', async () => {
+    for (const method of ['POST', 'GET', 'DELETE']) {
+      const body = method === 'POST' ? list : undefined
+      assertRefused(await send(url, { method, body }), 400, -32000)
+      assertRefused(await send(url, { method, body, headers: on('f'.repeat(64)) }), 404, -32001)
+    }
+    assertRefused(await send(url, { body: { jsonrpc: '2.0', method: 'notifications/initialized' }, headers: on('nobody') }), 404, -32001)
+  })
+  await t.test('DELETE ends it', async () => {
+    const session = await Session.open(url)
+    const stream = await session.listen()
+    const ended = await session.end()
+    assert.ok(ended.status === 200 || ended.status === 204, String(ended.status))
+    await until(() => stream.ended, 'the GET stream stayed open')
+    assertRefused(await session.post(list), 404, -32001)
+    assertRefused(await session.end(), 404, -32001)
+    assertRefused(await session.listen().then(async (one) => { await one.done; return one }), 404, -32001)
+  })
+  await t.test('another key\'s session, and another route\'s, is unknown', async () => {
+    const session = await Session.open(url)
+    for (const [where, key] of [[url, OTHER], [`${url}/fake`, KEY], [`${hub.url}/mcp/fake`, OTHER]] as const) {
+      for (const method of ['POST', 'GET', 'DELETE']) {
+        assertRefused(await send(where, { method, key, body: method === 'POST' ? list : undefined, headers: on(session.id) }), 404, -32001)
+      }
+    }
+    assert.equal((await send(url, { key: null, body: list, headers: on(session.id) })).status, 401)
+    assert.ok((await session.tools()).includes('fake-echo'))
+  })
+  await t.test('notifications and answers to nothing: 202 without a body', async () => {
+    const session = await Session.open(url)
+    for (const body of [
+      { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
+      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'never asked' } },
+      { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 'x', progress: 1 } },
+      { jsonrpc: '2.0', method: 'notifications/vendor' }
+    ]) {
+      const reply = await session.post(body)
+      assert.equal(reply.status, 202, JSON.stringify(body))
+      assert.equal(reply.body, '')
+    }
+  })
+  await t.test('several GET streams, each message on one of them', async () => {
+    const session = await Session.open(url)
+    await session.tools()
+    const streams = await Promise.all([session.listen(), session.listen(), session.listen()])
+    for (const stream of streams) assert.equal(stream.status, 200)
+    for (let round = 1; round <= 3; round++) {
+      upstream.options.tools = [...upstream.options.tools ?? [], tool(`round${round}`)]
+      await upstream.broadcast('notifications/tools/list_changed')
+      const heard = (): number =>
+        streams.flatMap((stream) => stream.messages).filter((one) => one.method === 'notifications/tools/list_changed').length
+      await until(() => heard() >= round, `round ${round} was not heard`)
+      await session.tools()
+      await silence(50)
+      assert.equal(heard(), round)
+    }
+    for (const stream of streams) { assert.ok(!stream.ended); stream.close() }
+  })
+  await t.test('a stream begins at once, tells proxies not to buffer, and is not cached', async () => {
+    const session = await Session.open(url)
+    const stream = await session.listen()
+    assert.equal(stream.status, 200)
+    assert.ok(stream.sse)
+    assert.equal(stream.headers.get('x-accel-buffering'), 'no')
+    assert.match(stream.headers.get('cache-control') ?? '', /no-store/)
+    await until(() => stream.comments > 0, 'no first comment')
+    stream.close()
+  })
+  await t.test('Last-Event-ID replays what came after it, to the same principal only', async () => {
+    const session = await Session.open(url)
+    await session.tools()
+    const stream = await session.listen()
+    const changed = () => stream.events.filter((event) => event.message?.method === 'notifications/tools/list_changed')
+    for (let round = 1; round <= 3; round++) {
+      upstream.options.tools = [...upstream.options.tools ?? [], tool(`again${round}`)]
+      await upstream.broadcast('notifications/tools/list_changed')
+      await until(() => changed().length === round, 'not heard')
+    }
+    stream.close()
+    const [first, ...rest] = changed()
+    assert.ok(first?.id !== undefined && first.id !== '', 'the events carry no id')
+    assert.equal(new Set(changed().map((event) => event.id)).size, 3)
+    assertRefused(await send(url, { method: 'GET', key: OTHER, headers: { ...on(session.id), 'last-event-id': first.id } }), 404, -32001)
+    const stranger = await Session.open(url, { key: OTHER })
+    const foreign = await stranger.listen(first.id)
+    const again = await session.listen(first.id)
+    const replayed = () => again.events.filter((event) => event.message !== undefined).map((event) => event.id)
+    await until(() => replayed().length >= 2, () => `not replayed: HTTP ${again.status} ${again.body}`)
+    assert.deepEqual(replayed().slice(0, 2), rest.map((event) => event.id))
+    await silence(50)
+    assert.equal(foreign.messages.length, 0, 'replayed to a stranger')
+    foreign.close()
+    again.close()
+  })
+  await t.test('log messages wait for a client that holds no stream, unless they are too large', async () => {
+    const [session, witness] = [await Session.open(url), await Session.open(url)]
+    const seen = await witness.listen()
+    for (const size of [10, 300_000, 1_000]) await upstream.broadcast('notifications/message', { level: 'info', data: 'x'.repeat(size) })
+    await seen.wait(({ params }) => String(params?.data).length === 1_000)
+    seen.close()
+    const stream = await session.listen()
+    const sizes = (): number[] =>
+      stream.messages.flatMap(({ method, params }) => (method === 'notifications/message' ? [String(params?.data).length] : []))
+    await until(() => sizes().length >= 2, 'the messages did not come')
+    assert.deepEqual(sizes(), [10, 1_000])
+    await upstream.broadcast('notifications/message', { level: 'info', data: 'x'.repeat(300_000) })
+    await until(() => sizes().at(-1) === 300_000, 'one that need not wait is not bounded')
+    stream.close()
+  })
+  await t.test('a batch is answered at 2025-03-26 and refused later', async () => {
+    const batch = [
+      { jsonrpc: '2.0', id: 'a', method: 'ping' },
+      { jsonrpc: '2.0', method: 'notifications/vendor' },
+      { jsonrpc: '2.0', id: 'b', method: 'tools/call', params: { name: 'fake-echo', arguments: { message: 'batched' } } },
+      { jsonrpc: '2.0', id: 'c', method: 'nope' }
+    ]
+    const session = await Session.open(url, { version: '2025-03-26' })
+    const reply = await session.post(batch)
+    assert.equal(reply.status, 200, reply.body)
+    const answers = new Map(reply.messages.map((one) => [one.id, one]))
+    assert.deepEqual([...answers.keys()].sort(), ['a', 'b', 'c'])
+    assert.deepEqual(answers.get('a')?.result, {})
+    assert.equal(text(answers.get('b')?.result), 'batched')
+    assert.equal(answers.get('c')?.error?.code, -32601)
+    const silent = await session.post([{ jsonrpc: '2.0', method: 'notifications/vendor' }])
+    assert.equal(silent.status, 202)
+    const errorsOf = (reply: Stream): Array<[unknown, number | undefined]> =>
+      reply.messages.map((one): [unknown, number | undefined] => [one.id, one.error?.code])
+    const mixed = await session.post([
+      { jsonrpc: '2.0', id: 1, method: 'ping' },
+      5,
+      { jsonrpc: '2.0', id: 'bad', method: 7 },
+      { jsonrpc: '2.0', method: 'notifications/vendor' },
+      { jsonrpc: '2.0', id: {}, method: 'ping' }
+    ])
+    assert.deepEqual([mixed.status, errorsOf(mixed).sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1))],
+      [200, [[1, undefined], ['bad', -32600], [null, -32600], [null, -32600]]], mixed.body)
+    const none = await session.post([1, 2, 3])
+    assert.deepEqual([none.status, errorsOf(none)], [400, [[null, -32600], [null, -32600], [null, -32600]]], none.body)
+    assertRefused(await session.post([]), 400, -32600)
+    assertRefused(await session.post(Array.from({ length: 1_001 }, () => 1)), 400, -32600)
+    for (const version of ['2025-06-18', '2025-11-25']) assertRefused(await (await Session.open(url, { version })).post(batch), 400, -32600)
+  })
+  await t.test('each message of a long batch has its answer', async () => {
+    const session = await Session.open(url, { version: '2025-03-26' })
+    for (const [method, params] of [['logging/setLevel', { level: 'info' }], ['resources/subscribe', { uri: 'fake://r' }]] as const) {
+      const reply = await session.post(Array.from({ length: 1_000 }, (_, id) => ({ jsonrpc: '2.0', id, method, params })))
+      assert.equal(reply.messages.length, 1_000)
+      assert.deepEqual(new Set(reply.messages.map(({ id }) => id)).size, 1_000)
+    }
+  })
+})
+
+test('enableSessionRebuild', async (t) => {
+  const upstream = await startUpstream(t)
+  const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } }, { systemConfig: { enableSessionRebuild: true } })
+  const call = (name: string, id: string | number = 1): Json => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name, arguments: { message: `to ${name}` } }
+  })
+  const on = (id: string): Record<string, string> => ({ 'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18' })
+
+  await t.test('a POST rebuilds the session and is answered', async () => {
+    const id = '1'.repeat(64)
+    const reply = await send(`${hub.url}/mcp`, { body: call('fake-echo'), headers: on(id) })
+    assert.equal(reply.status, 200, reply.body)
+    assert.equal(text(reply.messages.at(-1)?.result), 'to fake-echo')
+    assert.equal(reply.headers.get('mcp-session-id') ?? id, id)
+    const stream = await open(`${hub.url}/mcp`, { method: 'GET', headers: on(id) })
+    assert.equal(stream.status, 200)
+    upstream.options.tools = [tool('echo'), tool('more')]
+    await upstream.broadcast('notifications/tools/list_changed')
+    await stream.wait((one) => one.method === 'notifications/tools/list_changed')
+    stream.close()
+    assert.ok([200, 204].includes((await send(`${hub.url}/mcp`, { method: 'DELETE', headers: on(id) })).status))
+  })
+  await t.test('a GET rebuilds it, too', async () => {
+    const id = '2'.repeat(64)
+    const stream = await open(`${hub.url}/mcp`, { method: 'GET', headers: on(id) })
+    assert.equal(stream.status, 200)
+    assert.ok(stream.sse)
+    const reply = await send(`${hub.url}/mcp`, { body: call('fake-echo'), headers: on(id) })
+    assert.equal(text(reply.messages.at(-1)?.result), 'to fake-echo')
+    stream.close()
+  })
+  await t.test('many requests at once on one unknown id are all answered', async () => {
+    const replies = await Promise.all(Array.from(
+      { length: 16 },
+      async (_, index) => await send(`${hub.url}/mcp`, { body: call('fake-echo', index), headers: on('3'.repeat(64)) })
+    ))
+    for (const [index, reply] of replies.entries()) {
+      assert.equal(reply.status, 200, reply.body)
+      assert.equal(reply.messages.at(-1)?.id, index)
+      assert.equal(text(reply.messages.at(-1)?.result), 'to fake-echo')
+    }
+  })
+  await t.test('a single-server route takes raw and qualified names', async () => {
+    for (const name of ['echo', 'fake-echo']) {
+      const reply = await send(`${hub.url}/mcp/fake`, { body: call(name), headers: on('4'.repeat(64)) })
+      assert.equal(text(reply.messages.at(-1)?.result), `to ${name}`, reply.body)
+    }
+  })
+  await t.test('DELETE of an unknown id is 404, a missing id 400, a key still needed, an absurd id refused', async () => {
+    assertRefused(await send(`${hub.url}/mcp`, { method: 'DELETE', headers: on('5'.repeat(64)) }), 404, -32001)
+    for (const method of ['POST', 'GET', 'DELETE']) {
+      assertRefused(await send(`${hub.url}/mcp`, { method, body: method === 'POST' ? call('fake-echo') : undefined }), 400, -32000)
+    }
+    assert.equal((await send(`${hub.url}/mcp`, { key: null, body: call('fake-echo'), headers: on('6'.repeat(64)) })).status, 401)
+    const absurd = await send(`${hub.url}/mcp`, { body: call('fake-echo'), headers: on('7'.repeat(4_000)) })
+    assert.ok(absurd.status >= 400 && absurd.status < 500, String(absurd.status))
+  })
+})
+
+test('the SDK client: a wrong key fails, a group\'s tools work after a reconnect under the same session', async (t) => {
+  const upstream = await startUpstream(t)
+  const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } })
+  const refused = new Client({ name: 'test', version: '1.0.0' })
+  await assert.rejects(refused.connect(
+    new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`), { requestInit: { headers: { authorization: 'Bearer wrong' } } })
+  ))
+  const headers = { authorization: `Bearer ${KEY}` }
+  const first = new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`), { requestInit: { headers } })
+  const client = new Client({ name: 'test', version: '1.0.0' })
+  await client.connect(first)
+  const { sessionId } = first
+  assert.ok(sessionId !== undefined)
+  await client.close()
+  const second = new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`), { requestInit: { headers }, sessionId })
+  const again = new Client({ name: 'test', version: '1.0.0' })
+  await again.connect(second)
+  second.setProtocolVersion('2025-11-25')
+  assert.equal(text(await again.callTool({ name: 'fake-echo', arguments: { message: 'still here' } })), 'still here')
+  await second.terminateSession()
+  await again.close()
+  const gone = await send(`${hub.url}/mcp`, { body: { jsonrpc: '2.0', id: 1, method: 'ping' }, headers: { 'mcp-session-id': sessionId } })
+  assertRefused(gone, 404, -32001)
+})
+
+test('two clients with the same ids, 2,000 interleaved calls: no answer crosses', async (t) => {
+  const upstream = await startUpstream(t, {
+    on: async ({ method, params }) => {
+      const message = String(at(params, 'arguments', 'message'))
+      // some overtake others
+      if (method === 'tools/call' && /[37]$/.test(message)) for (let n = 0; n < Number(message.at(-2)); n++) await turn()
+      return undefined
+    }
+  })
+  const hub = await served(t, {
+    http: { type: 'streamable-http', url: upstream.url },
+    stdio: { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
+  },
+  { bearerKeys: [bearerKey(), otherKey()] })
+  const pool = new Pool(hub.url, { connections: 32 })
+  t.after(async () => { await pool.close() })
+  const clients = [{ name: 'one', key: KEY, next: 0 }, { name: 'two', key: OTHER, next: 0 }]
+  const work = clients.flatMap((client) => Array.from({ length: 16 }, () => client))
+  const sessions = new Map(
+    await Promise.all(clients.map(async (client) => [client.name, await Session.open(`${hub.url}/mcp`, { key: client.key })] as const))
+  )
+  let crossed: string | undefined
+  await Promise.all(work.map(async (client) => {
+    const headers = {
+      ...sessions.get(client.name)?.headers,
+      authorization: `Bearer ${client.key}`,
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json'
+    }
+    while (client.next < 1_000 && crossed === undefined) {
+      const id = client.next++
+      const message = `${client.name} ${id}`
+      const name = `${id % 2 === 0 ? 'http' : 'stdio'}-echo`
+      const { statusCode, body } = await pool.request({
+        method: 'POST',
+        path: '/mcp',
+        headers,
+        body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: { message } } })
+      })
+      const answer = (await body.text()).replace(/^[^{]*/, '').trim()
+      const parsed: unknown = statusCode === 200 ? JSON.parse(answer) : undefined
+      if (at(parsed, 'id') !== id || at(parsed, 'result', 'content', 0, 'text') !== message) {
+        crossed ??= `${message} was answered with HTTP ${statusCode} ${answer}`
+      }
+    }
+  }))
+  assert.equal(crossed, undefined)
+  assert.deepEqual(clients.map(({ next }) => next), [1_000, 1_000])
+})

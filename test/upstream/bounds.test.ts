@@ -1,0 +1,203 @@
+// What the servers and connections of one owner may take, and what the log tells of a server.
+import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+import { test } from 'tap'
+import { mockTimers } from '../helpers/clock.ts'
+import { PlainClient } from '../../protocol/exchange.ts'
+import type { Catalogue, Item } from '../../protocol/lists.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { CatalogueShares, fitting, sizeOf } from '../../plugins/upstream/catalogues/shares.ts'
+import type { Link } from '../../plugins/upstream/links/link.ts'
+import { baseKey } from '../../plugins/upstream/links/link-key.ts'
+import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
+import type { Slot } from '../../plugins/upstream/links/slot.ts'
+import { StatusLog } from '../../plugins/upstream/status-log.ts'
+
+test('what the log tells of a server: its failure once, a summary now and then, and its recovery', async (t) => {
+  mockTimers(t, 'Date', 'setTimeout')
+  mock.timers.setTime(Date.parse('2026-01-01T00:00:00Z'))
+  const { summary, healthy } = limits.outages
+  const lines: string[] = []
+  const log = new StatusLog((level, sentence) => { lines.push(`${level} ${sentence}`) })
+  const told = (): string[] => lines.splice(0)
+  log.status('connected', null, '2026-07-28')
+  assert.deepEqual(told(), ['info connected, speaks MCP 2026-07-28'])
+  const fail = (times: number, pause: number): void => {
+    for (let n = 0; n < times; n++) {
+      log.status('connecting', 'as before')
+      log.status('disconnected', 'refused\nbecause')
+      mock.timers.tick(pause)
+    }
+  }
+  fail(20, summary / 20)
+  assert.deepEqual(told(), ['warn not connected: refused\nbecause'])
+  fail(20, summary / 20)
+  assert.deepEqual(told(), ['warn still not connected after 21 failures since 2026-01-01T00:00:00Z; the last one: refused\nbecause'])
+  log.status('connected', null)
+  assert.deepEqual(told(), ['info connected again since 2026-01-01T00:20:00Z, after 40 failures since 2026-01-01T00:00:00Z'])
+
+  // It connects and breaks, again and again: that is told once, and once it has stayed.
+  mock.timers.tick(5_000)
+  log.status('disconnected', 'it closed its output')
+  assert.deepEqual(told(), ['warn not connected again, 5 s after it was connected: it closed its output'])
+  for (let n = 0; n < 8; n++) {
+    log.status('connected', null)
+    mock.timers.tick(healthy / 2)
+    log.status('disconnected', 'it closed its output')
+  }
+  assert.deepEqual(told(), [])
+  log.status('connected', null)
+  mock.timers.tick(healthy)
+  assert.deepEqual(told().map((line) => line.slice(0, 20)), ['info connected again'])
+  log.status('disconnected', 'gone')
+  assert.deepEqual(told(), ['warn not connected: gone'], 'a new failure')
+
+  // A login that is wanted is another matter, and callers who try again and again do not fill the log.
+  for (let n = 0; n < 100; n++) log.status('oauth_required', 'open the address')
+  assert.deepEqual(told(), ['warn waiting for a login: open the address'])
+  for (let n = 0; n < 100; n++) log.remark('warn', 'tools: "x" is listed twice')
+  log.remark('info', 'x')
+  log.remark('info', 'x')
+  assert.deepEqual(told(), ['warn tools: "x" is listed twice', 'info x', 'info x'])
+  mock.timers.tick(summary)
+  log.remark('warn', 'tools: "x" is listed twice')
+  assert.equal(told().length, 1)
+  log.end()
+})
+
+test('what the servers of one user list has a bound together', async () => {
+  const shares = new CatalogueShares()
+  assert.equal(shares.room('a', undefined), Infinity, 'an admin has none')
+  shares.hold('a', 'ann', limits.cataloguesPerUser - 300)
+  assert.equal(shares.room('a', 'ann'), limits.cataloguesPerUser, 'its own size does not count against a server')
+  assert.equal(shares.room('b', 'ann'), 300)
+  assert.equal(shares.room('b', 'bob'), limits.cataloguesPerUser)
+  const item = (key: string): Item => ({ key, text: 'x'.repeat(100) })
+  const empty = { prompts: [], resources: [], resourceTemplates: [] }
+  const catalogue = { lists: { tools: ['a', 'b', 'c', 'd', 'e'].map(item), ...empty }, instructions: undefined } as unknown as Catalogue
+  const warnings: string[] = []
+  const kept = fitting(catalogue, shares.room('b', 'ann'), (sentence) => { warnings.push(sentence) })
+  assert.deepEqual([kept.lists.tools.map(({ key }) => key), warnings.length], [['a', 'b', 'c'], 1])
+  assert.equal(fitting(catalogue, Infinity, assert.fail), catalogue)
+  const wide = { lists: { tools: [{ key: 'a', text: 'ж'.repeat(100) }, item('b')], ...empty }, instructions: 'ж'.repeat(50) }
+  const narrow = fitting(wide as unknown as Catalogue, 300, () => {})
+  assert.deepEqual([sizeOf(wide as unknown as Catalogue), narrow.lists.tools.length], [400, 1], 'in bytes of memory')
+  shares.hold('a', 'ann', 0)
+  assert.equal(shares.room('b', 'ann'), limits.cataloguesPerUser)
+})
+
+test('how often one owner causes processes to be started has a bound', async (t) => {
+  mockTimers(t, 'Date')
+  const children = new Children()
+  const options = { isProcess: true, children, idleTimeout: 60_000 }
+  const [one, other] = ['one', 'other'].map((server) => new Pool({ ...options, server, base: baseKey }))
+  const take = (pool: Pool | undefined, n: number, owner: string): Slot | undefined =>
+    pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new PlainClient(`${owner} ${n}`, owner, owner, true, owner))
+  const { burst, interval } = limits.childStarts
+  for (let n = 0; n < burst; n++) take(n % 2 === 0 ? one : other, n, 'ann')
+  const isFaster = { reason: 'share', message: /You cause processes of server "one" faster than one caller may/ }
+  assert.throws(() => take(one, 100, 'ann'), isFaster)
+  assert.ok(one && one.all.length === 1 + limits.childrenPerOwner, 'an idle one stays')
+  take(one, 101, 'ben')
+  mock.timers.tick(interval)
+  take(one, 102, 'ann')
+  assert.throws(() => take(one, 103, 'ann'), /faster/)
+  assert.equal(take(one, 102, 'ann'), one.all.at(-1), 'what is there is used')
+})
+
+test('processes that clients cause are started some at a time: others of the same owner wait until these have answered', async (t) => {
+  mockTimers(t, 'setTimeout')
+  const children = new Children()
+  const pool = new Pool({ isProcess: true, children, idleTimeout: 60_000, server: 'one', base: baseKey })
+  const slots = (owner: string, count: number): Slot[] => Array.from({ length: count }, (_, n) => pool.take(
+    { key: `session ${owner} ${n}`, affinity: 'session', capabilityClass: '{}' }, new PlainClient(`${owner} ${n}`, owner, owner, true, owner)
+  ))
+  const { perOwner, time } = limits.launches
+  const settled = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
+  const started: string[] = []
+  const ends: Array<() => void> = []
+  const launch = (slot: Slot): void => {
+    void pool.launch(slot).then((end) => { started.push(slot.countedTo); ends.push(end) })
+  }
+  slots('ann', perOwner + 2).forEach(launch)
+  slots('ben', 1).forEach(launch)
+  await settled()
+  assert.deepEqual(started, [...Array.from({ length: perOwner }, () => 'ann'), 'ben'], 'another owner need not wait')
+  ends[0]?.()
+  ends[0]?.()
+  await settled()
+  assert.equal(started.filter((owner) => owner === 'ann').length, perOwner + 1, 'one has answered, and one more is started')
+  mock.timers.tick(time)
+  await settled()
+  assert.equal(started.filter((owner) => owner === 'ann').length, perOwner + 2, 'those that never answer keep nobody waiting')
+  launch(pool.base)
+  await settled()
+  assert.equal(started.at(-1), '', 'the one of the gateway does not wait')
+
+  const remote = new Pool({ isProcess: false, children, idleTimeout: 60_000, server: 'two', base: baseKey })
+  const unbounded = Array.from({ length: 10 }, () => remote.take({ key: 'session ann 1', affinity: 'session', capabilityClass: '{}' },
+    new PlainClient('ann 1', 'ann', 'ann', true, 'ann')))
+  await Promise.all(unbounded.map(async (slot) => await remote.launch(slot)))
+})
+
+test('an owner who has all of his connections in use is told that it is his share, all others that it is the bound', async () => {
+  const { linksPerServer } = limits
+  const pool = new Pool({ isProcess: false, children: new Children(), idleTimeout: 60_000, server: 'one', base: baseKey })
+  const take = (owner: string): Slot => {
+    const key = `session ${pool.all.length}`
+    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new PlainClient(key, owner, owner, true, owner))
+    // As while a call runs.
+    Object.defineProperty(slot, 'idle', { value: false })
+    return slot
+  }
+  while (pool.all.length < linksPerServer * 3 / 4) take('ann')
+  assert.throws(() => take('ann'), { reason: 'share', message: /^You use as many connections to server "one"/ })
+  for (let n = 0; pool.all.length < linksPerServer; n++) take(`other ${n}`)
+  assert.throws(() => take('ben'), { reason: 'limit', message: /all in use/ })
+})
+
+test('where an owner has all of his connections in use, the one whose question was left unanswered for longest gives way', async (t) => {
+  mockTimers(t, 'Date')
+  const pool = new Pool({ isProcess: false, children: new Children(), idleTimeout: 60_000, server: 'one', base: baseKey })
+  const ended: string[] = []
+  /** With calls that wait for answers to questions, each since a time; undefined: it does not wait. */
+  const take = (owner: string, ...asked: Array<number | undefined>): void => {
+    const key = `session ${pool.all.length} ${ended.length}`
+    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new PlainClient(key, owner, owner, true, owner))
+    const openCalls = asked.map((askedSince) => ({
+      askedSince,
+      cancel: ({ message }: Error) => { ended.push(`${owner} ${askedSince}: ${message}`) }
+    }))
+    slot.link = { busy: true, lastUsed: 0, openCalls, close: async () => {} } as unknown as Link
+  }
+  const share = limits.linksPerServer * 3 / 4
+  const { leftUnanswered } = limits
+  take('ann', 5_000)
+  take('ann', 1_000, 3_000)
+  take('ann', 500, undefined)
+  while (pool.all.length < share) take('ann', undefined)
+  mock.timers.setTime(leftUnanswered + 2_000)
+  assert.throws(() => { take('ann', undefined) }, { reason: 'share' }, 'its last question was put a moment ago')
+  mock.timers.setTime(leftUnanswered + 3_000)
+  take('ann', undefined)
+  assert.equal(ended.length, 2, ended.join())
+  assert.match(ended[0] ?? '', /^ann 1000: its question was not answered, and the caller has begun other calls since/)
+  mock.timers.setTime(leftUnanswered + 6_000)
+  take('ann', undefined)
+  assert.match(ended[2] ?? '', /^ann 5000: /)
+  assert.throws(() => { take('ann', undefined) }, { reason: 'share' }, 'a connection with a call that works stays')
+})
+
+test('how often lists are read again has a bound for each user, and for each server of an admin', async (t) => {
+  mockTimers(t, 'Date')
+  const { burst, perSecond } = limits.catalogueReads
+  const shares = new CatalogueShares()
+  shares.spend('a', 'ann', burst)
+  assert.equal(shares.wait('a', 'ann'), 0)
+  shares.spend('b', 'ann', 3 * perSecond)
+  assert.deepEqual([shares.wait('a', 'ann'), shares.wait('a', 'bob'), shares.wait('a', undefined)], [3_000, 0, 0])
+  shares.spend('a', undefined, burst + perSecond)
+  assert.deepEqual([shares.wait('a', undefined), shares.wait('b', undefined)], [1_000, 0])
+  mock.timers.tick(2_000)
+  assert.deepEqual([shares.wait('a', 'ann'), shares.wait('a', undefined)], [1_000, 0])
+})

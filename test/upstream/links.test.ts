@@ -1,0 +1,502 @@
+// Who shares which connection to a server, whom its questions are for, and what outlives a connection.
+import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+import { test } from 'tap'
+import { mockTimers } from '../helpers/clock.ts'
+import fc from 'fast-check'
+import { PlainClient, type Client } from '../../protocol/exchange.ts'
+import { plainClass } from '../../protocol/capabilities.ts'
+import { listKinds } from '../../protocol/lists.ts'
+import type { Level } from '../../protocol/listener.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { attribute, type InboundMessage, type Target } from '../../plugins/upstream/inbound/attribution.ts'
+import { backoff } from '../../plugins/upstream/links/backoff.ts'
+import type { Link } from '../../plugins/upstream/links/link.ts'
+import {
+  baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer
+} from '../../plugins/upstream/links/link-key.ts'
+import { Semaphore } from '../../plugins/limits/semaphore.ts'
+import { ShareError } from '../../plugins/limits/shares.ts'
+import { Slot } from '../../plugins/upstream/links/slot.ts'
+import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
+import { isRemote, transportKinds } from '../../plugins/upstream/links/transport.ts'
+
+const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
+console.log(`fast-check: FC_SEED=${seed}`)
+
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+  // What holds the event loop too long on a slow machine yields to it.
+  await new Promise((resolve) => { setImmediate(resolve) })
+}
+
+const clients = {
+  none: {},
+  sampling: { sampling: {} },
+  elicitation: { elicitation: { form: {}, url: {} } },
+  roots: { roots: { listChanged: true } },
+  extensions: { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html'] } } }
+} as const
+type ClientKind = keyof typeof clients
+/**
+ * DECISIONS §7, "Isolation": who shares one connection with whom, among clients of the same kind.
+ * all: everybody · user: the sessions of one user · own: a session of its own.
+ */
+const sharing = `
+  isolation transport contested  none  sampling  elicitation  roots  extensions
+  auto      remote    no         all   own       own          own    all
+  auto      remote    yes        all   own       own          own    all
+  auto      stdio     no         all   all       all          all    all
+  auto      stdio     yes        all   own       own          own    all
+  shared    remote    no         all   all       all          all    all
+  shared    remote    yes        all   all       all          all    all
+  shared    stdio     no         all   all       all          all    all
+  shared    stdio     yes        all   all       all          all    all
+  session   remote    no         own   own       own          own    own
+  session   remote    yes        own   own       own          own    own
+  session   stdio     no         own   own       own          own    own
+  session   stdio     yes        own   own       own          own    own
+  user      remote    no         user  user      user         user   user
+  user      remote    yes        user  user      user         user   user
+  user      stdio     no         user  user      user         user   user
+  user      stdio     yes        user  user      user         user   user
+`.trim().split('\n').map((line) => line.trim().split(/ +/))
+
+const kindsOfClient = (sharing[0] ?? []).slice(3) as ClientKind[]
+const servers = sharing.slice(1).map(([isolation, transport, contested, ...cells]) => ({
+  server: { isolation: isolation as Isolation, remote: transport === 'remote', contested: contested === 'yes' },
+  says: `${isolation}, ${transport}${contested === 'yes' ? ', contested' : ''}`,
+  cells
+}))
+
+test('linkKey: who shares with whom', async (t) => {
+  const sharer = (id: string, user: string, kind: ClientKind): Sharer => ({ id, user, capabilities: structuredClone(clients[kind]) })
+
+  for (const { server, says, cells } of servers) {
+    await t.test(says, async () => {
+      kindsOfClient.forEach((kind, at) => {
+        const cell = cells[at]
+        assert.ok(cell === 'all' || cell === 'user' || cell === 'own')
+        const key = (id: string, user: string): LinkKey => linkKey(server, sharer(id, user, kind))
+        const first = key('s1', 'ann')
+        assert.equal(key('s1', 'ann').key, first.key, `${kind}: one session has one connection`)
+        assert.equal(key('s2', 'ann').key === first.key, cell !== 'own', `${kind}: two sessions of one user`)
+        assert.equal(key('s3', 'bob').key === first.key, cell === 'all', `${kind}: sessions of two users`)
+        assert.equal(first.affinity, { all: 'shared', user: 'user', own: 'session' }[cell], kind)
+      })
+    })
+  }
+
+  await t.test('upstreams are told what a client really can: clients that can other things never share', async () => {
+    for (const { server, says } of servers) {
+      for (const a of kindsOfClient) {
+        for (const b of kindsOfClient.filter((kind) => kind !== a)) {
+          const [one, other] = [linkKey(server, sharer('s1', 'ann', a)), linkKey(server, sharer('s2', 'ann', b))]
+          assert.notEqual(one.key, other.key, `${says}: ${a} and ${b}`)
+          assert.notEqual(one.capabilityClass, other.capabilityClass, `${says}: ${a} and ${b} see one catalogue`)
+        }
+      }
+    }
+  })
+  await t.test('a client that cannot be asked and shares, shares the gateway\'s own', async () => {
+    for (const isolation of ['auto', 'shared'] as const) {
+      assert.deepEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'none')), baseKey)
+    }
+    assert.equal(baseKey.capabilityClass, plainClass)
+  })
+
+  // DECISIONS §15: passed-on headers. Against a client of ann's that sends `x`: what another request finds. same: its link · other: another
+  // one.
+  const passing = `
+    isolation transport client   again  sessions  values  principals  nothing
+    auto      each      none     same   same      other   other       other
+    auto      each      asked    same   other     same    other       same
+    auto      once      none     same   same      other   other       other
+    auto      once      asked    same   other     other   other       other
+    shared    each      asked    same   same      other   other       other
+    shared    once      asked    same   same      other   other       other
+    user      each      asked    same   same      other   other       other
+    user      once      none     same   same      other   other       other
+    session   each      none     same   other     same    other       same
+    session   once      none     same   other     other   other       other
+    session   each      rest     same   same      other   other       other
+    auto      each      rest     same   same      other   other       other
+  `.trim().split('\n').slice(1).map((line) => line.trim().split(/ +/))
+  for (const [isolation, transport, client, ...cells] of passing) {
+    await t.test(`passed-on headers: ${isolation}, ${transport === 'each' ? 'with each request' : 'at opening'}, ${client}`, async () => {
+      const server = { isolation: isolation as Isolation, remote: true, contested: false }
+      const rest = client === 'rest'
+      const key = (session: string, principal: string, digest: string | undefined, user = 'ann'): LinkKey =>
+        linkKey(server, sharer(rest ? `rest ${principal}` : session, user, client === 'asked' ? 'sampling' : 'none'),
+          digest === undefined ? undefined : { principal, digest, session: !rest, eachRequest: transport === 'each' })
+      const first = key('s1', 'key 1', 'x')
+      const others = [
+        key('s1', 'key 1', 'x'),
+        key('s2', 'key 1', 'x'),
+        key('s1', 'key 1', 'y'),
+        key('s3', 'key 2', 'x'),
+        key('s1', 'key 1', undefined)
+      ]
+      assert.deepEqual(others.map((other) => other.key === first.key ? 'same' : 'other'), cells)
+      assert.notEqual(key('s4', 'key 2', 'x', 'bob').key, first.key, 'another user')
+      assert.notEqual(first.affinity, 'shared', 'nobody else hears what comes on it')
+      assert.notEqual(first.key, baseKey.key)
+    })
+  }
+
+  await t.test('lists are read by links of nobody, one for each class', async () => {
+    assert.equal(listingKey(baseKey, plainClass), baseKey)
+    const listing = listingKey(baseKey, '{"sampling":{}}')
+    assert.deepEqual(listing, { key: 'listing {"sampling":{}}', affinity: 'shared', capabilityClass: '{"sampling":{}}' })
+    for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
+      assert.notEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'sampling')).key, listing.key)
+    }
+  })
+  await t.test('who asks for connections of its own has them, whatever the server is set to', async () => {
+    for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
+      const alone = (id: string): string =>
+        linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), ownLinks: true }).key
+      assert.equal(alone('a'), alone('a'))
+      assert.notEqual(alone('a'), alone('b'))
+      assert.notEqual(alone('a'), linkKey({ isolation, remote: false, contested: false }, sharer('b', 'u', 'none')).key)
+    }
+  })
+  await t.test('no choice of names makes two keys meet', async () => {
+    const word = fc.oneof(fc.string(), fc.constantFrom('', '{}', '"', '" {}', 'shared {}', 'a" {}\nuser "b', 'session s', '__proto__'))
+    fc.assert(fc.property(word, word, fc.constantFrom(...kindsOfClient), fc.constantFrom(...kindsOfClient), (a, b, one, other) => {
+      const key = (isolation: Isolation, id: string, user: string, kind: ClientKind): string =>
+        linkKey({ isolation, remote: true, contested: false }, sharer(id, user, kind)).key
+      if (a !== b) {
+        assert.notEqual(key('user', 's', a, one), key('user', 's', b, other))
+        assert.notEqual(key('session', a, 'u', one), key('session', b, 'u', other))
+      }
+      assert.notEqual(key('user', 's', a, one), key('session', b, 'u', other))
+      assert.notEqual(key('user', 's', a, one), key('shared', 's', 'u', other))
+      assert.notEqual(key('session', a, 'u', one), key('shared', 's', 'u', other))
+      const passed = (isolation: Isolation, id: string, principal: string, session: boolean): string =>
+        linkKey({ isolation, remote: true, contested: false }, sharer(id, 'u', 'none'), {
+          principal,
+          digest: 'd',
+          session,
+          eachRequest: true
+        }).key
+      if (a !== b) {
+        assert.notEqual(passed('shared', 's', a, true), passed('shared', 's', b, true))
+        assert.notEqual(passed('session', a, 'p', false), passed('session', b, 'p', false))
+      }
+      assert.notEqual(passed('shared', a, 'p', true), passed('session', b, 'p', false))
+      for (const isolation of ['shared', 'user'] as const) assert.notEqual(passed(isolation, 's', a, true), key(isolation, 's', b, one))
+    }), { seed, numRuns: 500 })
+  })
+})
+
+test('attribute: whom a question is for', async (t) => {
+  interface FakeCall { id: number, by: string }
+  const call = (id: number, by: string): FakeCall => ({ id, by })
+  const [ann, annToo, bob] = [call(1, 'ann'), call(2, 'ann'), call(3, 'bob')]
+  type Row = [says: string, given: Partial<InboundMessage<FakeCall, string>>, target: Target<FakeCall, string>]
+  const of = (each: FakeCall): Row[2] => ({ kind: 'call', call: each })
+  const owner = (each: string): Row[2] => ({ kind: 'owner', owner: each })
+  const table: Row[] = [
+    ['the call on whose stream it came', { origin: ann, open: [ann] }, of(ann)],
+    ['that call before all others, several owners or not', { origin: ann, open: [ann, bob, annToo] }, of(ann)],
+    ['that call before the session that owns the link', { origin: bob, open: [bob], owner: 'ann' }, of(bob)],
+    ['nobody, where that call is over', { origin: 'over' }, { kind: 'over' }],
+    ['nobody, where that call is over: not the only one that is open',
+      { origin: 'over', open: [bob] }, { kind: 'over' }],
+    ['nobody, where that call is over: not the session that owns the link',
+      { origin: 'over', open: [ann], owner: 'ann' }, { kind: 'over' }],
+    ['nobody, where that call is over: no cause to call the link contested',
+      { origin: 'over', open: [ann, bob] }, { kind: 'over' }],
+    ['the only call open', { open: [bob] }, of(bob)],
+    ['the only call open before the session that owns the link', { open: [ann], owner: 'ann' }, of(ann)],
+    ['one of the calls of their only owner: the latest', { open: [ann, annToo] }, of(annToo)],
+    ['of these best one that does not wait for an answer: the latest such',
+      { open: [ann, call(4, 'ann'), annToo], isAsked: ({ id }) => id === 2 }, of(call(4, 'ann'))],
+    ['the latest, where all of these wait', { open: [ann, annToo], isAsked: () => true }, of(annToo)],
+    ['nobody, whichever of the calls of several wait',
+      { open: [ann, bob], isAsked: ({ id }) => id === 1 }, { kind: 'contested' }],
+    ['the session that owns the link, where no call is open', { owner: 'ann' }, owner('ann')],
+    ['the session that owns the link, where calls of several are open',
+      { open: [ann, bob], owner: 'ann' }, owner('ann')],
+    ['the only call open, though a task of its owner is under way', { open: [bob], workers: ['bob'] }, of(bob)],
+    ['nobody: a task of another may be what it is about', { open: [bob], workers: ['ann'] }, { kind: 'contested' }],
+    ['the session that owns the link, though a task of another is under way',
+      { open: [bob], workers: ['ann'], owner: 'bob' }, owner('bob')],
+    ['nobody: a task is under way, and none is waiting', { workers: ['ann'] }, { kind: 'idle' }],
+    ['nobody: none is waiting', {}, { kind: 'idle' }],
+    ['nobody: several are', { open: [ann, bob] }, { kind: 'contested' }],
+    ['nobody: several are, whoever was first or last', { open: [ann, bob, annToo] }, { kind: 'contested' }]
+  ]
+  for (const [says, given, target] of table) {
+    const all = { origin: undefined, open: [], workers: [], owner: undefined, ownerOf: ({ by }: FakeCall) => by, ...given }
+    assert.deepEqual(attribute(all), target, says)
+  }
+  await t.test('it never guesses between two', async () => {
+    fc.assert(fc.property(fc.array(fc.constantFrom('ann', 'bob', 'eve'), { minLength: 1, maxLength: 6 }), (owners) => {
+      const open = owners.map((by, id) => call(id, by))
+      const target = attribute({ origin: undefined, open, workers: [], owner: undefined, ownerOf: ({ by }) => by })
+      assert.equal(target.kind, new Set(owners).size === 1 ? 'call' : 'contested')
+    }), { seed })
+  })
+})
+
+test('backoff: from 1 s doubling to 60 s, with jitter', async () => {
+  for (const [failures, full] of [
+    [0, 1_000], [1, 1_000], [2, 2_000], [3, 4_000], [4, 8_000], [5, 16_000], [6, 32_000], [7, 60_000], [8, 60_000],
+    [5_000, 60_000]
+  ] as const) {
+    assert.equal(backoff(failures, () => 0), full / 2)
+    assert.equal(backoff(failures, () => 0.5), full * 0.75)
+    assert.ok(backoff(failures, () => 1 - Number.EPSILON) <= full)
+    assert.ok(backoff(failures) >= full / 2 && backoff(failures) <= full)
+  }
+  assert.ok(new Set(Array.from({ length: 20 }, () => backoff(3))).size > 1, 'there is no jitter')
+})
+
+test('semaphore: so many at once, the others in order', async () => {
+  const semaphore = new Semaphore({ places: 2 })
+  const order: string[] = []
+  const take = async (name: string): Promise<() => void> => { const done = await semaphore.take(); order.push(name); return done }
+  const [a, b] = [await take('a'), await take('b')]
+  const waiting = [take('c'), take('d'), take('e')]
+  await settle()
+  assert.deepEqual(order, ['a', 'b'])
+  a()
+  a()
+  await settle()
+  assert.deepEqual(order, ['a', 'b', 'c'], 'giving back twice gives one place')
+  b()
+  await settle()
+  assert.deepEqual(order, ['a', 'b', 'c', 'd'])
+  for (const done of await Promise.all(waiting.slice(0, 2))) done()
+  await settle()
+  assert.deepEqual(order, ['a', 'b', 'c', 'd', 'e']); (await Promise.all(waiting)).at(-1)?.()
+  const again = [await take('f'), await take('g')]
+  void take('h')
+  await settle()
+  assert.equal(order.at(-1), 'g', 'there are two places, not three')
+  again[0]?.()
+  await settle()
+  assert.equal(order.at(-1), 'h')
+})
+
+const client = (id: string): Client => new PlainClient(id, id, id, false)
+const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...baseKey, ...more }, {}, { user })
+
+test('slot: what outlives one connection', async (t) => {
+  const leveled = (id: string, level: Level | undefined): Client => {
+    return Object.assign(client(id), { listener: { view: undefined, level, deliver: () => {} } })
+  }
+
+  await t.test('the level upstream is the lowest that anyone wants', async () => {
+    const slot = slotOf()
+    const levelWith = (id: string, level: Level | undefined): Level | undefined => { slot.serve(leveled(id, level)); return slot.level }
+    assert.equal(levelWith('d', undefined), undefined)
+    slot.forget('d')
+    assert.equal(levelWith('a', 'error'), 'error')
+    assert.equal(levelWith('b', 'alert'), 'error')
+    assert.equal(levelWith('c', 'debug'), 'debug')
+    assert.equal(levelWith('c', 'emergency'), 'error')
+    slot.forget('a')
+    assert.equal(slot.level, 'alert')
+    slot.serve(client('a caller that hears nothing'))
+    assert.equal(slot.level, 'alert')
+    slot.forget('b')
+    slot.forget('c')
+    assert.equal(slot.level, undefined)
+  })
+  await t.test('who said nothing of levels misses nothing because of others, and is told nothing more when they have gone', async () => {
+    const slot = slotOf()
+    const told: Level[] = []
+    const link = {
+      level: undefined,
+      setLevel: async (level: Level) => {
+        if (link.level !== level) told.push(level)
+        link.level = level
+      }
+    } as unknown as Link
+    slot.link = link
+    const serve = (id: string, level?: Level): void => { slot.serve(leveled(id, level)); slot.updateLevel() }
+    serve('a')
+    assert.deepEqual(told, [])
+    serve('b', 'emergency')
+    serve('c', 'debug')
+    slot.forget('c')
+    assert.deepEqual(told, ['info', 'debug', 'info'])
+    slot.forget('a')
+    assert.deepEqual(told.splice(0), ['info', 'debug', 'info', 'emergency'])
+    slot.forget('b')
+    assert.deepEqual(told, [], 'nobody is left')
+    serve('d')
+    assert.deepEqual(told, ['info'])
+  })
+
+  const subscribe = (slot: Slot, uri: string, ...ids: string[]): void => {
+    for (const id of ids) slot.subscriptions.add(uri, client(id))
+  }
+  const subscribersOf = (slot: Slot, uri: string): string[] => [...slot.subscriptions.subscribersOf(uri)].map(({ id }) => id).sort()
+
+  await t.test('an update goes to who subscribed to the resource, or to one that it is a part of', async () => {
+    const slot = slotOf()
+    subscribe(slot, 'file:///a', 'ann')
+    subscribe(slot, 'file:///a/b.txt', 'bob', 'eve')
+    assert.deepEqual(subscribersOf(slot, 'file:///a'), ['ann'])
+    assert.deepEqual(subscribersOf(slot, 'file:///a/b.txt'), ['ann', 'bob', 'eve'])
+    assert.deepEqual(subscribersOf(slot, 'file:///a/c.txt'), ['ann'])
+    assert.deepEqual(subscribersOf(slot, 'file:///'), [])
+  })
+  await t.test('a resource whose URI only begins alike is not a part of it', async () => {
+    const slot = slotOf()
+    subscribe(slot, 'test://static/resource/1', 'ann')
+    assert.deepEqual(subscribersOf(slot, 'test://static/resource/10'), [])
+  })
+  await t.test('forgetting a client tells which URIs nobody wants any more', async () => {
+    const slot = slotOf()
+    subscribe(slot, 'a', 'ann')
+    subscribe(slot, 'b', 'ann', 'bob')
+    subscribe(slot, 'c', 'bob')
+    assert.deepEqual(slot.forget('ann'), ['a'])
+    assert.deepEqual([...slot.subscriptions.uris], ['b', 'c'])
+    assert.deepEqual(slot.forget('ann'), [])
+    assert.deepEqual(slot.forget('nobody'), [])
+    assert.deepEqual(slot.forget('bob').sort(), ['b', 'c'])
+    assert.equal(slot.subscriptions.size, 0)
+  })
+  await t.test('subscriptions have a bound for all slots together, with a share for each owner, in size and not in number', async () => {
+    const [slot, other] = [slotOf(), slotOf()]
+    const owned = (id: string, owner: string): Client => Object.assign(client(id), { owner })
+    const uri = (n: number): string => `file:///${n}/${'x'.repeat(1024 * 1024)}`
+    const add = (to: Slot, who: Client, from: number): number => {
+      for (let n = from; ; n++) {
+        try { to.subscriptions.add(uri(n), who) } catch (error) {
+          assert.ok(error instanceof ShareError && error.isOwners)
+          return n - from
+        }
+      }
+    }
+    const [first, second, bob] = [owned('s1', 'eve'), owned('s2', 'eve'), owned('s3', 'bob')]
+    const most = add(slot, first, 0)
+    assert.equal(most, Math.floor(limits.subscriptions.size * 3 / 4 / 1024 / 1024) - 1)
+    assert.equal(add(other, second, 0), 0, 'the same owner')
+    assert.ok(add(other, bob, 0) >= 2)
+    other.takeOver(slot, first)
+    assert.deepEqual([other.subscriptions.countOf('s1'), other.subscriptions.subscribersOf(`${uri(0)}/a`)[Symbol.iterator]().next().value], [most, bob])
+    assert.equal(slot.forget('s1').length, most, 'it was copied')
+    assert.equal(add(slot, second, 0), 0, 'and is counted once')
+    other.subscriptions.clear()
+    assert.equal(add(slot, second, 0), most)
+    slot.forget('s2')
+  })
+  await t.test('it is idle while nobody would notice its link going', async () => {
+    const slot = slotOf()
+    assert.equal(slot.idle, true)
+    slot.opening = new Promise(() => {})
+    assert.equal(slot.idle, false)
+    slot.opening = undefined
+    subscribe(slot, 'a', 'ann')
+    assert.equal(slot.idle, false)
+    slot.forget('ann')
+    for (const busy of [false, true]) {
+      slot.link = { busy } as unknown as Link
+      assert.equal(slot.idle, !busy)
+    }
+  })
+})
+
+test('task registry: whose a task is, and for how long', async (t) => {
+  const session = (id: string, principal: string): Client => new PlainClient(id, principal, principal, false)
+  const [one, again, stranger] = [session('s1', 'ann'), session('s2', 'ann'), session('s3', 'bob')]
+  const [link, next] = [{}, {}] as Link[]
+  assert.ok(link && next)
+  const begun = (): TaskRegistry => {
+    const pending = new TaskRegistry()
+    pending.task({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { client: one, link, token: 7, clientToken: '"mine"' })
+    return pending
+  }
+  const workers = (pending: TaskRegistry, on = link): string[] => pending.workersOn(on).map(({ id }) => id)
+
+  await t.test('one that is over needs no connection, and is still found by its principal', async () => {
+    const pending = begun()
+    assert.deepEqual([pending.any, workers(pending), workers(pending, next)], [true, ['s1'], []])
+    pending.task({ taskId: 't', status: 'completed' }, link)
+    assert.deepEqual([pending.any, workers(pending)], [false, []])
+    assert.deepEqual([one, again, stranger].map((client) => pending.hasTask('t', client)), [true, true, false])
+    assert.equal(pending.hasTask('u', one), false)
+  })
+  await t.test('it is for who asked about it last; who has gone is told nothing and keeps nobody waiting', async () => {
+    const pending = begun()
+    pending.leave('s1')
+    assert.deepEqual([pending.any, workers(pending), pending.ownerOfTask('t'), pending.progressOf(link, 7)],
+      [true, [], undefined, undefined])
+    pending.task({ taskId: 't', status: 'working' }, link, again)
+    assert.deepEqual([workers(pending), pending.ownerOfTask('t')?.id], [['s2'], 's2'])
+  })
+  await t.test('progress is known by its token on that connection only', async () => {
+    const pending = begun()
+    assert.equal(pending.progressOf(link, 7)?.clientToken, '"mine"')
+    assert.deepEqual([pending.progressOf(next, 7), pending.progressOf(link, 8)], [undefined, undefined])
+    pending.task({ taskId: 't', status: 'working' }, link, again)
+    assert.equal(pending.progressOf(link, 7)?.client.id, 's1', 'the token is that of the session that began it')
+  })
+  await t.test('beyond the bound those that are over go first; each is forgotten with its time', async (t) => {
+    mockTimers(t, 'Date')
+    const pending = begun()
+    for (let n = 0; n < limits.tasksPerConnection; n++) pending.task({ taskId: String(n), status: 'completed' }, link, one)
+    assert.deepEqual([pending.knowsTask('t'), pending.knowsTask('0'), pending.knowsTask('1')], [true, false, true])
+    pending.task({ taskId: 't', status: 'working', ttl: 1 }, link)
+    mock.timers.tick(2)
+    assert.deepEqual([pending.any, pending.knowsTask('t')], [false, false])
+  })
+  await t.test('who begins tasks, or is sent to pages, without end loses his own, and nobody else anything', async () => {
+    const pending = new TaskRegistry()
+    const eves = ['e1', 'e2'].map((id) => new PlainClient(id, 'eve', 'eve', false, 'user eve'))
+    pending.task({ taskId: 'anns', status: 'working' }, link, one)
+    pending.task({ taskId: 'anns that is over', status: 'completed' }, link, one)
+    pending.elicitation('anns', one)
+    for (let n = 0; n < 2 * limits.tasksPerConnection; n++) {
+      for (const eve of eves) pending.task({ taskId: `${eve.id} ${n}`, status: 'working' }, link, eve)
+      for (const eve of eves) pending.elicitation(`${eve.id} ${n}`, eve)
+    }
+    assert.deepEqual([pending.ownerOfTask('anns')?.id, pending.hasTask('anns that is over', one)], ['s1', true])
+    const last = 2 * limits.tasksPerConnection - 1
+    assert.deepEqual(['anns', 'e1 0', `e2 ${last}`].map((id) => pending.elicited(id)?.id), ['s1', undefined, 'e2'])
+    assert.deepEqual([pending.knowsTask('e1 0'), pending.knowsTask(`e1 ${last}`)], [false, true])
+    assert.equal(workers(pending).length, limits.tasksPerConnection - 1)
+    pending.task({ taskId: 'bobs', status: 'working' }, link, stranger)
+    assert.deepEqual([pending.ownerOfTask('bobs')?.id, pending.ownerOfTask('anns')?.id], ['s3', 's1'])
+  })
+  await t.test('ids as long as a message are not remembered: a server that invents them would fill the memory', async () => {
+    const pending = begun()
+    for (const long of ['x'.repeat(limits.rememberedId + 1), 'ж'.repeat(limits.rememberedId / 2 + 1)]) {
+      pending.task({ taskId: long, status: 'working' }, link, one)
+      pending.elicitation(long, one)
+      assert.deepEqual([pending.knowsTask(long), pending.elicited(long)], [false, undefined])
+      pending.task({ taskId: 'u', status: 'working' }, link, one, { client: one, link, token: 8, clientToken: long })
+    }
+    assert.deepEqual([pending.knowsTask('u'), pending.progressOf(link, 8)], [true, undefined])
+  })
+  await t.test('news of what nobody began are nobody\'s', async () => {
+    const pending = new TaskRegistry()
+    pending.task({ taskId: 'x', status: 'working' }, link)
+    pending.task({ status: 'working' }, link, one)
+    assert.deepEqual([pending.any, pending.elicited('y')], [false, undefined])
+  })
+})
+
+test('transportKinds: which transports are tried', async () => {
+  const table: Array<[Parameters<typeof transportKinds>[0], string[], boolean]> = [
+    [{ command: 'x' }, ['stdio'], false],
+    [{ url: 'http://x' }, ['streamable-http', 'sse'], true],
+    [{ type: 'stdio', command: 'x' }, ['stdio'], false],
+    [{ type: 'sse', url: 'http://x' }, ['sse'], true],
+    [{ type: 'streamable-http', url: 'http://x' }, ['streamable-http'], true],
+    [{ type: 'sse', url: 'http://x', command: 'x' }, ['sse'], true],
+    [{ command: 'x', url: 'http://x' }, ['stdio'], false]
+  ]
+  for (const [config, expected, remote] of table) {
+    assert.deepEqual(transportKinds(config), expected, JSON.stringify(config))
+    assert.equal(isRemote(config), remote)
+  }
+  assert.deepEqual(Object.values(listKinds).map(({ capability }) => capability), ['tools', 'prompts', 'resources', 'resources'])
+})
