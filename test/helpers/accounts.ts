@@ -1,10 +1,9 @@
 // What the tests of users and logins share: a gateway with an admin, callers of its management API, and what its answers must look like.
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { markOf } from '../../plugins/users/mark.ts'
 import { assertPlain, KEY, settings, type Json } from './client.ts'
 import { startHub, type Cleanup, type Hub, type HubOptions } from './hub.ts'
+import { tokenOf as signed } from './token.ts'
 
 export const PASSWORD = 'Open-Sesame-1'
 export const SECRET = 'a-secret-of-more-than-thirty-two-bytes-for-the-tests'
@@ -28,9 +27,7 @@ export async function ask (hub: Hub, method: string, route: string, body?: unkno
 
 export type Caller = (method: string, route: string, body?: unknown) => Promise<Answer>
 export const as =
-  (hub: Hub, headers: Record<string, string>): Caller =>
-    async (method, route, body) =>
-      await ask(hub, method, route, body, headers)
+  (hub: Hub, headers: Record<string, string>): Caller => async (method, route, body) => await ask(hub, method, route, body, headers)
 export const withToken = (hub: Hub, token: unknown): Caller => as(hub, { 'x-auth-token': String(token) })
 export const withKey = (hub: Hub, token: unknown = KEY): Caller => as(hub, { authorization: `Bearer ${String(token)}` })
 export const login = async (hub: Hub, username: string, password: string, headers?: Record<string, string>): Promise<Answer> =>
@@ -72,14 +69,7 @@ export const data = (answer: Answer, status = 200): Json => fine(answer, status)
 export const rows = (answer: Answer): Json[] => fine(answer).data as Json[]
 
 /** A login token for a user of a settings file, signed here. */
-export function tokenOf (user: { username: string, password?: string, createdAt?: string }): string {
-  const now = Math.floor(Date.now() / 1_000)
-  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const head =
-    `${part({ alg: 'HS256', typ: 'JWT' })}.` +
-    `${part({ sub: user.username, mark: markOf(user), iat: now, exp: now + 3_600, iss: 'tool-hub', aud: 'tool-hub-management' })}`
-  return `${head}.${createHmac('sha256', SECRET).update(head).digest('base64url')}`
-}
+export const tokenOf = (user: Parameters<typeof signed>[0]): string => signed(user, SECRET)
 
 export const start = async (t: Cleanup, { env, ...options }: HubOptions = {}): Promise<Hub> =>
   await startHub(t, { settings: settings({}), env: { ADMIN_PASSWORD: PASSWORD, JWT_SECRET: SECRET, ...env }, ...options })

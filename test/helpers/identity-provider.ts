@@ -58,8 +58,8 @@ export async function startIdentityProvider (t: Cleanup, redirectUris: string[],
       await grant.save()
       return grant
     },
-    // Each login asks again who somebody is.
-    ttl: { Session: 1, Interaction: 600, Grant: 600, AccessToken: 600, AuthorizationCode: 60, IdToken: 600 },
+    // A code is good for as long as its session. Each login comes in a new browser, and so says again who somebody is.
+    ttl: { Session: 600, Interaction: 600, Grant: 600, AccessToken: 600, AuthorizationCode: 60, IdToken: 600 },
     ...more
   })
   const answer = provider.callback()
@@ -89,6 +89,10 @@ export const localUsers = ['admin', 'root@example.com', 'bob'].map((username) =>
 
 export const mount = '/api/auth/better'
 
+/** What a gateway is told of the provider. */
+export const providerEnv = ({ discoveryUrl }: IdentityProvider): Record<string, string> =>
+  ({ SOCIAL_AUTH_OIDC_DISCOVERY_URL: discoveryUrl, OIDC_CLIENT_ID: 'hub', OIDC_CLIENT_SECRET: 'hub-secret' })
+
 /** A gateway on a database whose OpenID provider is a real one. */
 export async function socialHub (
   t: Cleanup,
@@ -104,13 +108,7 @@ export async function socialHub (
   const hub = await startHub(t, {
     settings: settings({}, { users: localUsers, systemConfig }),
     env: {
-      PORT: String(port),
-      DB_URL: dbUrl ?? made?.url ?? '',
-      JWT_SECRET: 'a secret of a test that is long enough',
-      SOCIAL_AUTH_OIDC_DISCOVERY_URL: idp.discoveryUrl,
-      OIDC_CLIENT_ID: 'hub',
-      OIDC_CLIENT_SECRET: 'hub-secret',
-      ...env
+      PORT: String(port), DB_URL: dbUrl ?? made?.url ?? '', JWT_SECRET: 'a secret of a test that is long enough', ...providerEnv(idp), ...env
     }
   })
   return { hub, idp, query: made?.query }

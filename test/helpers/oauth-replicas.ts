@@ -1,13 +1,13 @@
 // Replicas with the authorization server on one database, and a person who logs in there.
 import assert from 'node:assert/strict'
 import { Agent, createServer, request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
-import { shared, spawnReplica } from '../fakes/replica.ts'
-import { connected, initialize, send, settings, type Json } from './client.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { shared } from '../fakes/replica.ts'
+import { connected, initialize, send, settings } from './client.ts'
 import { database, type Database } from './database.ts'
-import { until, type Cleanup, type Hub, type ProcessHub } from './hub.ts'
-import { allow, Browser, form, request, type Person, type Tokens } from './oauth.ts'
+import { until, type Cleanup, type Hub, type HubOptions } from './hub.ts'
+import { listen } from './listen.ts'
+import { Browser, codeFor, form, type Person, type Tokens } from './oauth.ts'
 
 export const admin: Person = { username: 'admin', password: shared.ADMIN_PASSWORD }
 export const redirectUri = 'http://127.0.0.1:8123/callback'
@@ -27,54 +27,41 @@ async function startBalancer (t: Cleanup, ports: () => readonly number[]): Promi
     }).on('error', () => { reply.destroy() }))
   })
   server.keepAliveTimeout = 60_000
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close(); server.closeAllConnections() })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `http://127.0.0.1:${await listen(t, server)}`
 }
 
-export interface Replicas {
+export interface Replicas<Made extends Hub> {
   /** The one address of both, which changes between them with each request. */
   url: string
-  hubs: [ProcessHub, ProcessHub]
-  upstream: Upstream
+  hubs: [Made, Made]
   db: Database
-  /** Starts a replica in the place of one that is gone. */
-  restart: (index: 0 | 1) => Promise<void>
 }
 
-/** Two replicas on one database behind one address, with the authorization server. */
-export async function startReplicas (t: Cleanup, oauthServer: Json = {}): Promise<Replicas> {
+/** Two replicas on one database behind one address, with the authorization server. @param start `startReplica` or `spawnReplica` */
+export async function startReplicas<Made extends Hub> (
+  t: Cleanup,
+  start: (t: Cleanup, url: string, options: HubOptions) => Promise<Made>
+): Promise<Replicas<Made>> {
   const db = await database(t)
   const upstream = await startUpstream(t, {
     tools: [tool('echo'), tool('slow')],
     on: ({ params }) => (params.name === 'slow' ? 'never' : undefined)
   })
-  const hubs: ProcessHub[] = []
+  const hubs: Made[] = []
   const url = await startBalancer(t, () => hubs.map(({ port }) => port))
   const options = {
     settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }, {
-      systemConfig: { install: { baseUrl: url }, oauthServer: { enabled: true, ...oauthServer } }
+      systemConfig: { install: { baseUrl: url }, oauthServer: { enabled: true } }
     })
   }
   // The first one stores the settings.
-  hubs.push(await spawnReplica(t, db.url, options))
-  hubs.push(await spawnReplica(t, db.url, options))
+  hubs.push(await start(t, db.url, options))
+  hubs.push(await start(t, db.url, options))
   const [a, b] = hubs
   assert.ok(a && b)
   await connected(a, 1)
   await connected(b, 1)
-  const cluster: Replicas = {
-    url,
-    hubs: [a, b],
-    upstream,
-    db,
-    restart: async (index) => {
-      const hub = await spawnReplica(t, db.url, options)
-      hubs[index] = hub
-      cluster.hubs[index] = hub
-    }
-  }
-  return cluster
+  return { url, hubs: [a, b], db }
 }
 
 /** A person with a browser that is logged in, after the first time. */
@@ -89,14 +76,7 @@ export class Visitor {
     this.clientId = clientId
   }
 
-  /** The fields with which a code is redeemed. */
-  async code (): Promise<Record<string, string>> {
-    const { verifier, params } = request(this.clientId)
-    const end = await allow(this.#browser, `${this.#url}/oauth/authorize?${new URLSearchParams(params).toString()}`, admin)
-    const code = end.searchParams.get('code')
-    assert.ok(code, end.href)
-    return { grant_type: 'authorization_code', code, client_id: this.clientId, redirect_uri: redirectUri, code_verifier: verifier }
-  }
+  async code (): Promise<Record<string, string>> { return await codeFor(this.#url, admin, this.clientId, {}, this.#browser) }
 
   refresh ({ refresh_token: token = '' }: Tokens): Record<string, string> {
     return { grant_type: 'refresh_token', refresh_token: token, client_id: this.clientId }

@@ -6,8 +6,9 @@ import type { Storage } from '../../db/store.ts'
 import { readEnv, type Env } from '../../schemas/env.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from './app.ts'
+import { initialize } from './client.ts'
 import { bearerKey, until, type Cleanup } from './hub.ts'
-import { allow, Browser, form, register, request, type Person, type Visit } from './oauth.ts'
+import { Browser, codeFor, form, register, type Code, type Person, type Visit } from './oauth.ts'
 
 export type Json = Record<string, unknown>
 
@@ -21,6 +22,12 @@ export const callback = 'http://127.0.0.1:8123/callback'
 
 /** An answer of JSON. */
 export interface Answer { readonly status: number, readonly body: Json, readonly headers: Headers }
+
+export async function answerOf (reply: Response): Promise<Answer> {
+  const text = await reply.text()
+  const isJson = reply.headers.get('content-type')?.includes('json') === true
+  return { status: reply.status, body: isJson && text !== '' ? JSON.parse(text) as Json : { text }, headers: reply.headers }
+}
 
 export interface WorldOptions {
   readonly oauthServer?: Json
@@ -53,16 +60,19 @@ export class World {
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       body: body === undefined ? undefined : JSON.stringify(body)
     })
-    const text = await reply.text()
-    const isJson = reply.headers.get('content-type')?.includes('json') === true
-    return { status: reply.status, body: isJson && text !== '' ? JSON.parse(text) as Json : { text }, headers: reply.headers }
+    return await answerOf(reply)
   }
 
   /** As a user who has logged in. */
   async as (who: Person, method: string, path: string, body?: unknown): Promise<Answer> {
-    const user = this.app.users.get(who.username)
+    return await this.ask(method, path, body, { 'x-auth-token': this.login(who) })
+  }
+
+  /** The login token of a user. */
+  login ({ username }: Person): string {
+    const user = this.app.users.get(username)
     assert.ok(user)
-    return await this.ask(method, path, body, { 'x-auth-token': this.app.auth.login(user) })
+    return this.app.auth.login(user)
   }
 
   /** As a client with an access token. */
@@ -72,13 +82,7 @@ export class World {
 
   /** Initializes an MCP session with a token. */
   async mcp (token: string, path = '/mcp'): Promise<Answer> {
-    const body = {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
-    }
-    return await this.ask('POST', path, body, { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' })
+    return await this.ask('POST', path, initialize(), { authorization: `Bearer ${token}`, accept: 'application/json, text/event-stream' })
   }
 
   browser (): Browser { return new Browser(this.origin) }
@@ -94,23 +98,15 @@ export class World {
 
   /** A code, and all that its client needs to redeem it. */
   async code (who: Person, more: Record<string, string> = {}, clientId?: string, browser = this.browser()): Promise<Code> {
-    const id = clientId ?? (await register(this.base)).client_id ?? ''
-    const { verifier, params } = request(id, more)
-    const end = await allow(browser, this.authorizeUrl(params), who)
-    const code = end.searchParams.get('code')
-    assert.ok(code, end.href)
-    return { grant_type: 'authorization_code', code, client_id: id, redirect_uri: params.redirect_uri ?? '', code_verifier: verifier }
+    return await codeFor(this.base, who, clientId ?? (await register(this.base)).client_id ?? '', more, browser)
   }
 
   async token (fields: Record<string, string>, headers: Record<string, string> = {}): Promise<Answer> {
-    const reply = await form(`${this.base}/oauth/token`, fields, headers)
-    return { status: reply.status, body: await reply.json() as Json, headers: reply.headers }
+    return await answerOf(await form(`${this.base}/oauth/token`, fields, headers))
   }
 
   async revoke (fields: Record<string, string>, headers: Record<string, string> = {}): Promise<Answer> {
-    const reply = await form(`${this.base}/oauth/revoke`, fields, headers)
-    const text = await reply.text()
-    return { status: reply.status, body: text === '' ? {} : JSON.parse(text) as Json, headers: reply.headers }
+    return await answerOf(await form(`${this.base}/oauth/revoke`, fields, headers))
   }
 
   async refresh (token: string, clientId: string, more: Record<string, string> = {}): Promise<Answer> {
@@ -151,23 +147,11 @@ export class World {
   }
 }
 
-export interface Code extends Record<string, string> {
-  readonly grant_type: string
-  readonly code: string
-  readonly client_id: string
-  readonly redirect_uri: string
-  readonly code_verifier: string
-}
-
 export async function startWorld (t: Cleanup, options: WorldOptions = {}): Promise<World> {
   const { oauthServer = {}, system = {}, env = {}, servers = {}, clients = [], wrap } = options
   const createdAt = '2026-01-01T00:00:00.000Z'
   const app = await appFor(t, {
-    users: [
-      { username: 'admin', password: hash, isAdmin: true, createdAt },
-      { username: 'alice', password: hash, isAdmin: false, createdAt },
-      { username: 'bob', password: hash, isAdmin: false, createdAt }
-    ],
+    users: ['admin', 'alice', 'bob'].map((username) => ({ username, password: hash, isAdmin: username === 'admin', createdAt })),
     bearerKeys: [bearerKey()],
     mcpServers: servers,
     oauthClients: clients,
@@ -179,14 +163,33 @@ export async function startWorld (t: Cleanup, options: WorldOptions = {}): Promi
 
 /** Two servers with a tool each: one of the admin's that all see, and one of alice's own. */
 export async function startServers (t: Cleanup): Promise<Json> {
-  const [open, own] = await Promise.all([
-    startUpstream(t, { tools: [tool('echo')] }),
-    startUpstream(t, { tools: [tool('mine')] })
-  ])
+  const [open, own] = await Promise.all([startUpstream(t, { tools: [tool('echo')] }), startUpstream(t, { tools: [tool('mine')] })])
   return {
     open: { type: 'streamable-http', url: open.url, owner: 'admin', visibility: 'public' },
     own: { type: 'streamable-http', url: own.url, owner: 'alice', visibility: 'private' }
   }
+}
+
+/** The scopes that an answer of the token endpoint grants, sorted. */
+export const scopeOf = ({ body }: Answer): string[] => String(body.scope ?? '').split(' ').sort()
+
+/** The parameters of a Bearer challenge. */
+export function challengeOf ({ headers }: Answer): Record<string, string> {
+  const header = headers.get('www-authenticate') ?? ''
+  assert.match(header, /^Bearer /)
+  return Object.fromEntries([...header.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]))
+}
+
+/** Parameters to set, or with undefined to leave out. */
+export type Change = Readonly<Record<string, string | undefined>>
+export const changed = (params: Change, change: Change): Record<string, string> =>
+  Object.fromEntries(Object.entries({ ...params, ...change }).flatMap(([name, value]) => value === undefined ? [] : [[name, value]]))
+
+/** A refusal in JSON (RFC 6749, section 5.2). */
+export function assertRefusal ({ status, body, headers }: Answer, [wanted, error]: [number, string], name: string): void {
+  assert.deepEqual([status, body.error], [wanted, error], `${name}: ${status} ${JSON.stringify(body)}`)
+  assert.match(headers.get('cache-control') ?? '', /no-store/, name)
+  for (const given of ['access_token', 'client_id']) assert.equal(body[given], undefined, name)
 }
 
 /** A basic authorization header, as RFC 6749 encodes it. */

@@ -5,12 +5,15 @@ import { parse } from 'parse5'
 /** A browser for forms: it keeps cookies, and follows no redirect by itself. */
 export class Browser {
   readonly #origin: string
+  readonly #via: (address: URL) => URL
   readonly #cookies = new Map<string, { value: string, path: string }>()
   /** All answers so far. */
   readonly visits: Visit[] = []
 
-  constructor (origin: string) {
+  /** @param via the address under which the gateway is asked for one of the browser's, as a proxy does */
+  constructor (origin: string, via = (address: URL) => address) {
     this.#origin = origin
+    this.#via = via
   }
 
   async get (url: string): Promise<Visit> { return await this.#send(url, {}) }
@@ -32,10 +35,9 @@ export class Browser {
 
   async #send (url: string, init: RequestInit): Promise<Visit> {
     const address = new URL(url, this.#origin)
-    const cookie = [...this.#cookies]
-      .filter(([, { path }]) => address.pathname.startsWith(path))
+    const cookie = [...this.#cookies].filter(([, { path }]) => address.pathname.startsWith(path))
       .map(([name, { value }]) => `${name}=${value}`)
-    const reply = await fetch(address, { ...init, redirect: 'manual', headers: { ...init.headers, cookie: cookie.join('; ') } })
+    const reply = await fetch(this.#via(address), { ...init, redirect: 'manual', headers: { ...init.headers, cookie: cookie.join('; ') } })
     for (const line of reply.headers.getSetCookie()) {
       const [pair = '', ...attributes] = line.split(/; */)
       const [name = '', value = ''] = pair.split('=', 2)
@@ -142,26 +144,33 @@ export async function register (base: string, more: Record<string, unknown> = {}
   return await reply.json() as Record<string, string>
 }
 
+/** The fields with which a client redeems a code. */
+export interface Code extends Record<string, string> {
+  readonly grant_type: string
+  readonly code: string
+  readonly client_id: string
+  readonly redirect_uri: string
+  readonly code_verifier: string
+}
+
+/** A code for a public client. @param more parameters of the authorization request */
+export async function codeFor (
+  base: string, person: Person, clientId: string, more: Record<string, string> = {}, browser = new Browser(new URL(base).origin)
+): Promise<Code> {
+  const { verifier, params: { redirect_uri: redirectUri = '', ...params } } = request(clientId, more)
+  const query = new URLSearchParams({ redirect_uri: redirectUri, ...params }).toString()
+  const code = (await allow(browser, `${base}/oauth/authorize?${query}`, person)).searchParams.get('code')
+  assert.ok(code, 'the browser brings no code')
+  return { grant_type: 'authorization_code', code, client_id: clientId, redirect_uri: redirectUri, code_verifier: verifier }
+}
+
 /** The whole flow of a public client. */
 export async function tokensFor (
-  base: string,
-  person: Person,
-  more: Record<string, string> = {},
-  clientId?: string
+  base: string, person: Person, more: Record<string, string> = {}, clientId?: string
 ): Promise<Tokens & { clientId: string }> {
   const id = clientId ?? (await register(base)).client_id ?? ''
-  const { verifier, params } = request(id, more)
-  const end = await allow(new Browser(new URL(base).origin), `${base}/oauth/authorize?${new URLSearchParams(params).toString()}`, person)
-  const code = end.searchParams.get('code')
-  assert.ok(code, end.href)
-  const reply = await form(`${base}/oauth/token`, {
-    grant_type: 'authorization_code',
-    code,
-    client_id: id,
-    redirect_uri: params.redirect_uri ?? '',
-    code_verifier: verifier,
-    ...(more.resource === undefined ? {} : { resource: more.resource })
-  })
+  const { resource } = more
+  const reply = await form(`${base}/oauth/token`, { ...await codeFor(base, person, id, more), ...(resource === undefined ? {} : { resource }) })
   assert.equal(reply.status, 200, await reply.clone().text())
   return { ...((await reply.json()) as Tokens), clientId: id }
 }

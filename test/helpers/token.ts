@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto'
 import { markOf } from '../../plugins/users/mark.ts'
 import { shared } from '../fakes/replica.ts'
 
-/** A login token, signed as the replicas do. */
-export function tokenOf (user: { username: string, createdAt?: string }): string {
+/** A login token. @param secret that of the replicas where none is given */
+export function tokenOf (user: { username: string, password?: string, createdAt?: string }, secret = shared.JWT_SECRET): string {
   const now = Math.floor(Date.now() / 1_000)
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const head =
     `${part({ alg: 'HS256', typ: 'JWT' })}.` +
     `${part({ sub: user.username, mark: markOf(user), iat: now, exp: now + 3_600, iss: 'tool-hub', aud: 'tool-hub-management' })}`
-  return `${head}.${createHmac('sha256', shared.JWT_SECRET).update(head).digest('base64url')}`
+  return `${head}.${createHmac('sha256', secret).update(head).digest('base64url')}`
 }

@@ -8,7 +8,7 @@ import { alice, startWorld } from '../helpers/oauth-world.ts'
 const odd = ['__proto__', 'constructor', '%00', '\u0000', '\ud800', '../../x', '<\'"\\', '\r\nx: y', '%zz', 'ü', 'a'.repeat(6_000)]
 const ofAuthorization = ['client_id', 'redirect_uri', 'scope', 'resource', 'state', 'code_challenge', 'prompt', 'response_type', '__proto__', 'x[y]']
 
-test('odd values in every place are refused, and the gateway goes on', { timeout: 120_000 }, async (t) => {
+test('odd values in every place are refused, and the gateway goes on', async (t) => {
   // Each request comes from an address of its own: how often one may ask is tested elsewhere.
   const world = await startWorld(t, { env: { TRUST_PROXY: 'loopback' } })
   let count = 0
@@ -41,7 +41,7 @@ test('odd values in every place are refused, and the gateway goes on', { timeout
     const revocation = new URLSearchParams({ token: value, client_id: clientId }).toString()
     await send(`revoke ${shown}`, '/oauth/revoke', { method: 'POST', headers: form, body: revocation })
     for (const name of ['redirect_uris', 'client_name', 'scope', 'grant_types', 'client_uri', 'contacts', '__proto__', 'jwks_uri']) {
-      for (const each of [value, [value], { [value]: value }, null, 1]) {
+      for (const each of [value, [value], { [value]: value }]) {
         const body = `{"redirect_uris": ["http://127.0.0.1/"], ${JSON.stringify(name)}: ${JSON.stringify(each)}}`
         const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
         await send(`manage ${name} ${shown}`, `/oauth/register/${clientId}`, { method: 'PUT', headers, body })

@@ -1,21 +1,18 @@
-// The authorization server on several replicas, and what is left of its secrets. Run by `npm run test:system`; it needs PostgreSQL, as
-// replicas.test.ts does.
+// The authorization server on several replicas, and what is left of its secrets. Run by `npm run test:system`; it needs PostgreSQL.
+// test/measure/oauth-tokens.test.ts measures what many tokens cost.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { test } from 'tap'
-import { managed, spawnReplica } from '../fakes/replica.ts'
-import { cpuTime } from '../../bench/cpu.ts'
-import { initialize, send, Session, settings, sleep, text, within } from '../helpers/client.ts'
+import { managed, startReplica } from '../fakes/replica.ts'
+import { initialize, send, Session, settings, text, within } from '../helpers/client.ts'
 import { cluster, database } from '../helpers/database.ts'
 import { spawnHub, until, type Hub } from '../helpers/hub.ts'
 import { admin, assertDead, redeem, redirectUri, startReplicas, statusOf, Visitor } from '../helpers/oauth-replicas.ts'
 import { allow, Browser, form, register, request, tokensFor } from '../helpers/oauth.ts'
 
-const timeout = 240_000
-
-test('two replicas behind one address', { timeout }, async (t) => {
-  const { url, hubs, db } = await startReplicas(t)
+test('two replicas behind one address', async (t) => {
+  const { url, hubs } = await startReplicas(t, startReplica)
   const [a, b] = hubs
   const { client_id: clientId = '' } = await register(url)
   const visitor = new Visitor(url, clientId)
@@ -42,18 +39,16 @@ test('two replicas behind one address', { timeout }, async (t) => {
     }
   })
 
-  await t.test('a revocation on one ends requests and streams on the other within 5 s', async (t) => {
+  await t.test('a revocation on one ends requests and streams on the other', async () => {
     const tokens = (await redeem(a, await visitor.code())).body
     const session = await Session.open(`${b.url}/mcp`, { key: tokens.access_token })
     const stream = await session.listen()
     const call = await session.start({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'fake-slow', arguments: {} } })
-    const since = Date.now()
     const reply = await form(`${a.url}/oauth/revoke`, { token: tokens.access_token, client_id: clientId })
     assert.equal(reply.status, 200)
     assert.equal(await statusOf(a, tokens.access_token), 401)
     await within('the end of the stream', stream.done)
     await within('the end of the call', call.done)
-    t.comment(`ended on the other after ${Date.now() - since} ms`)
     await assertDead(hubs, visitor, tokens)
   })
 
@@ -62,11 +57,10 @@ test('two replicas behind one address', { timeout }, async (t) => {
     ['redemptions of one code', async () => await visitor.code()],
     ['refreshes with one token', async () => visitor.refresh((await redeem(b, await visitor.code())).body)]
   ] as const) {
-    await t.test(`of ${times} ${what} over both one succeeds, and its tokens are of no use then`, async (t) => {
+    await t.test(`of ${times} ${what} over both one succeeds, and its tokens are of no use then`, async () => {
       const body = await fields()
       const answers = await Promise.all(Array.from({ length: times }, async (_, n) => await redeem(n % 2 === 0 ? a : b, body)))
       const [winner, ...others] = answers.filter(({ status }) => status === 200)
-      t.comment(answers.map(({ status }) => status).join(' '))
       assert.ok(winner, 'none succeeded')
       assert.deepEqual(others, [])
       for (const { status, body: { error } } of answers) if (status !== 200) assert.deepEqual([status, error], [400, 'invalid_grant'])
@@ -93,53 +87,6 @@ test('two replicas behind one address', { timeout }, async (t) => {
       await until(async () => await metadata(hub) === 200, 'not there again')
       assert.equal(await statusOf(hub, tokens.access_token), 200, 'what was not revoked is valid again')
     }
-  })
-
-  await t.test('100,000 tokens in the database cost a call and a refresh nothing', async (t) => {
-    const tokens = (await redeem(a, await visitor.code())).body
-    const session = await Session.open(`${a.url}/mcp`, { key: tokens.access_token })
-    /** CPU of the gateway for a call, in ms. */
-    const measure = async (): Promise<number> => {
-      const before = cpuTime(a.pid)
-      for (let round = 0; round < 40; round++) {
-        await Promise.all(Array.from({ length: 10 }, async () => await session.call('fake-echo', { message: 'hi' })))
-      }
-      return (cpuTime(a.pid) - before) / 400
-    }
-    let last = (await redeem(b, await visitor.code())).body
-    /** Time of a refresh, in ms: the median, since the database writes what was added meanwhile. */
-    const refreshes = async (): Promise<number> => {
-      const times: number[] = []
-      for (let n = 0; n < 21; n++) {
-        const since = performance.now()
-        last = (await redeem(a, visitor.refresh(last))).body
-        times.push(performance.now() - since)
-      }
-      return times.sort((one, other) => one - other)[10] ?? NaN
-    }
-    await measure()
-    const [callBefore, refreshBefore] = [await measure(), await refreshes()]
-    await db.query(`INSERT INTO token_families (family, client_id, username, mark, expires)
-      SELECT 'family ' || n, 'client ' || n % 100, 'user ' || n % 1000, 'mark', now() + interval '10 days'
-      FROM generate_series(1, 50000) n`)
-    await db.query(`INSERT INTO tokens (hash, family, kind, scope, expires)
-      SELECT encode(sha256((kind || n)::bytea), 'hex'), 'family ' || n, kind, 'mcp profile', now() + interval '10 days'
-      FROM generate_series(1, 50000) n, unnest(array['access', 'refresh']) kind`)
-    // Until the cache of tokens asks the database again.
-    await sleep(4_500)
-    const callAfter = await measure()
-    // Other processes, and autovacuum on the inserted rows, slow down single rounds. A sequential scan would slow down every round.
-    let refreshAfter = await refreshes()
-    for (let round = 0; round < 5 && refreshAfter >= 3 * refreshBefore + 5; round++) {
-      await sleep(2_000)
-      refreshAfter = Math.min(refreshAfter, await refreshes())
-    }
-    t.comment(`a call: ${callBefore.toFixed(3)} ms of CPU before, ${callAfter.toFixed(3)} after (${(callAfter / callBefore).toFixed(2)})`)
-    t.comment(
-      `a refresh: ${refreshBefore.toFixed(1)} ms before, ${refreshAfter.toFixed(1)} after (${(refreshAfter / refreshBefore).toFixed(2)})`
-    )
-    assert.ok(callAfter < 1.5 * callBefore + 0.05)
-    assert.ok(refreshAfter < 3 * refreshBefore + 5)
   })
 
   for (const hub of hubs) {
@@ -237,13 +184,14 @@ async function provoke (url: string, secrets: Readonly<Record<string, string>>):
   }
 }
 
-test('no secret of a flow stands in plain anywhere', { timeout }, async (t) => {
+test('no secret of a flow stands in plain anywhere', async (t) => {
   const env = { LOG_LEVEL: 'trace' }
+  const written = settings({}, { systemConfig: { oauthServer: { enabled: true } } })
 
   await t.test('in a database, in logs, on pages', async (t) => {
     const server = await cluster(t, { fsync: 'off' })
     const db = await database(t, server)
-    const hub = await spawnReplica(t, db.url, { settings: settings({}, { systemConfig: { oauthServer: { enabled: true } } }), env })
+    const hub = await startReplica(t, db.url, { settings: written, env })
     const { secrets, pages } = await wholeFlow(hub.url)
     await provoke(hub.url, secrets)
     await server.stop('immediate')
@@ -269,10 +217,7 @@ test('no secret of a flow stands in plain anywhere', { timeout }, async (t) => {
   })
 
   await t.test('in a settings file, in logs, on pages', async () => {
-    const hub = await spawnHub(t, {
-      settings: settings({}, { systemConfig: { oauthServer: { enabled: true } } }),
-      env: { ...env, ADMIN_PASSWORD: admin.password }
-    })
+    const hub = await spawnHub(t, { settings: written, env: { ...env, ADMIN_PASSWORD: admin.password } })
     const { secrets, pages } = await wholeFlow(hub.url)
     await provoke(hub.url, secrets)
     const file = await readFile(hub.settingsPath, 'utf8')

@@ -1,18 +1,17 @@
 // Login by a real OpenID provider: who enters which account, and what callbacks, cookies and sessions withstand.
 import assert from 'node:assert/strict'
-import { test } from 'tap'
+import { t as file, test } from 'tap'
 import { Browser, form, register, request as authorization, type Visit } from '../helpers/oauth.ts'
 import type { RouteRow } from '../../plugins/scopes/index.ts'
-import { startReplica } from '../fakes/replica.ts'
+import { login, manage, startReplica } from '../fakes/replica.ts'
 import { appFor } from '../helpers/app.ts'
-import { settings } from '../helpers/client.ts'
+import { initialize, settings } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import {
-  localUsers, logIn, mount, socialHub, startIdentityProvider, throughProvider, type Claims, type IdentityProvider
+  localUsers, logIn, mount, providerEnv, socialHub, startIdentityProvider, throughProvider, type Claims, type IdentityProvider
 } from '../helpers/identity-provider.ts'
 import { freePort, until, type Hub } from '../helpers/hub.ts'
 
-const timeout = 170_000
 const password = 'Same-1234'
 
 interface User { username: string, isAdmin: boolean }
@@ -21,17 +20,24 @@ const userOf = async (browser: Browser): Promise<User | undefined> => {
   return visit.status === 200 ? (JSON.parse(visit.text) as { user: User }).user : undefined
 }
 
+/** Changes of a callback's address. */
+const having = (name: string, value: string) => (url: URL): URL => {
+  url.searchParams.set(name, value)
+  return url
+}
+const without = (name: string) => (url: URL): URL => {
+  url.searchParams.delete(name)
+  return url
+}
+
 /** The cookie of a session, as `name=value`. */
-const cookieOf = ({ headers }: Visit): string =>
+const cookieOf = ({ headers }: Pick<Visit, 'headers'>): string =>
   headers.getSetCookie().map((line) => line.split(';')[0] ?? '').find((pair) => /tool-hub-social=./.test(pair)) ?? ''
 
 /** What an admin does by the management API. */
-async function asAdmin (hub: Hub, method: string, path: string, body?: object): Promise<number> {
-  const json = { 'content-type': 'application/json' }
-  const login = await fetch(`${hub.url}/api/auth/login`, { method: 'POST', headers: json, body: JSON.stringify({ username: 'admin', password }) })
-  const { token } = await login.json() as { token: string }
-  const headers = { 'x-auth-token': token, ...(body === undefined ? {} : json) }
-  return (await fetch(`${hub.url}${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })).status
+async function asAdmin (hub: Hub, method: string, route: string, body?: object): Promise<number> {
+  const { token } = (await login(hub, 'admin', password)).body as { token: string }
+  return (await manage(hub, method, route, body, { 'x-auth-token': token })).status
 }
 
 /** A login of a person. @returns the account that it entered, or the status of the refusal */
@@ -44,10 +50,11 @@ async function enter (hub: Hub, idp: IdentityProvider, subject: string, claims: 
   return user ?? end.status
 }
 
-test('who enters which account', { timeout }, async (t) => {
+test('who enters which account', async (t) => {
   const { hub, idp, query } = await socialHub(t)
-  const user = (username: string, isAdmin = false): User & Record<string, unknown> =>
-    ({ username, isAdmin, permissions: { admin: isAdmin, servers: isAdmin ? 'all' : 'visible', users: isAdmin, system: isAdmin } })
+  const user = (username: string, isAdmin = false): User & Record<string, unknown> => ({
+    username, isAdmin, permissions: { admin: isAdmin, servers: isAdmin ? 'all' : 'visible', users: isAdmin, system: isAdmin }
+  })
   const verified = (email: string): Claims => ({ email, email_verified: true })
   const rows: Array<[what: string, subject: string, claims: Claims, expected: User | number]> = [
     ['a verified address of nobody makes an account', 'new-1', verified('new@example.com'), user('new@example.com')],
@@ -82,14 +89,12 @@ test('who enters which account', { timeout }, async (t) => {
     assert.deepEqual(await enter(hub, idp, '__proto__', { name: 'constructor' }), entered)
   })
   await t.test('a local account that was made anew belongs to nobody who logged in to the former', async () => {
-    assert.equal(await asAdmin(hub, 'DELETE', '/api/users/carl'), 200)
-    assert.equal(await asAdmin(hub, 'POST', '/api/users', { username: 'carl', password: 'Another-1' }), 201)
+    assert.equal(await asAdmin(hub, 'DELETE', '/users/carl'), 200)
+    assert.equal(await asAdmin(hub, 'POST', '/users', { username: 'carl', password: 'Another-1' }), 201)
     assert.equal(await enter(hub, idp, 'carl-1', { name: 'carl' }), 403)
   })
   await t.test('such accounts have no password', async () => {
-    const body = JSON.stringify({ username: 'new@example.com', password: 'Same-1234' })
-    const reply = await fetch(`${hub.url}/api/auth/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-    assert.equal(reply.status, 401)
+    assert.equal((await login(hub, 'new@example.com', password)).status, 401)
   })
   await t.test('no table holds what a provider gave, and none a whole cookie', async () => {
     idp.current = 'new-1'
@@ -105,41 +110,38 @@ test('who enters which account', { timeout }, async (t) => {
     assert.ok(!/\beyJ[\w-]{20,}\./.test(text) && !/access_token|id_token/i.test(text), text)
     const [secret] = all[4] as Array<{ sealed: string }>
     assert.ok((secret?.sealed.length ?? 0) > 40)
-    const replayed = await fetch(`${hub.url}/api/auth/user`, { headers: { cookie: `tool-hub-social=${token}` } })
-    assert.equal(replayed.status, 401)
-    const forged = await fetch(`${hub.url}/api/auth/user`, { headers: { cookie: `tool-hub-social=${token}.${'A'.repeat(43)}%3D` } })
-    assert.equal(forged.status, 401)
+    for (const cookie of [`tool-hub-social=${token}`, `tool-hub-social=${token}.${'A'.repeat(43)}%3D`]) {
+      assert.equal((await fetch(`${hub.url}/api/auth/user`, { headers: { cookie } })).status, 401)
+    }
   })
 })
 
-test('callbacks, cookies and sessions', { timeout }, async (t) => {
-  const trusted = 'https://dash.example.com'
-  const { hub, idp, query } = await socialHub(t, {
-    env: { SOCIAL_AUTH_TRUSTED_ORIGINS: `["${trusted}"]`, ALLOW_REGISTRATION: 'true' },
-    systemConfig: { oauthServer: { enabled: true } }
-  })
-  const origin = new URL(hub.url).origin
-  const fails = (end: Visit, status: number, words: RegExp): void => {
-    assert.equal(end.status, status, end.text)
-    assert.match(end.text, words)
-    assert.match(end.headers.get('content-type') ?? '', /text\/html/)
-    assert.equal(cookieOf(end), '')
-  }
+const trusted = 'https://dash.example.com'
+const { hub, idp, query } = await socialHub(file, {
+  env: { SOCIAL_AUTH_TRUSTED_ORIGINS: `["${trusted}"]`, ALLOW_REGISTRATION: 'true' },
+  systemConfig: { oauthServer: { enabled: true } }
+})
+const origin = new URL(hub.url).origin
+const begin = `${mount}/signIn/social?provider=oidc`
 
+function fails (end: Visit, status: number, words: RegExp): void {
+  assert.equal(end.status, status, end.text)
+  assert.match(end.text, words)
+  assert.match(end.headers.get('content-type') ?? '', /text\/html/)
+  assert.equal(cookieOf(end), '')
+}
+
+test('callbacks', async (t) => {
   await t.test('a callback of another browser, or without a login that was begun', async () => {
     const { callback } = await logIn(hub, idp, undefined, { at: (url) => new URL(`${url.origin}/health?${url.searchParams.toString()}`) })
     callback.pathname = `${mount}/callback/oidc`
     fails(await new Browser(origin).get(callback.href), 400, /begin it again/)
     const other = new Browser(origin)
-    await other.get(`${mount}/signIn/social?provider=oidc`)
+    await other.get(begin)
     fails(await other.get(callback.href), 400, /begin it again/)
   })
   await t.test('a state that was changed, none, and none of all', async () => {
-    const without = (name: string) => (url: URL): URL => {
-      url.searchParams.delete(name)
-      return url
-    }
-    for (const at of [without('state'), without('code'), (url: URL) => { url.searchParams.set('state', 'x'.repeat(32)); return url }]) {
+    for (const at of [without('state'), without('code'), having('state', 'x'.repeat(32))]) {
       fails((await logIn(hub, idp, undefined, { at })).end, 400, /begin it again/)
     }
   })
@@ -150,28 +152,18 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
   })
   await t.test('a code of another login of the same browser', async () => {
     const browser = new Browser(origin)
-    const first = await browser.get(`${mount}/signIn/social?provider=oidc`)
+    const first = await browser.get(begin)
     const stolen = (await throughProvider(idp, first.location ?? '')).searchParams.get('code') ?? ''
-    const { end } = await logIn(hub, idp, browser, { at: (url) => { url.searchParams.set('code', stolen); return url } })
+    const { end } = await logIn(hub, idp, browser, { at: having('code', stolen) })
     fails(end, 502, /login provider/)
   })
   await t.test('an answer of another issuer, and one without (RFC 9207)', async () => {
-    for (const iss of ['https://evil.example', undefined]) {
-      const at = (url: URL): URL => {
-        if (iss === undefined) url.searchParams.delete('iss')
-        else url.searchParams.set('iss', iss)
-        return url
-      }
+    for (const at of [without('iss'), having('iss', 'https://evil.example')]) {
       fails((await logIn(hub, idp, undefined, { at })).end, 403, /another login provider/)
     }
   })
   await t.test('a refusal by the provider, of which nothing strange is shown', async () => {
-    const refuse = (error: string) => (url: URL): URL => {
-      url.searchParams.delete('code')
-      url.searchParams.set('error', error)
-      url.searchParams.set('error_description', 'CANARY')
-      return url
-    }
+    const refuse = (error: string) => (url: URL): URL => having('error_description', 'CANARY')(having('error', error)(without('code')(url)))
     fails((await logIn(hub, idp, undefined, { at: refuse('access_denied') })).end, 403, /did not let you in \(access_denied\)/)
     const { end } = await logIn(hub, idp, undefined, { at: refuse('<b>CANARY</b>') })
     fails(end, 403, /did not let you in\./)
@@ -195,60 +187,49 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
     }
   })
   await t.test('a script begins a login under better-auth\'s own name', async () => {
-    const begin = async (from: string): Promise<Response> => await fetch(`${hub.url}${mount}/sign-in/social`, {
+    const post = async (from: string): Promise<Response> => await fetch(`${hub.url}${mount}/sign-in/social`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: from },
       body: JSON.stringify({ provider: 'oidc', callbackURL: '/docs', idToken: { token: 'x' } })
     })
-    const { url, redirect } = await (await begin(origin)).json() as { url: string, redirect: boolean }
+    const { url, redirect } = await (await post(origin)).json() as { url: string, redirect: boolean }
     assert.ok(url.startsWith(idp.url) && redirect)
     assert.equal(new URL(url).searchParams.get('code_challenge_method'), 'S256')
     assert.ok(new URL(url).searchParams.has('nonce'))
-    assert.equal((await begin('https://evil.example')).status, 403)
+    assert.equal((await post('https://evil.example')).status, 403)
   })
+})
 
+test('cookies and sessions', async (t) => {
   await t.test('the cookie', async () => {
     const { end } = await logIn(hub, idp)
     const line = end.headers.getSetCookie().find((each) => each.startsWith('tool-hub-social=')) ?? ''
-    assert.match(line, /; HttpOnly/)
-    assert.match(line, /; SameSite=Lax/)
-    assert.match(line, /; Path=\/;/)
+    for (const attribute of ['; HttpOnly', '; SameSite=Lax', '; Path=/;']) assert.ok(line.includes(attribute), line)
     const cookie = cookieOf(end)
     const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<number> =>
       (await fetch(`${hub.url}${path}`, { method, headers: { cookie, ...headers }, body })).status
     const json = { 'content-type': 'application/json' }
     const keyBody = JSON.stringify({ name: 'mine' })
     assert.equal(await ask('GET', '/api/auth/user'), 200)
-    assert.equal(await ask('GET', '/api/auth/user', { cookie: `${cookie}; ${cookie}` }), 401, 'sent twice')
-    assert.equal(await ask('GET', '/api/auth/user', { cookie: `${cookie}; a=${'x'.repeat(9_000)}` }), 401, 'too much')
-    for (const [what, headers, status] of [
-      ['no origin', {}, 403],
-      ['a foreign origin', { origin: 'https://evil.example' }, 403],
-      ['an origin that is null', { origin: 'null' }, 403],
-      ['a foreign referer', { referer: 'https://evil.example/page' }, 403],
-      ['the own origin', { origin }, 201],
-      ['the own referer', { referer: `${origin}/docs` }, 201],
-      ['a trusted origin', { origin: trusted }, 201]
-    ] as const) assert.equal(await ask('POST', '/api/auth/keys', { ...json, ...headers }, keyBody), status, what)
+    for (const more of [cookie, `a=${'x'.repeat(9_000)}`]) assert.equal(await ask('GET', '/api/auth/user', { cookie: `${cookie}; ${more}` }), 401)
+    for (const [status, ...all] of [
+      [403, {}, { origin: 'https://evil.example' }, { origin: 'null' }, { referer: 'https://evil.example/page' }],
+      [201, { origin }, { referer: `${origin}/docs` }, { origin: trusted }]
+    ] as Array<[number, ...Array<Record<string, string>>]>) {
+      for (const headers of all) assert.equal(await ask('POST', '/api/auth/keys', { ...json, ...headers }, keyBody), status, JSON.stringify(headers))
+    }
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
       assert.equal(await ask('POST', '/api/auth/keys', { 'content-type': type, origin }, keyBody), 415, type)
     }
     assert.equal(await ask('DELETE', '/api/auth/keys/nothing'), 403, 'without a body')
     assert.equal(await ask('POST', '/api/auth/register', json, JSON.stringify({ username: 'eve', password: 'Same-1234' })), 403, 'register')
-    const initialize = JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
-    })
-    assert.equal(await ask('POST', '/mcp', { ...json, accept: 'application/json, text/event-stream', origin }, initialize), 401)
+    assert.equal(await ask('POST', '/mcp', { ...json, accept: 'application/json, text/event-stream', origin }, JSON.stringify(initialize())), 401)
   })
   await t.test('names with @ are for those who log in by a provider', async () => {
-    const body = JSON.stringify({ username: 'waiting@example.com', password: 'Same-1234' })
-    const reply = await fetch(`${hub.url}/api/auth/register`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const reply = await manage(hub, 'POST', '/auth/register', { username: 'waiting@example.com', password }, {})
     assert.equal(reply.status, 400)
-    assert.match(await reply.text(), /e-mail addresses/)
-    assert.equal(await asAdmin(hub, 'POST', '/api/users', { username: 'made@example.com', password: 'Same-1234' }), 201)
+    assert.match(reply.text, /e-mail addresses/)
+    assert.equal(await asAdmin(hub, 'POST', '/users', { username: 'made@example.com', password: 'Same-1234' }), 201)
   })
 
   await t.test('demotion, another password and deletion reach a living session', async () => {
@@ -256,14 +237,14 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
     idp.current = 'root-1'
     const { browser } = await logIn(hub, idp)
     assert.equal((await browser.get('/api/users')).status, 200)
-    assert.equal(await asAdmin(hub, 'PUT', '/api/users/root@example.com', { isAdmin: false }), 200)
+    assert.equal(await asAdmin(hub, 'PUT', '/users/root@example.com', { isAdmin: false }), 200)
     assert.equal((await browser.get('/api/users')).status, 403)
     assert.equal((await userOf(browser))?.isAdmin, false)
-    assert.equal(await asAdmin(hub, 'PUT', '/api/users/root@example.com', { newPassword: 'Different-1' }), 200)
+    assert.equal(await asAdmin(hub, 'PUT', '/users/root@example.com', { newPassword: 'Different-1' }), 200)
     assert.equal((await browser.get('/api/auth/user')).status, 401)
     const again = (await logIn(hub, idp)).browser
     assert.equal((await again.get('/api/auth/user')).status, 200)
-    assert.equal(await asAdmin(hub, 'DELETE', '/api/users/root@example.com'), 200)
+    assert.equal(await asAdmin(hub, 'DELETE', '/users/root@example.com'), 200)
     assert.equal((await again.get('/api/auth/user')).status, 401)
     assert.equal((await again.get(`${mount}/session`)).text, 'null')
     await until(async () => (await query?.('select 1 from social_identities where username = \'root@example.com\''))?.length === 0)
@@ -285,8 +266,10 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
     assert.deepEqual([await stands(one), await stands(two)], [false, true])
     assert.equal(idp.asked.length, before, 'the provider was not asked')
   })
+})
 
-  await t.test('the login page of the authorization server offers it', async () => {
+test('the login page of the authorization server, and a provider in trouble', async (t) => {
+  await t.test('the login page offers it', async () => {
     const { client_id: clientId = '' } = await register(hub.url)
     const { verifier, params } = authorization(clientId)
     const browser = new Browser(origin)
@@ -309,12 +292,11 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
   await t.test('a provider that fails', async (t) => {
     const printed = t.capture(console, 'error')
     idp.broken = (_request, reply) => { reply.writeHead(500).end('CANARY') }
-    const at = (url: URL): URL => url
     const browser = new Browser(origin)
-    const begun = await browser.get(`${mount}/signIn/social?provider=oidc`)
+    const begun = await browser.get(begin)
     assert.equal(begun.status, 302, 'its addresses are known')
     idp.broken = undefined
-    const callback = at(await throughProvider(idp, begun.location ?? ''))
+    const callback = await throughProvider(idp, begun.location ?? '')
     idp.broken = (_request, reply) => { reply.writeHead(500).end('CANARY') }
     const end = await browser.get(callback.href)
     fails(end, 502, /answered with status 500/)
@@ -324,11 +306,8 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
     assert.equal((await logIn(hub, idp)).end.status, 302)
   })
   await t.test('a provider that does not answer keeps nobody else waiting', async () => {
-    const begun = await new Browser(origin).get(`${mount}/signIn/social?provider=oidc`)
     const browser = new Browser(origin)
-    const own = await browser.get(`${mount}/signIn/social?provider=oidc`)
-    assert.equal(begun.status, 302)
-    const callback = await throughProvider(idp, own.location ?? '')
+    const callback = await throughProvider(idp, (await browser.get(begin)).location ?? '')
     let release = (): void => {}
     const held = new Promise<void>((resolve) => { release = resolve })
     idp.broken = (_request, reply) => { void held.then(() => { reply.writeHead(500).end() }) }
@@ -339,10 +318,7 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
       const reply = await fetch(`${hub.url}${path}`, { redirect: 'manual' })
       assert.ok(reply.status === 200 || reply.status === 302, path)
     }
-    const byPassword = await fetch(`${hub.url}/api/auth/login`, {
-      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username: 'bob', password: 'Same-1234' })
-    })
-    assert.equal(byPassword.status, 200)
+    assert.equal((await login(hub, 'bob', password)).status, 200)
     assert.equal(isOver, false)
     release()
     fails(await waiting, 502, /answered with status 500/)
@@ -355,13 +331,11 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
   })
 })
 
-test('the cookie of a social login on every route', { timeout }, async (t) => {
+test('the cookie of a social login on every route', async (t) => {
   const { hub, idp } = await socialHub(t, { systemConfig: { oauthServer: { enabled: true } } })
   const origin = new URL(hub.url).origin
   // An admin by a verified address, who has a password as well. The first login by it stores another hash, which ends what was before.
-  const { token } = await (await fetch(`${hub.url}/api/auth/login`, {
-    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username: 'root@example.com', password: 'Same-1234' })
-  })).json() as { token: string }
+  const { token } = (await login(hub, 'root@example.com', password)).body as { token: string }
   idp.people.set('root-1', { email: 'root@example.com', email_verified: true })
   const cookieFor = async (subject: string): Promise<string> => {
     idp.current = subject
@@ -408,23 +382,21 @@ test('the cookie of a social login on every route', { timeout }, async (t) => {
   assert.ok(count > 300, String(count))
 })
 
-test('a login may begin on one replica and end on another, and its session is one', { timeout }, async (t) => {
+test('a login may begin on one replica and end on another, and its session is one', async (t) => {
   const { url } = await database(t)
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`
   const idp = await startIdentityProvider(t, [`${base}${mount}/callback/oidc`])
-  const env = {
-    SOCIAL_AUTH_URL: base, SOCIAL_AUTH_OIDC_DISCOVERY_URL: idp.discoveryUrl, OIDC_CLIENT_ID: 'hub', OIDC_CLIENT_SECRET: 'hub-secret'
-  }
+  const env = { SOCIAL_AUTH_URL: base, ...providerEnv(idp) }
   const one = await startReplica(t, url, { settings: settings({}, { users: localUsers }), env: { ...env, PORT: String(port) } })
   const other = await startReplica(t, url, { env })
   const browser = new Browser(base)
-  const begun = await browser.get(`${mount}/signIn/social?provider=oidc`)
+  const begun = await browser.get(begin)
   const state = begun.headers.getSetCookie().map((line) => line.split(';')[0]).join('; ')
   const callback = await throughProvider(idp, begun.location ?? '')
   const ended = await fetch(`${other.url}${callback.pathname}${callback.search}`, { headers: { cookie: state }, redirect: 'manual' })
   assert.equal(ended.status, 302, await ended.text())
-  const cookie = ended.headers.getSetCookie().map((line) => line.split(';')[0] ?? '').find((pair) => /tool-hub-social=./.test(pair)) ?? ''
+  const cookie = cookieOf(ended)
   const who = async (hub: { url: string }): Promise<unknown> => {
     const reply = await fetch(`${hub.url}/api/auth/user`, { headers: { cookie } })
     return reply.ok ? ((await reply.json()) as { user: { username: string } }).user.username : reply.status

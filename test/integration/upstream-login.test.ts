@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import bcrypt from 'bcryptjs'
 import { test } from 'tap'
@@ -10,11 +9,11 @@ import { startLoginServer, type LoginServer } from '../fakes/login-server.ts'
 import { manage, startReplica } from '../fakes/replica.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { at, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../helpers/client.ts'
+import { movingClock } from '../helpers/clock.ts'
 import { database } from '../helpers/database.ts'
 import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 import { Browser, confirm } from '../helpers/oauth.ts'
-
-const timeout = 60_000
 
 interface Shown { status: string, error: string | null, oauth?: { authorizationUrl: string } }
 const record = async (hub: Hub, name = 'guarded'): Promise<Shown> => at((await manage(hub, 'GET', `/servers/${name}`)).body, 'data') as Shown
@@ -66,110 +65,107 @@ async function assertBound (server: LoginServer, hub: Hub, address: string): Pro
   }
 }
 
-void test('the life of a login on a settings file', { timeout }, async (t) => {
+test('the life of a login on a settings file', async (t) => {
   const server = await startLoginServer(t)
   const plain = await startUpstream(t, { tools: [tool('echo')] })
-  const config = settings({ guarded: { url: server.url, type: 'streamable-http' }, plain: { url: plain.url } })
-  const hub = await startHub(t, { settings: config })
-
-  // While one waits for its login, the others work.
+  const guarded = { url: server.url, type: 'streamable-http' }
+  const hub = await startHub(t, { settings: settings({ guarded, plain: { url: plain.url } }) })
   const address = await waits(hub)
-  assert.equal((await record(hub)).status, 'oauth_required')
-  const merged = await Session.open(`${hub.url}/mcp`)
-  assert.deepEqual(await merged.tools(), ['plain-echo'])
-  assert.equal(text(await merged.call('plain-echo', { message: 'hi' })), 'hi')
-  const first = await confirm(new Browser(hub.url), address)
-  const parameters = new URL(first.url).searchParams
-  assert.deepEqual(
-    ['code_challenge_method', 'resource', 'redirect_uri', 'response_type'].map((name) => parameters.get(name)),
-    ['S256', server.url, `${hub.url}/oauth/callback`, 'code']
-  )
-
-  // A test tells what a server wants, and begins no login, nor registers anywhere.
   const tested = async (body: object): Promise<Json> => (await manage(hub, 'POST', '/servers/test', body)).body as Json
-  const wanted = await tested({ config: { url: server.url } })
-  assert.deepEqual([at(wanted, 'data', 'connected'), at(wanted, 'data', 'status')], [false, 'oauth_required'])
-  assert.match(String(at(wanted, 'data', 'error')), /wants a login \(OAuth\) at http/)
-  assert.match(String(at(wanted, 'message')), /store it, and open the address that its record shows \(oauth\.authorizationUrl\)/)
-  assert.equal(server.registrations, 1, 'that of the stored server')
-  assert.equal(at(await tested({ config: { url: server.url, headers: { authorization: 'Bearer x' } } }), 'data', 'status'), 'disconnected')
 
-  // The end is a page without script; the state is good once.
-  const refused = await fetch(`${hub.url}/oauth/callback?state=unknown&error=%3Cscript%3E&code=x`)
-  assert.equal(refused.status, 400)
-  assert.doesNotMatch(await refused.text(), /<script/)
-  const page = await server.login(address, 'ann')
-  assert.equal(page.status, 200, page.text)
-  assert.match(page.text, /You are logged in/)
-  await isConnected(hub)
-  assert.equal(await whoami(hub), 'ann')
-  const stored = at((await manage(hub, 'GET', '/servers/guarded')).body, 'data', 'config')
-  assert.equal(at(await tested({ name: 'guarded', config: stored }), 'data', 'connected'), true, 'by the login that is there')
-  const moved = await tested({ name: 'guarded', config: { ...stored as Json, url: `${server.url}?other` } })
-  assert.equal(at(moved, 'data', 'status'), 'oauth_required', 'no login goes to another address')
-  assert.match(page.text, /for everybody who may use the server/)
-  const anew = new Browser(hub.url)
-  const again = new URL((await confirm(anew, address)).url).searchParams.get('state') ?? ''
-  assert.match((await anew.get(`${hub.url}/oauth/callback?state=${again}&code=x`)).text, /over already/)
+  await t.test('while one waits for its login, the others work', async () => {
+    assert.equal((await record(hub)).status, 'oauth_required')
+    const merged = await Session.open(`${hub.url}/mcp`)
+    assert.deepEqual(await merged.tools(), ['plain-echo'])
+    assert.equal(text(await merged.call('plain-echo', { message: 'hi' })), 'hi')
+    const parameters = new URL((await confirm(new Browser(hub.url), address)).url).searchParams
+    assert.deepEqual(
+      ['code_challenge_method', 'resource', 'redirect_uri', 'response_type'].map((name) => parameters.get(name)),
+      ['S256', server.url, `${hub.url}/oauth/callback`, 'code']
+    )
+  })
 
-  // Ten calls at once with a token that the server refuses: one refresh, by a token that is rotated.
-  for (let round = 1; round <= 2; round++) {
-    await server.revoke(false)
-    const session = await Session.open(`${hub.url}/mcp/guarded`)
-    const answers = await Promise.all(Array.from({ length: 10 }, async () => text(await session.call('whoami'))))
-    assert.deepEqual(new Set(answers), new Set(['ann']))
-    assert.equal(server.grants.refresh_token, round)
-  }
+  await t.test('a test tells what a server wants, and begins no login, nor registers anywhere', async () => {
+    const wanted = await tested({ config: { url: server.url } })
+    assert.deepEqual([at(wanted, 'data', 'connected'), at(wanted, 'data', 'status')], [false, 'oauth_required'])
+    assert.match(String(at(wanted, 'data', 'error')), /wants a login \(OAuth\) at http/)
+    assert.match(String(at(wanted, 'message')), /store it, and open the address that its record shows \(oauth\.authorizationUrl\)/)
+    assert.equal(server.registrations, 1, 'that of the stored server')
+    assert.equal(at(await tested({ config: { url: server.url, headers: { authorization: 'Bearer x' } } }), 'data', 'status'), 'disconnected')
+  })
 
-  // A token that is about to expire is refreshed before it is used.
-  server.life = 2
-  await server.revoke(false)
-  assert.equal(await whoami(hub), 'ann')
-  const before = server.grants.refresh_token ?? 0
-  await until(() => (server.issued.length > 0))
-  await new Promise((resolve) => { setTimeout(resolve, 2_100) })
-  server.life = 600
-  assert.equal(await whoami(hub), 'ann')
-  assert.equal(server.grants.refresh_token, before + 1)
+  await t.test('its end is a page without script, and its address is good once', async () => {
+    const refused = await fetch(`${hub.url}/oauth/callback?state=unknown&error=%3Cscript%3E&code=x`)
+    assert.equal(refused.status, 400)
+    assert.doesNotMatch(await refused.text(), /<script/)
+    const page = await server.login(address, 'ann')
+    assert.equal(page.status, 200, page.text)
+    assert.match(page.text, /You are logged in/)
+    assert.match(page.text, /for everybody who may use the server/)
+    await isConnected(hub)
+    assert.equal(await whoami(hub), 'ann')
+    const anew = new Browser(hub.url)
+    const again = new URL((await confirm(anew, address)).url).searchParams.get('state') ?? ''
+    assert.match((await anew.get(`${hub.url}/oauth/callback?state=${again}&code=x`)).text, /over already/)
+    const stored = at((await manage(hub, 'GET', '/servers/guarded')).body, 'data', 'config') as Json
+    assert.equal(at(await tested({ name: 'guarded', config: stored }), 'data', 'connected'), true, 'by the login that is there')
+    const moved = await tested({ name: 'guarded', config: { ...stored, url: `${server.url}?other` } })
+    assert.equal(at(moved, 'data', 'status'), 'oauth_required', 'no login goes to another address')
+  })
 
-  // A restart keeps the login.
+  await t.test('ten calls at once with a token that the server refuses: one refresh, by a token that is rotated', async () => {
+    for (let round = 1; round <= 2; round++) {
+      await server.revoke(false)
+      const session = await Session.open(`${hub.url}/mcp/guarded`)
+      const answers = await Promise.all(Array.from({ length: 10 }, async () => text(await session.call('whoami'))))
+      assert.deepEqual(new Set(answers), new Set(['ann']))
+      assert.equal(server.grants.refresh_token, round)
+    }
+  })
+
+  await t.test('a token that is about to expire is refreshed before it is used', async (t) => {
+    const before = server.grants.refresh_token ?? 0
+    movingClock(t)(server.life * 1_000 - 10_000)
+    assert.equal(await whoami(hub), 'ann')
+    assert.equal(server.grants.refresh_token, before + 1)
+  })
+
   await hub.stop()
   const restarted = await startHub(t, { folder: hub.folder })
-  await isConnected(restarted)
-  assert.equal(await whoami(restarted), 'ann')
-  assert.equal(server.grants.authorization_code, 1)
+  await t.test('a restart keeps it', async () => {
+    await isConnected(restarted)
+    assert.equal(await whoami(restarted), 'ann')
+    assert.equal(server.grants.authorization_code, 1)
+  })
 
-  // Revoked upstream: it waits for a login again, and the call says so without the address.
-  await server.revoke(true)
-  const session = await Session.open(`${restarted.url}/mcp/guarded`)
-  const failure = await session.request('tools/call', { name: 'whoami', arguments: {} })
-  assert.match(failure.error?.message ?? '', /waits for a login/)
-  await until(async () => (await record(restarted)).status === 'oauth_required', restarted.output)
-  await server.login(await waits(restarted), 'bob')
-  await isConnected(restarted)
-  assert.equal(await whoami(restarted), 'bob')
+  await t.test('revoked upstream, it is waited for again, and the call says so without the address', async () => {
+    await server.revoke(true)
+    const session = await Session.open(`${restarted.url}/mcp/guarded`)
+    assert.match((await session.request('tools/call', { name: 'whoami', arguments: {} })).error?.message ?? '', /waits for a login/)
+    await until(async () => (await record(restarted)).status === 'oauth_required', restarted.output)
+    await server.login(await waits(restarted), 'bob')
+    await isConnected(restarted)
+    assert.equal(await whoami(restarted), 'bob')
+  })
 
-  // Logging out ends it.
-  const answers = [
-    (await manage(restarted, 'GET', '/servers')).text,
-    (await manage(restarted, 'GET', '/settings')).text,
-    (await manage(restarted, 'GET', '/mcp-settings/export')).text
-  ]
-  assert.equal((await manage(restarted, 'DELETE', '/servers/guarded/oauth')).status, 200)
-  await until(async () => (await record(restarted)).status === 'oauth_required', restarted.output)
-  // The audit log of a settings file begins with the process.
-  const noted = await manage(restarted, 'GET', '/audit?entity=login')
-  assert.deepEqual(
-    (at(noted.body, 'data') as Json[]).map(({ username, action, name, before, after }) => [username, action, name, before, after]),
-    [
-      ['system', 'delete', 'guarded', { server: 'guarded' }, undefined],
-      ['system', 'create', 'guarded', undefined, { server: 'guarded', for: 'everybody who may use the server' }]
-    ]
-  )
-  assertNoToken(server, [...answers, noted.text, hub.output(), restarted.output(), ...await filesOf(hub.folder)], 'the gateway')
+  await t.test('logging out ends it, and no token was ever shown or stored in plain', async () => {
+    const shown = await Promise.all(['/servers', '/settings', '/mcp-settings/export'].map(async (route) => (await manage(restarted, 'GET', route)).text))
+    assert.equal((await manage(restarted, 'DELETE', '/servers/guarded/oauth')).status, 200)
+    await until(async () => (await record(restarted)).status === 'oauth_required', restarted.output)
+    // The audit log of a settings file begins with the process.
+    const noted = await manage(restarted, 'GET', '/audit?entity=login')
+    assert.deepEqual(
+      (at(noted.body, 'data') as Json[]).map(({ username, action, name, before, after }) => [username, action, name, before, after]),
+      [
+        ['system', 'delete', 'guarded', { server: 'guarded' }, undefined],
+        ['system', 'create', 'guarded', undefined, { server: 'guarded', for: 'everybody who may use the server' }]
+      ]
+    )
+    assertNoToken(server, [...shown, noted.text, hub.output(), restarted.output(), ...await filesOf(hub.folder)], 'the gateway')
+  })
 })
 
-void test('a login whose key is gone counts as none: the log says so, and its server asks for another one', { timeout }, async (t) => {
+test('a login whose key is gone counts as none: the log says so, and its server asks for another one', async (t) => {
   const server = await startLoginServer(t)
   const config = settings({ guarded: { url: server.url, type: 'streamable-http' } })
   const hub = await startHub(t, { settings: config, env: { ENCRYPTION_KEY: 'a'.repeat(64) } })
@@ -191,7 +187,7 @@ void test('a login whose key is gone counts as none: the log says so, and its se
   assert.equal(await whoami(rotated), 'bob')
 })
 
-void test('an SSE server that asks for a login', { timeout }, async (t) => {
+test('an SSE server that asks for a login', async (t) => {
   const server = await startLoginServer(t, 'sse')
   const hub = await startHub(t, { settings: settings({ guarded: { url: server.url, type: 'sse' } }) })
   const page = await server.login(await waits(hub), 'ann')
@@ -212,13 +208,11 @@ void test('an SSE server that asks for a login', { timeout }, async (t) => {
   assertNoToken(server, [hub.output(), ...await filesOf(hub.folder)], 'the gateway')
 })
 
-void test('metadata that leads into the private network of the gateway leads nowhere', { timeout }, async (t) => {
+test('metadata that leads into the private network of the gateway leads nowhere', async (t) => {
   // The servers of a user who is no admin may reach this address only; the other loopback address stands for a private network.
   const reached: string[] = []
   const inner = createServer((request, reply) => { reached.push(request.url ?? ''); reply.end('{}') })
-  await new Promise<void>((resolve) => { inner.listen(0, '127.0.0.2', resolve) })
-  t.after(() => { inner.close(); inner.closeAllConnections() })
-  const privateUrl = `http://127.0.0.2:${(inner.address() as AddressInfo).port}`
+  const privateUrl = `http://127.0.0.2:${await listen(t, inner, '127.0.0.2')}`
   const outer = createServer((request, reply) => {
     const { origin, pathname } = new URL(request.url ?? '', `http://${request.headers.host}`)
     const [, kind = ''] = /\/(resource|server|redirect|register|token)$/.exec(pathname) ?? []
@@ -242,9 +236,7 @@ void test('metadata that leads into the private network of the gateway leads now
     } else if (pathname === '/clients') json({ client_id: 'c', redirect_uris: [] })
     else reply.writeHead(404).end()
   })
-  await new Promise<void>((resolve) => { outer.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { outer.close(); outer.closeAllConnections() })
-  const origin = `http://127.0.0.1:${(outer.address() as AddressInfo).port}`
+  const origin = `http://127.0.0.1:${await listen(t, outer)}`
   const hub = await startHub(t, {
     settings: settings({}, { users: [{ username: 'ann', password: bcrypt.hashSync('Same-1234', 4), createdAt: new Date().toISOString() }] }),
     env: { OUTBOUND_ALLOW: '127.0.0.1' }
@@ -273,7 +265,7 @@ void test('metadata that leads into the private network of the gateway leads now
   assert.deepEqual(reached, [])
 })
 
-void test('two replicas share a login, its refresh and its end', { timeout }, async (t) => {
+test('two replicas share a login, its refresh and its end', async (t) => {
   const server = await startLoginServer(t)
   const { url, query } = await database(t)
   const config = settings({ guarded: { url: server.url, type: 'streamable-http' } }, { systemConfig: {} })
@@ -299,7 +291,7 @@ void test('two replicas share a login, its refresh and its end', { timeout }, as
   })
 })
 
-void test('with isolation user, each user logs in for himself', { timeout }, async (t) => {
+test('with isolation user, each user logs in for himself', async (t) => {
   const server = await startLoginServer(t)
   const users = ['ann', 'bob'].map((username) => ({ username, password: 'x', createdAt: new Date().toISOString() }))
   const keys = [['ann', KEY], ['bob', OTHER]].map(([owner, token], n) =>

@@ -1,35 +1,19 @@
 // The MCP inspector logs in at the authorization server, knowing an address of the gateway alone: on the command line, and as a page in
-// Chromium. Run by `npm run test:system`; it needs Chromium (apt-get install chromium), and npm to install the inspector, with the Node
-// that it asks for, into .cache/inspector.
+// Chromium. It needs Chromium, and npm to install the inspector, with the Node that it asks for, into .cache/inspector.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { chromium } from 'playwright-core'
 import { test } from 'tap'
-import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { connected, settings, text, within } from '../helpers/client.ts'
-import { freePort, path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
-import { allow, Browser, type Person } from '../helpers/oauth.ts'
+import { openTab, picture, startBrowser } from '../helpers/chromium.ts'
+import { text, within } from '../helpers/client.ts'
+import { deadline, freePort, until, type Cleanup } from '../helpers/hub.ts'
+import { allow, Browser } from '../helpers/oauth.ts'
+import { admin, startWithOAuth } from '../helpers/oauth-hub.ts'
 import { cachedPackages } from '../helpers/packages.ts'
 
-const timeout = 240_000
-const person: Person = { username: 'admin', password: 'Correct-Horse-1' }
-const executablePath = '/usr/bin/chromium'
 // The one place that pins the inspector.
 const packages = { node: '22.23.3', '@modelcontextprotocol/inspector': '2.12.0' }
-
-/** A gateway with the authorization server, and one upstream behind it whose tool has no arguments. */
-async function startWithOAuth (t: Cleanup, env: Record<string, string> = {}): Promise<{ hub: Hub, upstream: Upstream }> {
-  const upstream = await startUpstream(t, { tools: [tool('greet')] })
-  const hub = await startHub(t, {
-    settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }, { systemConfig: { oauthServer: { enabled: true } } }),
-    env: { ADMIN_PASSWORD: person.password, ...env }
-  })
-  await connected(hub, 1)
-  return { hub, upstream }
-}
 
 interface Inspector { output: () => string, errors: () => string, exited: Promise<number | null> }
 
@@ -52,12 +36,12 @@ async function startInspector (t: Cleanup, home: string, args: readonly string[]
   return { output: () => output, errors: () => errors, exited }
 }
 
-test('the inspector on the command line logs in, calls a tool, and needs no second login', { timeout }, async (t) => {
-  const { hub } = await startWithOAuth(t)
+test('the inspector on the command line logs in, calls a tool, and needs no second login', async (t) => {
+  const hub = await startWithOAuth(t)
   const below = await startWithOAuth(t, { BASE_PATH: '/gate/way' })
   for (const [what, url, name] of [
     ['/mcp', `${hub.url}/mcp`, 'fake-greet'],
-    ['/mcp/<server>, below a base path', `${below.hub.url}/mcp/fake`, 'greet']
+    ['/mcp/<server>, below a base path', `${below.url}/mcp/fake`, 'greet']
   ] as const) {
     await t.test(what, async (t) => {
       const home = await temporaryFolder(t)
@@ -71,7 +55,7 @@ test('the inspector on the command line logs in, calls a tool, and needs no seco
       const asked = new URL(address() ?? '')
       assert.equal(asked.searchParams.get('resource'), url)
       const browser = new Browser(asked.origin)
-      assert.equal((await browser.get((await allow(browser, asked.href, person)).href)).status, 200)
+      assert.equal((await browser.get((await allow(browser, asked.href, admin)).href)).status, 200)
       assert.equal(await within('the end of the inspector', inspector.exited), 0, inspector.errors())
       assert.equal(text(resultOf(inspector.output())), 'greet')
 
@@ -88,31 +72,29 @@ function resultOf (output: string): unknown {
   return printed.result ?? printed
 }
 
-test('the inspector in Chromium logs in, and calls a tool', { timeout }, async (t) => {
-  assert.ok(existsSync(executablePath), 'this test needs Chromium: apt-get install chromium')
-  const { hub, upstream } = await startWithOAuth(t)
+test('the inspector in Chromium logs in, and calls a tool', async (t) => {
+  const hub = await startWithOAuth(t)
   const home = await temporaryFolder(t)
   const env = { MCP_AUTO_OPEN_ENABLED: 'false', CLIENT_PORT: String(await freePort()), MCP_SANDBOX_PORT: '0' }
   const inspector = await startInspector(t, home, ['--web', '--transport', 'http', '--server-url', `${hub.url}/mcp`], env)
   const address = (): string | undefined => /(http\S+MCP_INSPECTOR_API_TOKEN=\S+)/.exec(inspector.output())?.[1]
   await until(() => address() !== undefined, () => `no address was printed: ${inspector.output()} ${inspector.errors()}`)
 
-  const chrome = await chromium.launch({ executablePath, args: process.geteuid?.() === 0 ? ['--no-sandbox'] : [] })
-  t.after(async () => { await chrome.close() })
-  const tab = await chrome.newPage({ viewport: { width: 1_400, height: 900 } })
-  tab.setDefaultTimeout(30_000)
+  const { tab } = await openTab(t, await startBrowser(t), { viewport: { width: 1_400, height: 900 } })
+  // The inspector's page takes long to begin.
+  tab.setDefaultTimeout(3 * deadline)
   await tab.goto(address() ?? '')
   await tab.getByRole('switch', { name: /^Connect or disconnect/ }).click({ force: true })
   await tab.waitForURL(`${hub.url}/oauth/**`)
-  await tab.locator('input[name=username]').fill(person.username)
-  await tab.locator('input[name=password]').fill(person.password)
+  await tab.locator('input[name=username]').fill(admin.username)
+  await tab.locator('input[name=password]').fill(admin.password)
   await tab.keyboard.press('Enter')
   await tab.getByRole('button', { name: 'Allow' }).click()
 
   await tab.getByText('Tools', { exact: true }).first().click()
   await tab.getByText('fake-greet').first().click()
   await tab.getByRole('button', { name: 'Execute Tool' }).click()
-  await until(() => upstream.count('tools/call') > 0, () => `the tool was never called: ${inspector.errors()}`)
+  await until(() => hub.upstream.count('tools/call') > 0, () => `the tool was never called: ${inspector.errors()}`)
   await tab.getByText('Results').first().waitFor()
-  await tab.screenshot({ path: path('.cache/pages/inspector.png') })
+  await picture(tab, 'inspector')
 })

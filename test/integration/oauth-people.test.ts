@@ -1,0 +1,171 @@
+// What people see of the authorization server: its pages, what they refuse, and the consents that they give.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { limits } from '../../plugins/limits/index.ts'
+import { at } from '../helpers/client.ts'
+import { register, request, type Browser, type Visit } from '../helpers/oauth.ts'
+import { admin, alice, bob, callback, password, startWorld, type Json, type World } from '../helpers/oauth-world.ts'
+
+/** Nothing leads on from an answer. */
+const refused = ({ status, location }: Visit, wanted: number, what = ''): void => { assert.deepEqual([status, location], [wanted, undefined], what) }
+
+test('the pages: whose they are, what they say, and whom they refuse', async (t) => {
+  const world = await startWorld(t)
+  const { base } = world
+  const { client_id: clientId = '' } = await register(base, { client_name: '<b>Evil</b> "client"', client_uri: 'https://client.example/' })
+  const { params } = request(clientId, { resource: `${base}/mcp/some`, scope: 'mcp profile' })
+  const begin = async (browser: Browser): Promise<string> => (await browser.get(world.authorizeUrl(params))).location ?? ''
+  const browser = world.browser()
+  const at = await begin(browser)
+  const login = await browser.get(at)
+  assert.equal(login.status, 200)
+  assert.match(login.headers.get('content-security-policy') ?? '', /default-src 'none'.*frame-ancestors 'none'/)
+  assert.doesNotMatch(login.text, /<script|<b>Evil/)
+  const good = { username: 'alice', password, csrf: login.forms[0]?.fields.csrf ?? '' }
+
+  await t.test('a form without its token, or with another one', async () => {
+    const other = world.browser()
+    const foreign = (await other.get(await begin(other))).forms[0]?.fields.csrf ?? ''
+    for (const csrf of ['', 'x', 'x'.repeat(43), 'ä'.repeat(43), '😀'.repeat(43), foreign]) {
+      const visit = await browser.post(`${at}/login`, { ...good, csrf })
+      refused(visit, 400, csrf)
+      assert.match(visit.headers.get('content-type') ?? '', /html/)
+    }
+    const twice = await fetch(`${base}${at}/login`, {
+      method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: `csrf=${good.csrf}&csrf=${good.csrf}`
+    })
+    assert.equal(twice.status, 400)
+  })
+
+  await t.test('pages of elsewhere', async () => {
+    for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:1']) {
+      refused(await browser.post(`${at}/login`, good, { origin }), 403, origin)
+    }
+  })
+
+  await t.test('another browser with the address of the page', async () => {
+    for (const other of [world.browser(), await withSession(world)]) {
+      refused(await other.get(at), 400)
+      refused(await other.post(`${at}/login`, good), 400)
+      refused(await other.post(`${at}/consent`, { csrf: good.csrf, decision: 'allow' }), 400)
+      refused(await other.get(at.replace('/interaction/', '/authorize/')), 400)
+    }
+  })
+
+  await t.test('a consent before a login', async () => {
+    const visit = await browser.post(`${at}/consent`, { csrf: good.csrf, decision: 'allow' })
+    assert.equal(visit.location, undefined)
+    assert.match(visit.text, /name="password"/)
+  })
+
+  await t.test('a wrong password', async () => {
+    const visit = await browser.post(`${at}/login`, { ...good, password: 'wrong' })
+    refused(visit, 401)
+    assert.doesNotMatch(visit.text, /wrong"|value="wrong/)
+    refused(await browser.post(`${at}/login`, { ...good, username: 'nobody', password: 'wrong' }), 401)
+  })
+
+  await t.test('the consent page says who asks for what', async () => {
+    const next = await browser.post(`${at}/login`, good)
+    const resumed = await browser.get(next.location ?? '')
+    const page = await browser.get(resumed.location ?? '')
+    assert.equal(page.status, 200, page.text.slice(-500))
+    for (const fact of ['&lt;b&gt;Evil', 'alice', '127.0.0.1', `${base}/mcp/some`]) assert.ok(page.text.includes(fact), fact)
+    assert.doesNotMatch(page.text, /<script|<b>Evil/)
+    assert.match(page.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/)
+    const consentAt = page.forms.find(({ action }) => action.endsWith('/consent'))?.action ?? ''
+    const csrf = page.forms[0]?.fields.csrf ?? ''
+    // No token, no decision; an unknown decision is a denial.
+    assert.equal((await browser.post(consentAt, { csrf: good.csrf, decision: 'allow' })).status, 400)
+    const other = await browser.post(consentAt, { csrf, decision: 'yes' })
+    const end = await browser.get(other.location ?? '')
+    assert.equal(new URL(end.location ?? '', base).searchParams.get('error'), 'access_denied')
+    assert.equal((await world.as(alice, 'DELETE', `/api/oauth/consents/${clientId}`)).status, 404)
+  })
+
+  await t.test('a client that registered itself asks each time, one of an admin\'s once for a resource and scopes', async () => {
+    const known = await withSession(world)
+    const first = await known.get(await begin(known))
+    assert.match(first.text, /name="decision"/)
+    const client = await world.client({ requireSecret: false })
+    const ask = async (more: Record<string, string>): Promise<string> =>
+      (await known.get(world.authorizeUrl({ ...request(client.id, more).params }))).location ?? ''
+    const resource = `${base}/mcp/some`
+    await world.code(alice, { resource, scope: 'mcp' }, client.id, known)
+    assert.ok(new URL(await ask({ resource, scope: 'mcp' }), base).searchParams.has('code'))
+    assert.match(await ask({ resource, scope: 'mcp profile' }), /interaction/, 'more scopes')
+    assert.match(await ask({ resource: `${base}/mcp`, scope: 'mcp' }), /interaction/, 'another resource')
+    assert.match(await ask({ scope: 'mcp' }), /interaction/, 'all of the gateway')
+  })
+})
+
+/** A browser in which alice has logged in. */
+async function withSession (world: World): Promise<Browser> {
+  const browser = world.browser()
+  await world.code(alice, {}, undefined, browser)
+  return browser
+}
+
+test('failed logins count as those of the API do, and together with them', async (t) => {
+  const world = await startWorld(t)
+  const { client_id: clientId = '' } = await register(world.base)
+  const browser = world.browser()
+  const { location: at = '' } = await browser.get(world.authorizeUrl(request(clientId).params))
+  const csrf = (await browser.get(at)).forms[0]?.fields.csrf ?? ''
+  const half = limits.loginFailures / 2
+  for (let count = 0; count < half; count++) {
+    assert.equal((await browser.post(`${at}/login`, { csrf, username: 'alice', password: 'wrong' })).status, 401)
+    assert.equal((await world.ask('POST', '/api/auth/login', { username: 'alice', password: 'wrong' })).status, 401)
+  }
+  const page = await browser.post(`${at}/login`, { csrf, username: 'alice', password })
+  refused(page, 429)
+  assert.match(page.headers.get('content-type') ?? '', /html/)
+  assert.ok(Number(page.headers.get('retry-after')) > 0)
+  assert.equal((await world.ask('POST', '/api/auth/login', { username: 'alice', password })).status, 429)
+  assert.equal((await browser.post(`${at}/login`, { csrf, username: 'bob', password })).status, 303)
+})
+
+test('READONLY leaves logins open, and closes what changes settings', async (t) => {
+  const clientId = 'known'
+  const world = await startWorld(t, {
+    env: { READONLY: 'true' }, clients: [{ clientId, name: 'A client', redirectUris: [callback], grants: ['authorization_code'], scopes: ['mcp'] }]
+  })
+  assert.equal((await world.ask('POST', '/oauth/register', { redirect_uris: [callback] })).status, 403)
+  assert.equal((await world.as(admin, 'POST', '/api/oauth/clients', { name: 'x', redirectUris: [callback] })).status, 403)
+  assert.equal((await world.as(admin, 'DELETE', '/api/oauth/consents/x')).status, 403)
+  const { access } = await world.tokens(alice, {}, clientId)
+  for (const method of ['GET', 'POST']) assert.equal((await world.by(access, method, '/oauth/userinfo')).status, 200)
+  // DECISIONS §13 closes the list: what was allowed is not taken back while nothing can be changed.
+  const revoked = await world.revoke({ token: access, client_id: clientId })
+  assert.deepEqual([revoked.status, revoked.body.error], [403, 'access_denied'])
+  assert.ok(await world.isValid(access))
+})
+
+test('consents are their user\'s', async (t) => {
+  const world = await startWorld(t)
+  const { access, clientId } = await world.tokens(alice, { scope: 'mcp profile' })
+  const { body } = await world.as(alice, 'GET', '/api/oauth/consents')
+  const [consent] = body.data as Json[]
+  assert.deepEqual({ ...consent, grantedAt: '' }, {
+    clientId, clientName: 'A client', scopes: ['mcp', 'profile'], resource: world.base, grantedAt: ''
+  })
+  // A consent to less takes nothing back: the tokens of the former one are valid still.
+  await world.code(alice, { scope: 'profile' }, clientId)
+  const [both] = (await world.as(alice, 'GET', '/api/oauth/consents')).body.data as Json[]
+  assert.deepEqual(both?.scopes, ['mcp', 'profile'])
+  assert.deepEqual((await world.as(bob, 'GET', '/api/oauth/consents')).body.data, [])
+  assert.deepEqual((await world.as(admin, 'GET', '/api/oauth/consents')).body.data, [])
+  assert.equal((await world.as(bob, 'DELETE', `/api/oauth/consents/${clientId}`)).status, 404)
+  assert.ok(await world.isValid(access))
+  assert.equal((await world.as(alice, 'DELETE', `/api/oauth/consents/${clientId}`)).status, 200)
+  assert.equal((await world.as(alice, 'DELETE', `/api/oauth/consents/${clientId}`)).status, 404)
+  const noted = (await world.as(admin, 'GET', '/api/audit?entity=consent')).body.data as Json[]
+  assert.deepEqual(
+    noted.map(({ username, action, name, before, after }) => [username, action, name, at(before, 'scope'), at(after, 'scope')]),
+    [
+      ['alice', 'delete', clientId, 'mcp profile', undefined],
+      ['alice', 'update', clientId, 'mcp profile', 'mcp profile'],
+      ['alice', 'create', clientId, undefined, 'mcp profile']
+    ]
+  )
+})
