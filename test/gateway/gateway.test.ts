@@ -113,8 +113,7 @@ test('canSee: SPEC "Visibility", DECISIONS §8', async (t) => {
       columns.forEach(([who, settings], at) => {
         for (const publicTools of settings) {
           assert.equal(
-            canSee(snapshot, principals[who], { name: 'x', config }, publicTools) ? '+' : '-',
-            cells[at],
+            canSee(snapshot, principals[who], { name: 'x', config }, publicTools) ? '+' : '-', cells[at],
             `${who}, PUBLIC_TOOLS=${publicTools}`
           )
         }
@@ -149,11 +148,7 @@ test('visibleServers: the servers behind a view', async (t) => {
     const mixed = snapshotOf({
       admins: ['root'],
       servers: {
-        u1: { owner: 'ann' },
-        r: { owner: 'root' },
-        u2: { owner: 'gone' },
-        none: {},
-        admin: { owner: 'admin' }
+        u1: { owner: 'ann' }, r: { owner: 'root' }, u2: { owner: 'gone' }, none: {}, admin: { owner: 'admin' }
       },
       groups: [{ id: 'g', name: 'g', members: ['u2', 'none', 'u1', 'r'] }]
     })
@@ -172,10 +167,7 @@ test('visibleServers: the servers behind a view', async (t) => {
   await t.test('a single server', async () => {
     assert.deepEqual(names('ann', { kind: 'server', name: 'a' }), ['a'])
     for (const [who, name] of [
-      ['bob', 'a'],
-      ['admin', 'off'],
-      ['admin', 'broken'],
-      ['admin', 'gone']
+      ['bob', 'a'], ['admin', 'off'], ['admin', 'broken'], ['admin', 'gone']
     ] as const) { assert.deepEqual(names(who, { kind: 'server', name }), [], `${who}, ${name}`) }
   })
 })
@@ -184,8 +176,7 @@ test('toScope: a group by id, then by name, then a server', async () => {
   const given: Given = {
     servers: { s: {}, both: {}, g1: {} },
     groups: [
-      { id: 'g1', name: 'team', members: [] },
-      { id: 'g2', name: 'g1', members: [] },
+      { id: 'g1', name: 'team', members: [] }, { id: 'g2', name: 'g1', members: [] },
       { id: 'g3', name: 'both', members: [] }
     ]
   }
@@ -206,14 +197,8 @@ test('toScope: a group by id, then by name, then a server', async () => {
 
 test('toScope: of a group and a server of one name the server, where the group is of somebody else who is no admin', async () => {
   const table: Array<[ofGroup: string | undefined, ofServer: string | undefined, kind: string]> = [
-    ['bob', undefined, 'server'],
-    ['bob', 'admin', 'server'],
-    ['bob', 'root', 'server'],
-    ['bob', 'ann', 'server'],
-    ['gone', 'ann', 'server'],
-    ['bob', 'bob', 'group'],
-    ['root', 'ann', 'group'],
-    ['admin', 'ann', 'group'],
+    ['bob', undefined, 'server'], ['bob', 'admin', 'server'], ['bob', 'root', 'server'], ['bob', 'ann', 'server'],
+    ['gone', 'ann', 'server'], ['bob', 'bob', 'group'], ['root', 'ann', 'group'], ['admin', 'ann', 'group'],
     [undefined, 'ann', 'group']
   ]
   for (const [ofGroup, ofServer, kind] of table) {
@@ -232,10 +217,8 @@ test('admits: what a scoped key opens (DECISIONS §4)', async (t) => {
   const snapshot = snapshotOf({
     servers: { a: {}, b: {}, c: {} },
     groups: [
-      { id: 'g1', name: 'team', members: ['a', 'b'] },
-      { id: 'g2', name: 'others', members: ['b', 'c'] },
-      { id: 'g3', name: 'empty', members: [] },
-      { id: 'g4', name: 'a', members: ['c'] }
+      { id: 'g1', name: 'team', members: ['a', 'b'] }, { id: 'g2', name: 'others', members: ['b', 'c'] },
+      { id: 'g3', name: 'empty', members: [] }, { id: 'g4', name: 'a', members: ['c'] }
     ]
   })
   const routes: Record<string, Scope> = {
@@ -272,8 +255,7 @@ test('admits: what a scoped key opens (DECISIONS §4)', async (t) => {
   for (const [says, given, opened] of table) {
     await t.test(says, async () => {
       assert.deepEqual(
-        Object.entries(routes)
-          .filter(([, scope]) => admits(snapshot, { ...principals.admin, grant: given }, scope))
+        Object.entries(routes).filter(([, scope]) => admits(snapshot, { ...principals.admin, grant: given }, scope))
           .map(([name]) => name),
         opened
       )
@@ -283,11 +265,8 @@ test('admits: what a scoped key opens (DECISIONS §4)', async (t) => {
 
 test('makeView: equal keys see the same, others need not', async () => {
   const scopes: Scope[] = [
-    { kind: 'global' },
-    { kind: 'server', name: 'a' },
-    { kind: 'server', name: 'global' },
-    { kind: 'group', id: 'a', name: 'a' },
-    { kind: 'group', id: 'global', name: 'b' }
+    { kind: 'global' }, { kind: 'server', name: 'a' }, { kind: 'server', name: 'global' },
+    { kind: 'group', id: 'a', name: 'a' }, { kind: 'group', id: 'global', name: 'b' }
   ]
   const keys = (who: Principal): string[] => scopes.map((scope) => makeView(who, scope).key)
   const all = [
@@ -408,14 +387,11 @@ test('foldSurface: what a view sees', async (t) => {
     assert.deepEqual(await keys(surface, 'prompts'), ['z::p'])
     assert.deepEqual(await keys(surface, 'resources'), ['file:///z', 'file:///a'])
     assert.deepEqual(await keys(surface, 'resourceTemplates'), ['x://{id}'])
-    assert.deepEqual(
-      [...surface.parts.tools.targets],
-      [
-        ['z::b', { provider: 'z', key: 'b', item: { key: 'b', text: '{"name":"b"}' } }],
-        ['z::a', { provider: 'z', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }],
-        ['a::a', { provider: 'a', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }]
-      ]
-    )
+    assert.deepEqual([...surface.parts.tools.targets], [
+      ['z::b', { provider: 'z', key: 'b', item: { key: 'b', text: '{"name":"b"}' } }],
+      ['z::a', { provider: 'z', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }],
+      ['a::a', { provider: 'a', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }]
+    ])
     assert.deepEqual(surface.providers, ['z', 'a'])
   })
 
@@ -433,8 +409,7 @@ test('foldSurface: what a view sees', async (t) => {
     const extras = { tools: '{"_meta":{"ttl":1e400},"x":1}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
     const one = [
       section(
-        's',
-        { tools: [{ name: 'a' }] },
+        's', { tools: [{ name: 'a' }] },
         { extras, serverInfo: '{"name":"own","version":"9","x":1}', instructions: 'do', capabilities: { tools: {}, tasks: { list: {} } } }
       )
     ]
@@ -533,10 +508,7 @@ test('foldSurface: what a view sees', async (t) => {
     assert.match(second ?? '', /^a-b-c_[0-9a-f]{8}$/)
     assert.deepEqual(
       [leadsTo(surface.parts.tools.targets.get(first ?? '')), leadsTo(surface.parts.tools.targets.get(second ?? ''))],
-      [
-        { provider: 'a', key: 'b-c' },
-        { provider: 'a-b', key: 'c' }
-      ]
+      [{ provider: 'a', key: 'b-c' }, { provider: 'a-b', key: 'c' }]
     )
   })
 
@@ -605,8 +577,7 @@ test('foldSurface: what a view sees', async (t) => {
     const [a, b] = [section('a', undefined), section('b', undefined)]
     const claimsOf = claimsWith(new ClaimsByServer())
     const at = (ofA: Lists | undefined, ofB: Lists | undefined): Surface => fold(
-      [{ ...a, catalogue: ofA && catalogueOf(ofA) }, { ...b, catalogue: ofB && catalogueOf(ofB) }],
-      { claimsOf }
+      [{ ...a, catalogue: ofA && catalogueOf(ofA) }, { ...b, catalogue: ofB && catalogueOf(ofB) }], { claimsOf }
     )
     const readers = (surface: Surface, ...uris: string[]): unknown[] => uris.map((uri) => readerOf(surface, uri)?.provider)
     const ofB = lists(['x:1', 'x:2'], ['x:{n}', 'y:{n}'])
@@ -648,8 +619,7 @@ test('foldSurface: what a view sees', async (t) => {
   await t.test('whatever comes and goes, no name changes its meaning, and no URI goes to a later server', async () => {
     const part = fc.string({ unit: fc.constantFrom('a', 'b', '-'), minLength: 1, maxLength: 4 })
     const servers = fc.uniqueArray(
-      fc.record({ name: part, ofUser: fc.boolean() }),
-      { selector: ({ name }) => name, minLength: 2, maxLength: 4 }
+      fc.record({ name: part, ofUser: fc.boolean() }), { selector: ({ name }) => name, minLength: 2, maxLength: 4 }
     )
     const lists = fc.option(fc.record({ tools: fc.uniqueArray(part, { maxLength: 4 }), uris: fc.uniqueArray(fc.nat(5), { maxLength: 4 }) }))
     const steps = fc.array(fc.array(lists, { minLength: 4, maxLength: 4 }), { minLength: 2, maxLength: 8 })
@@ -701,8 +671,7 @@ test('foldSurface: what a view sees', async (t) => {
   await t.test('a resource that an admin disabled is not read through a template of its server either', async () => {
     const surface = fold([
       section(
-        's',
-        { resources: [{ uri: 'x:secret' }, { uri: 'x:1' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] },
+        's', { resources: [{ uri: 'x:secret' }, { uri: 'x:1' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] },
         { config: { resources: { 'x:secret': { enabled: false } } } }
       )
     ])
@@ -813,27 +782,13 @@ test('foldSurface: what a view sees', async (t) => {
     const table: Array<[string, Array<[string, string[]]>, Record<string, string | undefined>]> = [
       [
         'the longest literals first, whoever lists first',
-        [
-          ['a', ['file:///{path}']],
-          ['b', ['file:///b/{path}']],
-          ['c', ['file:///b/{path}/end']]
-        ],
+        [['a', ['file:///{path}']], ['b', ['file:///b/{path}']], ['c', ['file:///b/{path}/end']]],
         { 'file:///x': 'a', 'file:///b/x': 'b', 'file:///b/x/end': 'c', 'file:///c/end': 'a' }
       ],
-      [
-        'of equally long ones the first in configuration',
-        [
-          ['a', ['x:{a}']],
-          ['b', ['x:{b}']]
-        ],
-        { 'x:1': 'a' }
-      ],
+      ['of equally long ones the first in configuration', [['a', ['x:{a}']], ['b', ['x:{b}']]], { 'x:1': 'a' }],
       [
         'no literal scheme',
-        [
-          ['greedy', ['{+uri}', '{scheme}://{host}', '/{path}', 'x{y}:z', '1x:{y}', '']],
-          ['b', ['x://{id}']]
-        ],
+        [['greedy', ['{+uri}', '{scheme}://{host}', '/{path}', 'x{y}:z', '1x:{y}', '']], ['b', ['x://{id}']]],
         { 'x://1': 'b', 'y://1': undefined, '/a': undefined, 'xa:z': undefined, '1x:a': undefined, '': undefined }
       ],
       ['a scheme is one in any case and with its signs', [['a', ['HTTP://{x}', 'a+b.c-1:{x}']]], { 'HTTP://1': 'a', 'a+b.c-1:2': 'a' }]
@@ -846,13 +801,11 @@ test('foldSurface: what a view sees', async (t) => {
     }
     const greedy = section('s', { resourceTemplates: [{ uriTemplate: '{+uri}' }, { uriTemplate: 'x://{id}' }] })
     assert.deepEqual(
-      ['x://1', 'anything'].map((uri) => readerOf(fold([greedy], { raw: true }), uri)?.key),
-      ['x://{id}', '{+uri}'],
+      ['x://1', 'anything'].map((uri) => readerOf(fold([greedy], { raw: true }), uri)?.key), ['x://{id}', '{+uri}'],
       'alone it reads whatever it likes'
     )
     assert.deepEqual(
-      await keys(fold([greedy]), 'resourceTemplates'),
-      ['{+uri}', 'x://{id}'],
+      await keys(fold([greedy]), 'resourceTemplates'), ['{+uri}', 'x://{id}'],
       'they are listed all the same, in their order'
     )
   })
@@ -905,21 +858,9 @@ test('MCP Apps', async (t) => {
   const table: Array<[string, string | undefined, string]> = [
     ['{"name":"a"}', '{"name":"a"}', 'no metadata'],
     ['{"name":"a","_meta":{"x":1e400}}', '{"name":"a","_meta":{"x":1e400}}', 'other metadata'],
-    [
-      '{"name":"a","description":"\\"ui\\"","_meta":{"x":1}}',
-      '{"name":"a","description":"\\"ui\\"","_meta":{"x":1}}',
-      'the word elsewhere'
-    ],
-    [
-      '{"name":"a","_meta":{"ui":{"resourceUri":"ui://x"},"n":1e400},"z":1.50}',
-      '{"name":"a","_meta":{"n":1e400},"z":1.50}',
-      'a view beside other metadata'
-    ],
-    [
-      '{"name":"a","_meta":{"ui":{"resourceUri":"ui://x"},"ui/resourceUri":"ui://x"},"z":1}',
-      '{"name":"a","z":1}',
-      'a view alone, in both spellings'
-    ],
+    ['{"name":"a","description":"\\"ui\\"","_meta":{"x":1}}', '{"name":"a","description":"\\"ui\\"","_meta":{"x":1}}', 'the word elsewhere'],
+    ['{"name":"a","_meta":{"ui":{"resourceUri":"ui://x"},"n":1e400},"z":1.50}', '{"name":"a","_meta":{"n":1e400},"z":1.50}', 'a view beside other metadata'],
+    ['{"name":"a","_meta":{"ui":{"resourceUri":"ui://x"},"ui/resourceUri":"ui://x"},"z":1}', '{"name":"a","z":1}', 'a view alone, in both spellings'],
     ['{"name":"a","_meta":{"ui/resourceUri":"ui://x"}}', '{"name":"a"}', 'the older spelling'],
     ['{"name":"a","_meta":{"ui":{"visibility":["app"]}}}', undefined, 'for the App only'],
     ['{"name":"a","_meta":{"ui":{"visibility":["model","app"]},"x":1}}', '{"name":"a","_meta":{"x":1}}', 'for both'],
@@ -936,8 +877,7 @@ test('MCP Apps', async (t) => {
           without === undefined ? [] : [JSON.parse(without)]
         )
         assert.equal(
-          await bodyOf(fold([section('s', { tools: [text] })], { raw: true, apps: true })),
-          `{"tools":[${text}]}`,
+          await bodyOf(fold([section('s', { tools: [text] })], { raw: true, apps: true })), `{"tools":[${text}]}`,
           'a client with Apps gets all of it'
         )
       }
@@ -949,38 +889,15 @@ test('templates: which URIs fit', async (t) => {
   const fits = (template: string, uri: string): boolean => matches(literalsOf(template), uri)
   await t.test('a table', async () => {
     const table: Array<[string, string, boolean]> = [
-      ['file:///a', 'file:///a', true],
-      ['file:///a', 'file:///ab', false],
-      ['file:///a', '', false],
-      ['x://{id}', 'x://1', true],
-      ['x://{id}', 'x://', true],
-      ['x://{id}', 'y://1', false],
-      ['x://{id}/end', 'x://1/end', true],
-      ['x://{id}/end', 'x://1/end/', false],
-      ['x://{id}/end', 'x:///end', true],
-      ['x://{id}/end', 'x://end', false],
-      ['{a}', 'anything', true],
-      ['{a}', '', true],
-      ['', '', true],
-      ['', 'a', false],
-      ['a{x}b{y}c', 'abc', true],
-      ['a{x}b{y}c', 'a1b2c', true],
-      ['a{x}b{y}c', 'ac', false],
-      ['a{x}b{y}c', 'a1c2b', false],
-      ['a{x}b{y}b', 'a1b', false],
-      ['a{x}b{y}b', 'abb', true],
-      ['a{x}a', 'a', false],
-      ['ab{x}ba', 'aba', false],
-      ['x{?q,r}', 'x?q=1&r=2', true],
-      ['x{/path*}', 'x/a/b', true],
-      ['x{+y}.txt', 'xa/b.txt', true],
-      ['a.c{x}', 'abc1', false],
-      ['a*{x}', 'aaa', false],
-      ['(a+)+{x}', '(a+)+1', true],
-      ['é{x}中', 'é😀中', true],
-      ['a{x', 'a{x', true],
-      ['a}x', 'a}x', true],
-      ['a{b{c}d}e', 'a{b1d}e', true]
+      ['file:///a', 'file:///a', true], ['file:///a', 'file:///ab', false], ['file:///a', '', false],
+      ['x://{id}', 'x://1', true], ['x://{id}', 'x://', true], ['x://{id}', 'y://1', false],
+      ['x://{id}/end', 'x://1/end', true], ['x://{id}/end', 'x://1/end/', false], ['x://{id}/end', 'x:///end', true],
+      ['x://{id}/end', 'x://end', false], ['{a}', 'anything', true], ['{a}', '', true], ['', '', true],
+      ['', 'a', false], ['a{x}b{y}c', 'abc', true], ['a{x}b{y}c', 'a1b2c', true], ['a{x}b{y}c', 'ac', false],
+      ['a{x}b{y}c', 'a1c2b', false], ['a{x}b{y}b', 'a1b', false], ['a{x}b{y}b', 'abb', true], ['a{x}a', 'a', false],
+      ['ab{x}ba', 'aba', false], ['x{?q,r}', 'x?q=1&r=2', true], ['x{/path*}', 'x/a/b', true],
+      ['x{+y}.txt', 'xa/b.txt', true], ['a.c{x}', 'abc1', false], ['a*{x}', 'aaa', false], ['(a+)+{x}', '(a+)+1', true],
+      ['é{x}中', 'é😀中', true], ['a{x', 'a{x', true], ['a}x', 'a}x', true], ['a{b{c}d}e', 'a{b1d}e', true]
     ]
     for (const [template, uri, expected] of table) assert.equal(fits(template, uri), expected, `${template} and ${uri}`)
   })
@@ -1057,31 +974,19 @@ test('convertArguments: a text is what the schema takes', async (t) => {
     ['one of a list', { type: 'array', items: literal }, '1,auto', [1, 'auto']],
     [
       'elements that fit one of two lists',
-      {
-        anyOf: [
-          { type: 'array', items: { type: 'integer' } },
-          { type: 'array', items: { type: 'string' } }
-        ]
-      },
+      { anyOf: [{ type: 'array', items: { type: 'integer' } }, { type: 'array', items: { type: 'string' } }] },
       ['007', '1'],
       ['007', '1']
     ],
     [
       'elements that fit neither of two lists',
-      {
-        anyOf: [
-          { type: 'array', items: { type: 'integer' } },
-          { type: 'array', items: { type: 'boolean' } }
-        ]
-      },
+      { anyOf: [{ type: 'array', items: { type: 'integer' } }, { type: 'array', items: { type: 'boolean' } }] },
       ['7', 'true'],
       [7, true]
     ],
     [
-      'elements by their places',
-      { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'number' } },
-      ['5', '6', '7'],
-      ['5', 6, 7]
+      'elements by their places', { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'number' } },
+      ['5', '6', '7'], ['5', 6, 7]
     ],
     ['elements of which nothing is said', { type: 'array' }, ['5'], ['5']],
     ['what fits nothing is of the right type', { type: 'integer', enum: [1, 2] }, '3', 3],
@@ -1185,11 +1090,7 @@ test('tasks: who may ask about one, and where', async (t) => {
     const tasks = new TaskOwners()
     for (const provider of ['s', 't']) tasks.note(result('t1'), { principal: 'ann', provider })
     const table: Array<[string[], string | undefined]> = [
-      [['s', 't'], 's'],
-      [['t', 's'], 't'],
-      [['t'], 't'],
-      [['other'], undefined],
-      [[], undefined]
+      [['s', 't'], 's'], [['t', 's'], 't'], [['t'], 't'], [['other'], undefined], [[], undefined]
     ]
     for (const [providers, provider] of table) assert.equal(tasks.providerOf('t1', 'ann', providers), provider, providers.join())
   })

@@ -15,18 +15,7 @@ import { makeTransport } from '../../plugins/upstream/links/transport.ts'
 import { Upstreams } from '../../plugins/upstream/upstreams.ts'
 import { expand, isOurs } from '../../plugins/upstream/links/variables.ts'
 import {
-  KEY,
-  OTHER,
-  Session,
-  connected,
-  initialize,
-  otherKey,
-  plain,
-  send,
-  settings,
-  text,
-  type Json,
-  type Message
+  KEY, OTHER, Session, connected, initialize, otherKey, plain, send, settings, text, type Json, type Message
 } from '../helpers/client.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
@@ -100,37 +89,17 @@ test('expand: ${NAME} from the environment', async (t) => {
   await t.test('once, and only what is written so', async () => {
     const written = ['${BAR}', '${EMPTY}', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$${FOO}', '${FOO', '${constructor}', '${__proto__}']
     assert.deepEqual(expand({ args: written }, environment).config.args, [
-      '${FOO}',
-      '',
-      '$FOO',
-      '${ FOO }',
-      '${FOO:-x}',
-      '${}',
-      '$foo-value',
-      '${FOO',
-      '${constructor}',
-      '${__proto__}'
+      '${FOO}', '', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$foo-value', '${FOO', '${constructor}', '${__proto__}'
     ])
     assert.equal(
-      expand({ headers: { a: '${LINE}' } }, environment).config.headers?.a,
-      'with a break',
+      expand({ headers: { a: '${LINE}' } }, environment).config.headers?.a, 'with a break',
       'a line break at the end of a secret is no part of a header'
     )
   })
   await t.test('never our own secrets; what is not filled in is told by name', async () => {
     for (const name of [
-      'JWT_SECRET',
-      'DB_URL',
-      'ADMIN_PASSWORD',
-      'ENCRYPTION_KEY',
-      'IDP_CLIENT_SECRET',
-      'SOCIAL_AUTH_URL',
-      'PGPASSWORD',
-      'pgpassword',
-      'Jwt_Secret',
-      'OIDC_CLIENT_SECRET',
-      'PGHOST',
-      'OTEL_EXPORTER_OTLP_HEADERS',
+      'JWT_SECRET', 'DB_URL', 'ADMIN_PASSWORD', 'ENCRYPTION_KEY', 'IDP_CLIENT_SECRET', 'SOCIAL_AUTH_URL', 'PGPASSWORD',
+      'pgpassword', 'Jwt_Secret', 'OIDC_CLIENT_SECRET', 'PGHOST', 'OTEL_EXPORTER_OTLP_HEADERS',
       'OTEL_EXPORTER_OTLP_TRACES_HEADERS'
     ]) {
       assert.ok(isOurs(name), name)
@@ -151,8 +120,7 @@ test('expand: ${NAME} from the environment', async (t) => {
   })
   await t.test('never where somebody stored it who is no admin', async () => {
     const { config, warnings } = expand(
-      { storedByUser: true, owner: 'admin', url: 'http://h/${FOO}', headers: { a: '${FOO}' } },
-      environment
+      { storedByUser: true, owner: 'admin', url: 'http://h/${FOO}', headers: { a: '${FOO}' } }, environment
     )
     assert.deepEqual([config.url, config.headers], ['http://h/${FOO}', { a: '${FOO}' }])
     assert.deepEqual(
@@ -188,11 +156,7 @@ test('expand: ${NAME} from the environment', async (t) => {
     t.after(async () => { await outbound.close() })
     const make = (config: Json): unknown =>
       makeTransport('streamable-http', expand(config, environment).config, {
-        outbound,
-        environment,
-        onLine: () => {},
-        warn: () => {},
-        sharedApi: new SharedApi()
+        outbound, environment, onLine: () => {}, warn: () => {}, sharedApi: new SharedApi()
       })
     make({ url: '${BASE}/mcp' })
     for (const config of [{ url: '${FOO}' }, { url: '${NOT_SET}/mcp' }, { url: 'http://h/', headers: { a: '${LINE}x' } }]) {
@@ -217,11 +181,7 @@ test('childEnvironment: what a child is given', async (t) => {
     TOOL_HUB_X: 'canary'
   }
   const npm = [
-    'npm_config_registry',
-    'pnpm_config_registry',
-    'YARN_REGISTRY',
-    'YARN_NPM_REGISTRY_SERVER',
-    'BUN_CONFIG_REGISTRY',
+    'npm_config_registry', 'pnpm_config_registry', 'YARN_REGISTRY', 'YARN_NPM_REGISTRY_SERVER', 'BUN_CONFIG_REGISTRY',
     'COREPACK_NPM_REGISTRY'
   ]
   const python = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
@@ -234,35 +194,23 @@ test('childEnvironment: what a child is given', async (t) => {
   await t.test('where packages come from, unless its own environment says so', async () => {
     const install = { npmRegistry: 'https://npm.example/', pythonIndexUrl: 'https://py.example/simple' }
     assert.deepEqual(childEnvironment({}, given, install), {
-      ...minimal,
-      ...to(npm, install.npmRegistry),
-      ...to(python, install.pythonIndexUrl)
+      ...minimal, ...to(npm, install.npmRegistry), ...to(python, install.pythonIndexUrl)
     })
     assert.deepEqual(childEnvironment({}, given, { npmRegistry: install.npmRegistry, pythonIndexUrl: '' }), {
       ...minimal,
       ...to(npm, install.npmRegistry)
     })
     assert.deepEqual(childEnvironment({ env: { NPM_CONFIG_REGISTRY: 'https://own/' } }, given, install), {
-      ...minimal,
-      NPM_CONFIG_REGISTRY: 'https://own/',
-      ...to(python, install.pythonIndexUrl)
+      ...minimal, NPM_CONFIG_REGISTRY: 'https://own/', ...to(python, install.pythonIndexUrl)
     })
     assert.deepEqual(childEnvironment({ env: { UV_INDEX_URL: 'https://own/' } }, given, install), {
-      ...minimal,
-      UV_INDEX_URL: 'https://own/',
-      ...to(npm, install.npmRegistry)
+      ...minimal, UV_INDEX_URL: 'https://own/', ...to(npm, install.npmRegistry)
     })
   })
   await t.test('nothing that makes it run something else, where a user stored it who is no admin', async () => {
     const hijacks = [
-      'LD_PRELOAD',
-      'LD_LIBRARY_PATH',
-      'DYLD_INSERT_LIBRARIES',
-      'NODE_OPTIONS',
-      'node_options',
-      'PYTHONSTARTUP',
-      'BASH_ENV',
-      'GIT_SSH_COMMAND'
+      'LD_PRELOAD', 'LD_LIBRARY_PATH', 'DYLD_INSERT_LIBRARIES', 'NODE_OPTIONS', 'node_options', 'PYTHONSTARTUP',
+      'BASH_ENV', 'GIT_SSH_COMMAND'
     ]
     const env = { ...to(hijacks, 'x'), A: '1', LDAP: '2' }
     assert.deepEqual(childEnvironment({ env, storedByUser: true }, given, {}), { ...minimal, A: '1', LDAP: '2' })
@@ -341,27 +289,12 @@ test('our secrets and the values of variables go nowhere that they should not', 
   assert.equal(told.env.TOKEN, secret)
   assert.deepEqual([told.args.at(-1), told.env.ALL], [`${left} \${NOT_SET} ${secret}`, `${left} \${NOT_SET} ${secret}`])
   assert.ok(
-    Object.keys(told.env).every(
-      (name) =>
-        name === 'TOKEN' ||
-        name === 'ALL' ||
-        name === 'TOOL_HUB_CHILD' ||
-        [
-          'PATH',
-          'HOME',
-          'USER',
-          'LOGNAME',
-          'SHELL',
-          'LANG',
-          'LC_ALL',
-          'LC_CTYPE',
-          'TZ',
-          'TMPDIR',
-          'TERM',
-          'SSL_CERT_FILE',
-          'NODE_EXTRA_CA_CERTS'
-        ].includes(name)
-    ),
+    Object.keys(told.env).every((name) =>
+      name === 'TOKEN' || name === 'ALL' || name === 'TOOL_HUB_CHILD' ||
+      [
+        'PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR', 'TERM',
+        'SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS'
+      ].includes(name)),
     JSON.stringify(Object.keys(told.env))
   )
   await session.call('http-echo')
@@ -387,8 +320,7 @@ test('our secrets and the values of variables go nowhere that they should not', 
   assert.match(answers.join(), /dying of \$\{FOO\}/)
   for (const canary of [...Object.values(canaries), secret]) assert.ok(!`${answers.join()}${hub.output()}`.includes(canary), canary)
   for (const sentence of [
-    'http: ${NOT_SET} in headers is not set',
-    'http: ${JWT_SECRET} in url is not filled in',
+    'http: ${NOT_SET} in headers is not set', 'http: ${JWT_SECRET} in url is not filled in',
     'child: ${PGPASSWORD} in env is not filled in'
   ]) { assert.ok(hub.output().includes(sentence), sentence) }
 })
@@ -404,49 +336,15 @@ const theirs =
 test('passedOn: what of a request goes on', async (t) => {
   await t.test('what never does, whatever is configured', async () => {
     for (const name of [
-      'connection',
-      'keep-alive',
-      'te',
-      'trailer',
-      'transfer-encoding',
-      'upgrade',
-      'proxy-authorization',
-      'proxy-authenticate',
-      'proxy-connection',
-      'host',
-      'content-length',
-      'content-type',
-      'content-encoding',
-      'accept',
-      'accept-encoding',
-      'expect',
-      'cookie',
-      'mcp-session-id',
-      'mcp-protocol-version',
-      'mcp-method',
-      'last-event-id',
-      'x-auth-token',
-      'x-session-id',
-      'x-forwarded-for',
-      'x-forwarded-host',
-      'forwarded',
-      'x-real-ip',
-      'http2-settings',
-      '',
-      'two words',
-      'a:b',
-      'ä'
+      'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'proxy-authorization',
+      'proxy-authenticate', 'proxy-connection', 'host', 'content-length', 'content-type', 'content-encoding', 'accept',
+      'accept-encoding', 'expect', 'cookie', 'mcp-session-id', 'mcp-protocol-version', 'mcp-method', 'last-event-id',
+      'x-auth-token', 'x-session-id', 'x-forwarded-for', 'x-forwarded-host', 'forwarded', 'x-real-ip', 'http2-settings',
+      '', 'two words', 'a:b', 'ä'
     ]) { assert.ok(!isForwardable(name), name) }
     for (const name of [
-      'authorization',
-      'x-tenant',
-      'x-api-key',
-      'accept-language',
-      'user-agent',
-      'traceparent',
-      'x-forward',
-      'my_header',
-      'x-mcp-thing'
+      'authorization', 'x-tenant', 'x-api-key', 'accept-language', 'user-agent', 'traceparent', 'x-forward',
+      'my_header', 'x-mcp-thing'
     ]) { assert.ok(isForwardable(name), name) }
   })
   await t.test('what is configured in vain is told', async () => {
@@ -484,11 +382,8 @@ test('passedOn: what of a request goes on', async (t) => {
       assert.deepEqual(passedOn('s', ['x-a', 'x-b', 'authorization', 'constructor', '__proto__'], headers), passed, says)
     }
     for (const value of ['canary\r\nx-evil: 1', 'canary\n', 'canary\0', 'canary\u0100', `canary${'y'.repeat(limits.passthroughHeader)}`]) {
-      assert.throws(
-        () => passedOn('s', ['x-a'], { 'x-a': value }),
-        (error) =>
-          error instanceof RpcError && error.code === -32602 && error.message.includes('"x-a"') && !error.message.includes('canary')
-      )
+      assert.throws(() => passedOn('s', ['x-a'], { 'x-a': value }), (error) =>
+        error instanceof RpcError && error.code === -32602 && error.message.includes('"x-a"') && !error.message.includes('canary'))
     }
   })
   await t.test('a digest tells values apart, and does not tell them', async () => {
@@ -511,8 +406,7 @@ async function startSse (t: Cleanup): Promise<SseUpstream> {
   const server = createServer((req, res) => {
     if (req.method === 'GET') {
       received.push({ stream: streams.length, method: 'GET', headers: req.headers })
-      res
-        .writeHead(200, { 'content-type': 'text/event-stream' })
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
         .write(`event: endpoint\ndata: /messages?stream=${streams.push(res) - 1}\n\n`)
       return
     }
@@ -527,9 +421,7 @@ async function startSse (t: Cleanup): Promise<SseUpstream> {
       const result =
         method === 'initialize'
           ? { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'sse', version: '1' } }
-          : method === 'tools/list'
-            ? { tools: [tool('echo')] }
-            : { content: [] }
+          : method === 'tools/list' ? { tools: [tool('echo')] } : { content: [] }
       streams[stream]?.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
     })
   })
@@ -606,8 +498,7 @@ test('passthroughHeaders: from the caller to the server, and to nobody else', as
           assert.ok(
             (
               await call(
-                session,
-                `${server}-echo`,
+                session, `${server}-echo`,
                 { 'x-tenant': `canary-${who}`, cookie: 'canary-cookie', 'x-set': 'canary-set', 'x-forwarded-for': '192.0.2.1' },
                 `${who}${server}${at}`
               )
@@ -638,9 +529,7 @@ test('passthroughHeaders: from the caller to the server, and to nobody else', as
       byStream.set(stream, (byStream.get(stream) ?? new Set()).add(headers['x-tenant']))
     }
     assert.deepEqual([...byStream.values()].map((values) => [...values].map(String).join()).sort(), [
-      'canary-ann',
-      'canary-bob',
-      'undefined'
+      'canary-ann', 'canary-bob', 'undefined'
     ])
     for (const { stream, method } of sse.received.filter(({ method }) => listing.has(method))) {
       assert.equal([...(byStream.get(stream) ?? [])].join(), '', method)
@@ -681,9 +570,7 @@ test('passthroughHeaders: from the caller to the server, and to nobody else', as
     const heard = own.received.length
     await Promise.all(['canary-x', 'canary-y'].map(async (value) => { await call(early, 'own-echo', { 'x-tenant': value }) }))
     assert.deepEqual(
-      own.received
-        .slice(heard)
-        .filter(({ message }) => message.method === 'tools/call')
+      own.received.slice(heard).filter(({ message }) => message.method === 'tools/call')
         .map(({ headers }) => headers['x-tenant'])
         .sort(),
       ['canary-x', 'canary-y']

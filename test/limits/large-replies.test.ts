@@ -9,6 +9,7 @@ import { limits } from '../../plugins/limits/index.ts'
 import { chunkedReply, writeLarge } from '../../plugins/limits/large-body.ts'
 import largeReplies from '../../plugins/limits/large-replies.ts'
 import { memory } from '../../plugins/limits/memory.ts'
+import { turnsOfLoop } from '../helpers/clock.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 
 const MiB = 1024 * 1024
@@ -79,7 +80,8 @@ test('what a client does not read is not encoded; it counts as unread until the 
   socket.pause()
   socket.write('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n')
   await until(() => memory.held > 8 * MiB * limits.unreadCost)
-  await new Promise((resolve) => { setTimeout(resolve, 200) })
+  await until(() => replies[0]?.raw.writableNeedDrain)
+  await turnsOfLoop(500)
   const waiting = replies[0]?.raw.writableLength ?? Infinity
   assert.ok(waiting <= 128 * 1024, `${waiting} bytes wait at the socket`)
   socket.destroy()

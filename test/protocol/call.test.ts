@@ -1,5 +1,6 @@
 // A call that outlives the request that began it: detached from one exchange, and attached to the next.
 import assert from 'node:assert/strict'
+import { mock } from 'node:test'
 import { test } from 'tap'
 import { Call } from '../../protocol/call.ts'
 import type { UpstreamError } from '../../protocol/errors.ts'
@@ -8,6 +9,7 @@ import { parseMessage, type Notification, type Response } from '../../protocol/m
 import { Peer } from '../../protocol/peer.ts'
 import type { Transport } from '../../protocol/transports/transport.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
+import { mockTimers } from '../helpers/clock.ts'
 
 const settle = async (): Promise<void> => { for (let turn = 0; turn < 10; turn++) await Promise.resolve() }
 
@@ -126,20 +128,19 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     await assert.rejects(ask(call).answered, { fault: 'closed', message: 'the call is over' }, 'and so is one that comes later')
   })
 
-  await t.test('its deadline passes with nobody attached, and cancels it upstream', async () => {
+  await t.test('its deadline passes with nobody attached, and cancels it upstream', async (t) => {
+    mockTimers(t, 'setTimeout', 'Date')
     const a = under('1')
     const sent: string[] = []
     const peer = new Peer(
       { start: async () => {}, send: (text) => { sent.push(text) }, drop: () => {}, agreed: async () => {}, close: async () => {} },
       { request: () => {}, notification: () => {}, closed: () => {} }
     )
-    const deadlines = { timeout: 20, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
+    const deadlines = { timeout: 20_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
     const call = new Call(peer, a, { changes: {}, deadlines, over: () => {} })
     call.detach()
-    // Deadlines keep no process alive.
-    const alive = setTimeout(() => {}, 5_000)
+    mock.timers.tick(20_000)
     await assert.rejects(call.answer, { fault: 'timeout' })
-    clearTimeout(alive)
     assert.match(sent.at(-1) ?? '', /"notifications\/cancelled".*"requestId":1/)
   })
 })

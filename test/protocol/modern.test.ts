@@ -268,8 +268,7 @@ test('structured content that is no object is text for clients of earlier revisi
   for (const [value, content, told] of table) {
     assert.equal(
       withObject(`{"content":[${content.join()}],"structuredContent":${value},"n":1e400}`),
-      `{"content":[${told.join()}],"n":1e400}`,
-      value
+      `{"content":[${told.join()}],"n":1e400}`, value
     )
   }
   assert.equal(withObject('{"structuredContent":[1]}'), `{"content":[${block('[1]')}]}`)

@@ -13,17 +13,8 @@ import { bridged, canBeAsked, checkAskable, classOf, plainClass, shareable, show
 import { allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate } from '../../protocol/legacy/versions.ts'
 import { isLevel, levels, lower, reaches, type Level } from '../../protocol/listener.ts'
 import {
-  errorText,
-  notificationText,
-  parseMessage,
-  requestText,
-  resultText,
-  toRpcError,
-  type Message,
-  type Notification,
-  type Request,
-  type RequestId,
-  type Response
+  errorText, notificationText, parseMessage, requestText, resultText, toRpcError, type Message, type Notification,
+  type Request, type RequestId, type Response
 } from '../../protocol/message.ts'
 import { Peer } from '../../protocol/peer.ts'
 import { Table } from '../../protocol/table.ts'
@@ -44,35 +35,14 @@ interface Written { text: string, depth: number, members?: Array<{ key: string, 
 
 const space = fc.string({ unit: fc.constantFrom(' ', '\n', '\r', '\t'), maxLength: 2 })
 const unit = fc.constantFrom(
-  'a',
-  'b',
-  'n',
-  '"',
-  '\\',
-  '/',
-  '\n',
-  '\r',
-  '\0',
-  '{',
-  '}',
-  '[',
-  ']',
-  ',',
-  ':',
-  ' ',
-  'é',
-  '\u2028',
-  '\ud83d',
-  '\ude00',
+  'a', 'b', 'n', '"', '\\', '/', '\n', '\r', '\0', '{', '}', '[', ']', ',', ':', ' ', 'é', '\u2028', '\ud83d', '\ude00',
   '\ud83d\ude00'
 )
 const toStringText = (parts: Array<[string, boolean]>): { value: string; text: string } => ({
   value: parts.map(([part]) => part).join(''),
-  text: `"${parts
-    .map(([part, escaped]) =>
+  text: `"${parts.map(([part, escaped]) =>
       escaped || JSON.stringify(part) !== `"${part}"`
-        ? part
-            .split('')
+        ? part.split('')
             .map((each) => (escaped ? `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}` : JSON.stringify(each).slice(1, -1)))
             .join('')
         : part
@@ -83,17 +53,15 @@ const escapes = fc.boolean()
 const stringText = fc.array(fc.tuple(unit, escapes), { maxLength: 6 }).map(toStringText)
 /** Few keys, so that they repeat, and spelt in many ways. */
 const keyText = fc.oneof(
-  fc
-    .tuple(
-      fc.constantFrom('a', 'name', '_meta', '__proto__', 'constructor', 'toString', '', '0', '"', '\\'),
-      fc.array(escapes, { minLength: 11, maxLength: 11 })
-    )
+  fc.tuple(
+    fc.constantFrom('a', 'name', '_meta', '__proto__', 'constructor', 'toString', '', '0', '"', '\\'),
+    fc.array(escapes, { minLength: 11, maxLength: 11 })
+  )
     .map(([key, how]) => toStringText(key.split('').map((part, at): [string, boolean] => [part, how[at] === true]))),
   stringText
 )
 const scalar = fc.oneof(
-  fc
-    .constantFrom('0', '-0', '1', '-1.50', '1e400', '1E-7', '0.1e+2', '12345678901234567890', 'true', 'false', 'null')
+  fc.constantFrom('0', '-0', '1', '-1.50', '1e400', '1E-7', '0.1e+2', '12345678901234567890', 'true', 'false', 'null')
     .map((text): Written => ({ text, depth: 0 })),
   stringText.map(({ text }): Written => ({ text, depth: 0 }))
 )
@@ -103,15 +71,13 @@ const {
   array: arrayText
 } = fc.letrec<{ value: Written; object: Written; array: Written }>((tie) => ({
   value: fc.oneof({ depthSize: 'small', withCrossShrink: true }, scalar, tie('object'), tie('array')),
-  object: fc
-    .tuple(fc.array(fc.tuple(keyText, tie('value'), space, space, space, space), { maxLength: 5 }), space)
+  object: fc.tuple(fc.array(fc.tuple(keyText, tie('value'), space, space, space, space), { maxLength: 5 }), space)
     .map(([list, inner]): Written => ({
       text: `{${inner}${list.map(([key, { text }, a, b, c, d]) => `${a}${key.text}${b}:${c}${text}${d}`).join(',')}}`,
       depth: 1 + Math.max(0, ...list.map(([, { depth }]) => depth)),
       members: list.map(([key, { text }]) => ({ key: key.value, keyText: key.text, value: text }))
     })),
-  array: fc
-    .tuple(fc.array(fc.tuple(tie('value'), space, space), { maxLength: 5 }), space)
+  array: fc.tuple(fc.array(fc.tuple(tie('value'), space, space), { maxLength: 5 }), space)
     .map(([list, inner]): Written => ({
       text: `[${inner}${list.map(([{ text }, a, b]) => `${a}${text}${b}`).join(',')}]`,
       depth: 1 + Math.max(0, ...list.map(([{ depth }]) => depth)),
@@ -163,17 +129,13 @@ test('json: text that is read and changed in place', async (t) => {
     assert.deepEqual(elementsOf('{"a":[1]}'), [])
   })
 
-  const changes = fc
-    .array(
-      fc.tuple(
-        fc.constantFrom<string[]>('a', 'name', '_meta', '__proto__', 'constructor', '', '"', 'new'),
-        fc.option(
-          jsonText.map(({ text }) => text),
-          { nil: undefined }
-        )
-      ),
-      { maxLength: 4 }
-    )
+  const changes = fc.array(
+    fc.tuple(
+      fc.constantFrom<string[]>('a', 'name', '_meta', '__proto__', 'constructor', '', '"', 'new'),
+      fc.option(jsonText.map(({ text }) => text), { nil: undefined })
+    ),
+    { maxLength: 4 }
+  )
     .map((list) => new Map(list))
 
   await t.test(
@@ -203,8 +165,7 @@ test('json: text that is read and changed in place', async (t) => {
           for (const { key, keyText } of members) if (!wanted.has(key)) assert.ok(out.includes(keyText), `${keyText} is respelt`)
           for (const [key, fresh] of wanted) {
             assert.equal(
-              membersOf(out).filter((each) => each.key === key).length,
-              fresh === undefined ? 0 : 1,
+              membersOf(out).filter((each) => each.key === key).length, fresh === undefined ? 0 : 1,
               `${key} does not stand once`
             )
           }
@@ -325,23 +286,14 @@ test('message: JSON-RPC from text and back', async (t) => {
   await t.test('every kind', async () => {
     const table: Array<[string, Message]> = [
       ['{"jsonrpc":"2.0","id":1,"method":"ping"}', { kind: 'request', id: 1, idText: '1', method: 'ping', params: {}, paramsText: '{}' }],
-      [
-        ' {"params" : { "a" : 1.50 } , "method":"m","id":"x","jsonrpc":"2.0"} ',
-        { kind: 'request', id: 'x', idText: '"x"', method: 'm', params: { a: 1.5 }, paramsText: '{ "a" : 1.50 }' }
-      ],
+      [' {"params" : { "a" : 1.50 } , "method":"m","id":"x","jsonrpc":"2.0"} ', { kind: 'request', id: 'x', idText: '"x"', method: 'm', params: { a: 1.5 }, paramsText: '{ "a" : 1.50 }' }],
       ['{"jsonrpc":"2.0","method":"n","params":{"b":2}}', { kind: 'notification', method: 'n', params: { b: 2 }, paramsText: '{"b":2}' }],
       ['{"jsonrpc":"2.0","method":"n","unknown":[1]}', { kind: 'notification', method: 'n', params: {}, paramsText: '{}' }],
       ['{"jsonrpc":"2.0","id":3,"result":{"n":1e400}}', { kind: 'response', id: 3, resultText: '{"n":1e400}' }],
       ['{"jsonrpc":"2.0","id":3,"result":null}', { kind: 'response', id: 3, resultText: 'null' }],
       ['{"jsonrpc":"2.0","id":3,"result":0}', { kind: 'response', id: 3, resultText: '0' }],
-      [
-        '{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"m","data":12345678901234567890}}',
-        { kind: 'response', id: 'a', errorText: '{"code":-1,"message":"m","data":12345678901234567890}' }
-      ],
-      [
-        '{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}',
-        { kind: 'response', id: null, errorText: '{"code":-1,"message":"m"}' }
-      ],
+      ['{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"m","data":12345678901234567890}}', { kind: 'response', id: 'a', errorText: '{"code":-1,"message":"m","data":12345678901234567890}' }],
+      ['{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}', { kind: 'response', id: null, errorText: '{"code":-1,"message":"m"}' }],
       ['{"jsonrpc":"2.0","error":{"code":-1,"message":"m"}}', { kind: 'response', id: null, errorText: '{"code":-1,"message":"m"}' }]
     ]
     for (const [text, message] of table) assert.deepEqual({ ...single(text) }, message, text)
@@ -443,21 +395,18 @@ test('message: JSON-RPC from text and back', async (t) => {
       200
     )
     assert.ok(Array.isArray(batch))
-    assert.deepEqual(
-      batch.map((each) => ({ ...each })),
-      [
-        {
-          kind: 'request',
-          id: Number('12345678901234567890'),
-          idText: '12345678901234567890',
-          method: 'a',
-          params: { n: Infinity },
-          paramsText: '{"n":1e400}'
-        },
-        { kind: 'notification', method: 'b', params: {}, paramsText: '{}' },
-        { kind: 'response', id: '1', resultText: '{"n":0.10}' }
-      ]
-    )
+    assert.deepEqual(batch.map((each) => ({ ...each })), [
+      {
+        kind: 'request',
+        id: Number('12345678901234567890'),
+        idText: '12345678901234567890',
+        method: 'a',
+        params: { n: Infinity },
+        paramsText: '{"n":1e400}'
+      },
+      { kind: 'notification', method: 'b', params: {}, paramsText: '{}' },
+      { kind: 'response', id: '1', resultText: '{"n":0.10}' }
+    ])
   })
 
   await t.test('what is no message in a batch is its own error, under its id where it has one', async () => {
@@ -468,16 +417,13 @@ test('message: JSON-RPC from text and back', async (t) => {
       5
     )
     assert.ok(Array.isArray(batch))
-    assert.deepEqual(
-      batch.map((each) => (each.kind === 'malformed' ? [each.idText, each.error.code] : each.kind)),
-      [
-        ['null', code.invalidRequest],
-        ['1.0', code.invalidRequest],
-        ['null', code.invalidRequest],
-        'notification',
-        ['null', code.invalidRequest]
-      ]
-    )
+    assert.deepEqual(batch.map((each) => (each.kind === 'malformed' ? [each.idText, each.error.code] : each.kind)), [
+      ['null', code.invalidRequest],
+      ['1.0', code.invalidRequest],
+      ['null', code.invalidRequest],
+      'notification',
+      ['null', code.invalidRequest]
+    ])
     assert.deepEqual(messagesIn('[1,{"jsonrpc":"2.0","method":"m"}]').map(({ kind }) => kind), ['notification'])
   })
 
@@ -505,14 +451,10 @@ test('message: JSON-RPC from text and back', async (t) => {
       fc.property(
         fc.oneof(
           odd.map((value) => JSON.stringify(value)),
-          fc.array(odd, { maxLength: 3 }).map((value) => JSON.stringify(value)),
-          fc.json(),
-          fc.string()
+          fc.array(odd, { maxLength: 3 }).map((value) => JSON.stringify(value)), fc.json(), fc.string()
         ),
         (text) => {
-          try {
-            parseMessage(text, 200)
-          } catch (error) {
+          try { parseMessage(text, 200) } catch (error) {
             assert.ok(error instanceof RpcError && [code.parse, code.invalidRequest].some((each) => each === error.code), String(error))
           }
         }
@@ -574,11 +516,7 @@ test('event stream: bytes to events and back', async (t) => {
   }
   const parseText = (text: string, limit?: number): StreamEvent[] => parse([Buffer.from(text)], limit)
   const event = (data: string, more: Partial<StreamEvent> = {}): StreamEvent => ({
-    event: 'message',
-    data,
-    id: undefined,
-    retry: undefined,
-    ...more
+    event: 'message', data, id: undefined, retry: undefined, ...more
   })
 
   await t.test('fields as the standard reads them', async () => {
@@ -613,10 +551,7 @@ test('event stream: bytes to events and back', async (t) => {
   await t.test('whatever ends the lines, and wherever the chunks break between them', async () => {
     const bytewise = (text: string): StreamEvent[] => parse(Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte)))
     for (const text of [
-      'data: a\r\rdata: b\r\r',
-      'data: a\r\n\r\ndata: b\n\n',
-      'data: a\r\n\ndata: b\n\n',
-      'data: a\n\rdata: b\r\n\r',
+      'data: a\r\rdata: b\r\r', 'data: a\r\n\r\ndata: b\n\n', 'data: a\r\n\ndata: b\n\n', 'data: a\n\rdata: b\r\n\r',
       'data: a\r\n\rdata: b\r\r\n'
     ]) {
       assert.deepEqual(parseText(text), [event('a'), event('b')], JSON.stringify(text))
@@ -636,18 +571,17 @@ test('event stream: bytes to events and back', async (t) => {
       end: line
     })
     holds(fc.property(fc.array(one, { maxLength: 5 }), fc.array(fc.nat(500), { maxLength: 30 }), (list, cuts) => {
-      const text = list
-        .map(({ name, data, id, retry, comment, end }) =>
-          [
-            ...(comment ? [': a comment: data: no'] : []),
-            ...(name === null ? [] : [`event: ${name}`]),
-            ...(id === null ? [] : [`id: ${id}`]),
-            ...(retry === null ? [] : [`retry: ${retry}`]),
-            ...data.map((each) => `data: ${each}`),
-            '',
-            ''
-          ].join(end)
-        )
+      const text = list.map(({ name, data, id, retry, comment, end }) =>
+        [
+          ...(comment ? [': a comment: data: no'] : []),
+          ...(name === null ? [] : [`event: ${name}`]),
+          ...(id === null ? [] : [`id: ${id}`]),
+          ...(retry === null ? [] : [`retry: ${retry}`]),
+          ...data.map((each) => `data: ${each}`),
+          '',
+          ''
+        ].join(end)
+      )
         .join('')
       const expected = list.map(({ name, data, id, retry }) =>
         event(data.join('\n'), { event: name ?? 'message', id: id ?? undefined, retry: retry ?? undefined })
@@ -683,10 +617,7 @@ test('event stream: bytes to events and back', async (t) => {
     holds(
       fc.property(
         padded(jsonText),
-        fc.option(
-          fc.integer({ min: 0, max: 99 }).map((n) => `${n}-${n}`),
-          { nil: undefined }
-        ),
+        fc.option(fc.integer({ min: 0, max: 99 }).map((n) => `${n}-${n}`), { nil: undefined }),
         ({ text }, id) => {
           const written = eventText(text, id)
           const [read, ...more] = parseText(written)
@@ -798,10 +729,7 @@ async function startPeer (): Promise<{ transport: FakeTransport, peer: Peer, see
   return { transport, peer, seen }
 }
 const answerTo = (id: RequestId | null, more: Partial<Response> = {}): Response => ({
-  kind: 'response',
-  id,
-  resultText: `{"for":${JSON.stringify(id)}}`,
-  ...more
+  kind: 'response', id, resultText: `{"for":${JSON.stringify(id)}}`, ...more
 })
 
 test('peer: ids are allotted, answers matched, the rest handed on', async (t) => {
@@ -813,10 +741,7 @@ test('peer: ids are allotted, answers matched, the rest handed on', async (t) =>
     const second = peer.request('b')
     assert.deepEqual(
       transport.sent.map(({ message, id }) => [id, message.kind === 'request' && [message.id, message.method, message.paramsText]]),
-      [
-        [1, [1, 'a', '{"x":1}']],
-        [2, [2, 'b', '{}']]
-      ]
+      [[1, [1, 'a', '{"x":1}']], [2, [2, 'b', '{}']]]
     )
     peer.message(answerTo(2), undefined)
     peer.message({ kind: 'response', id: 1, errorText: '{"code":-5}' }, undefined)
@@ -856,29 +781,24 @@ test('peer: ids are allotted, answers matched, the rest handed on', async (t) =>
     const { transport, peer } = await startPeer()
     peer.answer('12345678901234567890', { kind: 'response', id: 0, resultText: '{"n":1e400}' })
     peer.answer('""', { kind: 'response', id: '', errorText: '{"code":1}' })
-    assert.deepEqual(
-      transport.sent.map(({ message }) => message),
-      [
-        { kind: 'response', id: Number('12345678901234567890'), resultText: '{"n":1e400}' },
-        { kind: 'response', id: '', errorText: '{"code":1}' }
-      ]
-    )
+    assert.deepEqual(transport.sent.map(({ message }) => message), [
+      { kind: 'response', id: Number('12345678901234567890'), resultText: '{"n":1e400}' },
+      { kind: 'response', id: '', errorText: '{"code":1}' }
+    ])
   })
 
   await t.test('when the connection goes, everything pending fails, each once, and then it is told, once', async () => {
     const { transport, peer, seen } = await startPeer()
     const overs: number[] = []
-    const pending = [1, 2, 3].map(
-      async (id) =>
-        await peer.request('a', undefined, {
-          paused: () => {},
-          over: () => {
-            overs.push(id)
-            seen.push(['over', id, undefined])
-            return undefined
-          }
-        })
-    )
+    const pending = [1, 2, 3].map(async (id) =>
+      await peer.request('a', undefined, {
+        paused: () => {},
+        over: () => {
+          overs.push(id)
+          seen.push(['over', id, undefined])
+          return undefined
+        }
+      }))
     peer.message(answerTo(2), undefined)
     peer.closed(new UpstreamError('broken', 'gone'))
     peer.closed(new UpstreamError('broken', 'gone again'))
@@ -964,11 +884,7 @@ function connection<Kind extends Transport> (
     const list = Array.isArray(headers) ? (headers as string[]) : Object.entries(headers as Record<string, string>).flat()
     let aborted = false
     const controller = {
-      abort: () => {
-        aborted = true
-      },
-      pause: () => {},
-      resume: () => {}
+      abort: () => { aborted = true }, pause: () => {}, resume: () => {}
     } as unknown as Dispatcher.DispatchController
     const say: Asked['say'] = (text, end) => {
       if (aborted) return
@@ -1003,15 +919,9 @@ function connection<Kind extends Transport> (
         heard.push(message)
         return true
       },
-      failed: (id, error) => {
-        told.push(`${id} ${error.fault}: ${error.message}`)
-      },
-      paused: (id, retry) => {
-        told.push(`${id} paused ${retry}`)
-      },
-      closed: (error) => {
-        told.push(error.fault)
-      }
+      failed: (id, error) => { told.push(`${id} ${error.fault}: ${error.message}`) },
+      paused: (id, retry) => { told.push(`${id} paused ${retry}`) },
+      closed: (error) => { told.push(error.fault) }
     },
     tick: async (ms) => {
       mock.timers.tick(ms)
@@ -1116,27 +1026,16 @@ test('http: the stream of news', async (t) => {
   }
 
   for (const [status, text, from] of [
-    [400, 'Invalid event ID', undefined],
-    [401, '', undefined],
-    [403, '', undefined],
-    [408, '', 'e-1'],
-    [409, 'Conflict', 'e-1'],
-    [429, '', 'e-1'],
-    [500, '', 'e-1']
+    [400, 'Invalid event ID', undefined], [401, '', undefined], [403, '', undefined], [408, '', 'e-1'],
+    [409, 'Conflict', 'e-1'], [429, '', 'e-1'], [500, '', 'e-1'], [502, '', 'e-1']
   ] as const) {
     await t.test(`it ended, and is refused with ${status} for a while: it is asked for again`, async (t) => {
-      const connection = await standing(t, [
-        { status, text, end: 'well' },
-        { status, text, end: 'well' }
-      ])
+      const connection = await standing(t, [{ status, text, end: 'well' }, { status, text, end: 'well' }])
       const { gets, tick } = connection
       gets()[0]?.say('', 'well')
       for (let n = 0; n < 14; n++) await tick(1_000)
       assert.equal(gets().length, 4)
-      assert.deepEqual(
-        gets().map(({ headers }) => headers['last-event-id']),
-        [undefined, 'e-1', from, from]
-      )
+      assert.deepEqual(gets().map(({ headers }) => headers['last-event-id']), [undefined, 'e-1', from, from])
       gets()[3]?.say(news(1))
       assert.deepEqual([told(connection), connection.told], [['news/1'], []])
     })
@@ -1171,6 +1070,13 @@ test('http: the stream of news', async (t) => {
       assert.equal(gets().length, 2)
     })
   }
+
+  await t.test('an upstream that says `retry: 0` is not polled without a pause', async (t) => {
+    const { transport, gets, tick } = await httpConnection(t, ({ method }) => method === 'GET' ? events('retry: 0\n\n', 'well') : json(404, {}))
+    await transport.agreed('2025-11-25')
+    for (let n = 0; n < 300; n++) await tick(10)
+    assert.ok(gets().length > 1 && gets().length <= 6, `${gets().length} GETs in 3 s`)
+  })
 
   await t.test('an upstream that offers none is not asked again', async (t) => {
     for (const status of [400, 404, 405, 200]) {
@@ -1246,12 +1152,7 @@ test('transports: an id that comes back as a string is the number that we gave',
 
 test('sse: a POST that is refused', async (t) => {
   for (const [status, fault] of [
-    [400, 'expired'],
-    [404, 'expired'],
-    [401, 'unauthorized'],
-    [403, 'refused'],
-    [500, 'refused'],
-    [502, 'broken'],
+    [400, 'expired'], [404, 'expired'], [401, 'unauthorized'], [403, 'refused'], [500, 'refused'], [502, 'broken'],
     [504, 'broken']
   ] as const) {
     await t.test(`${status}: ${fault}`, async (t) => {
@@ -1261,10 +1162,7 @@ test('sse: a POST that is refused', async (t) => {
       await transport.start(receiver)
       transport.send(requestText(1, 'tools/call'), { id: 1 })
       await tick(0)
-      assert.deepEqual(
-        told.map((each) => each.split(':')[0]),
-        [`1 ${fault}`]
-      )
+      assert.deepEqual(told.map((each) => each.split(':')[0]), [`1 ${fault}`])
     })
   }
 })
@@ -1310,9 +1208,7 @@ test('call: one deadline, and one cancellation', async (t) => {
   }
   const settle = async (): Promise<void> => { for (let turn = 0; turn < 10; turn++) await Promise.resolve() }
   const cancelled = (transport: FakeTransport): unknown[] =>
-    transport
-      .notifications()
-      .filter(({ method }) => method === 'notifications/cancelled')
+    transport.notifications().filter(({ method }) => method === 'notifications/cancelled')
       .map(({ params }) => params.requestId)
 
   await t.test('the request goes out at once, under its own progress token; its answer ends it', async (t) => {
@@ -1508,9 +1404,7 @@ test('capabilities', async (t) => {
       let same = true
       try {
         assert.deepEqual(JSON.parse(JSON.stringify(shareable(one))), JSON.parse(JSON.stringify(shareable(other))))
-      } catch {
-        same = false
-      }
+      } catch { same = false }
       assert.equal(classOf(one) === classOf(other), same)
     }))
     assert.equal(classOf({}), plainClass)
@@ -1523,10 +1417,7 @@ test('capabilities', async (t) => {
   await t.test('shareable: what an upstream acts upon, and nothing that makes a client one of a kind', async () => {
     const table: Array<[Record<string, unknown>, Record<string, unknown>]> = [
       [{}, {}],
-      [
-        { sampling: {}, elicitation: {}, roots: {} },
-        { sampling: {}, elicitation: {}, roots: {} }
-      ],
+      [{ sampling: {}, elicitation: {}, roots: {} }, { sampling: {}, elicitation: {}, roots: {} }],
       [{ sampling: { context: {}, tools: {}, x: 1 } }, { sampling: { context: {}, tools: {} } }],
       [{ elicitation: { form: { applyDefaults: true }, url: {}, x: 1 } }, { elicitation: { form: { applyDefaults: true }, url: {} } }],
       [{ roots: { listChanged: false, x: 1 } }, { roots: { listChanged: false } }],
@@ -1575,9 +1466,7 @@ test('capabilities', async (t) => {
   await t.test('checkAskable: what was declared, with its modes and parts, and what nobody knows', async () => {
     const everything = { sampling: { tools: {} }, elicitation: { form: {}, url: {} }, roots: {} }
     const needs: Record<string, keyof typeof everything> = {
-      'sampling/createMessage': 'sampling',
-      'elicitation/create': 'elicitation',
-      'roots/list': 'roots'
+      'sampling/createMessage': 'sampling', 'elicitation/create': 'elicitation', 'roots/list': 'roots'
     }
     for (const [method, need] of Object.entries(needs)) {
       assert.throws(() => { checkAskable({}, { method, params: {} }) }, { code: -32601 })
@@ -1587,10 +1476,7 @@ test('capabilities', async (t) => {
     }
     checkAskable({}, { method: 'x-vendor/ask', params: { mode: 'url' } })
     const modes: ReadonlyArray<readonly [Record<string, unknown>, form: boolean, url: boolean]> = [
-      [{}, true, false],
-      [{ form: {} }, true, false],
-      [{ url: {} }, false, true],
-      [{ form: {}, url: {} }, true, true],
+      [{}, true, false], [{ form: {} }, true, false], [{ url: {} }, false, true], [{ form: {}, url: {} }, true, true],
       [{ vendor: {} }, true, false]
     ]
     const refused = (check: () => void): boolean => {
@@ -1667,16 +1553,10 @@ test('versions of the legacy era', async () => {
     assert.equal(isLegacyVersion(asked), known)
   }
   assert.equal(latestLegacy, '2025-11-25')
-  assert.deepEqual(
-    legacyVersions.map((version) => [version, allowsBatch(version), allowsPolling(version)]),
-    [
-      ['2025-11-25', false, true],
-      ['2025-06-18', false, false],
-      ['2025-03-26', true, false],
-      ['2024-11-05', true, false],
-      ['2024-10-07', true, false]
-    ]
-  )
+  assert.deepEqual(legacyVersions.map((version) => [version, allowsBatch(version), allowsPolling(version)]), [
+    ['2025-11-25', false, true], ['2025-06-18', false, false], ['2025-03-26', true, false], ['2024-11-05', true, false],
+    ['2024-10-07', true, false]
+  ])
 })
 
 test('log levels', async () => {
