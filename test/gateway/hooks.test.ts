@@ -35,6 +35,24 @@ const add = async (session: InjectedSession, a = 1, b = 2): Promise<Json> => {
   return result ?? {}
 }
 
+/** A request of a client of revision 2026-07-28. */
+async function modern (app: FastifyInstance, server: string, method: string, params: Json, capabilities: Json = {}): Promise<Json> {
+  const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': capabilities }
+  const { body } = await app.inject({
+    method: 'POST',
+    url: `/mcp/${server}`,
+    headers: {
+      authorization: `Bearer ${KEY}`,
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      'mcp-name': String(params.uri ?? params.name)
+    },
+    payload: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }
+  })
+  return JSON.parse(body) as Json
+}
+
 test('onList changes a list, and adds to it', async (t) => {
   const app = await start(t)
   app.gateway.addHook('onList', (_exchange, kind, entries) => {
@@ -113,20 +131,7 @@ test('onDone sees each call exactly once, with its outcome', async (t) => {
     for (const [method, params] of [
       ['tools/call', { name: 'x', ...payload }], ['prompts/get', { name: 'x' }], ['resources/read', { uri: 'test://x' }]
     ] as const) {
-      const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
-      const { body } = await app.inject({
-        method: 'POST',
-        url: '/mcp/dead',
-        headers: {
-          ...headers,
-          accept: 'application/json, text/event-stream',
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': method,
-          'mcp-name': 'uri' in params ? params.uri : params.name
-        },
-        payload: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }
-      })
-      assert.match(body, /"code":-32001/)
+      assert.equal(at(await modern(app, 'dead', method, params), 'error', 'code'), -32001)
     }
     assert.deepEqual(seen.map(({ provider, item, outcome, exchange: { method } }) => [provider, method, item, outcome]), [
       ...Array<unknown>(4).fill(['dead', 'tools/call', 'x', 'failure']),
@@ -152,32 +157,14 @@ test('onDone sees each call exactly once, with its outcome', async (t) => {
     app.gateway.addHook('onResult', (_call, result) => { results.push(result); return result })
     app.gateway.addHook('onDone', (call) => { seen.push(call) })
     await until(() => app.gateway.catalogue('bank') !== undefined)
-    const post = async (method: string, params: Json): Promise<Json> => {
-      const envelope = {
-        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-        'io.modelcontextprotocol/clientCapabilities': { elicitation: {} }
-      }
-      const { body } = await app.inject({
-        method: 'POST',
-        url: '/mcp/bank',
-        headers: {
-          authorization: `Bearer ${KEY}`,
-          accept: 'application/json, text/event-stream',
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': method,
-          'mcp-name': String(params.name)
-        },
-        payload: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: envelope } }
-      })
-      return JSON.parse(body) as Json
-    }
-    const first = at(await post('tools/call', { name: 'pay', arguments: { n: 1 } }), 'result') as Json
+    const post = async (params: Json): Promise<Json> => await modern(app, 'bank', 'tools/call', params, { elicitation: {} })
+    const first = at(await post({ name: 'pay', arguments: { n: 1 } }), 'result') as Json
     assert.equal(first.resultType, 'input_required')
     const answers = { inputResponses: { a: { action: 'accept', content: {} } }, requestState: first.requestState }
-    const last = at(await post('tools/call', { name: 'pay', arguments: { n: 1 }, ...answers }), 'result') as Json
+    const last = at(await post({ name: 'pay', arguments: { n: 1 }, ...answers }), 'result') as Json
     assert.equal(last.resultType, 'complete')
     // What its client cannot be asked ends it, and what the server asked is no output.
-    assert.equal(at(await post('tools/call', { name: 'pay', arguments: { bad: true } }), 'error', 'code'), -32021)
+    assert.equal(at(await post({ name: 'pay', arguments: { bad: true } }), 'error', 'code'), -32021)
     assert.deepEqual(seen.map(({ outcome }) => outcome), ['input_required', 'ok', 'error'])
     assert.equal(results.length, 1)
     assert.deepEqual(seen.map(isRecorded), [false, true, true])

@@ -96,7 +96,7 @@ test('chunks of some size, or few small ones, are taken', async (t) => {
     for (const piece of pieces) {
       const before = handed()
       client.socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`)
-      while (isOneByOne && handed() === before) await turnsOfLoop(1)
+      if (isOneByOne) while (handed() === before) await turnsOfLoop(1)
     }
     client.socket.write('0\r\n\r\n')
     await until(() => client.answers() > before, client.read)

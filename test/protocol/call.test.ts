@@ -9,9 +9,7 @@ import { parseMessage, type Notification, type Response } from '../../protocol/m
 import { Peer } from '../../protocol/peer.ts'
 import type { Transport } from '../../protocol/transports/transport.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
-import { mockTimers } from '../helpers/clock.ts'
-
-const settle = async (): Promise<void> => { for (let turn = 0; turn < 10; turn++) await Promise.resolve() }
+import { mockTimers, turnsOfLoop } from '../helpers/clock.ts'
 
 const responseTo = (id: number): Response => ({ kind: 'response', id, resultText: '{"content":[]}' })
 
@@ -69,7 +67,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     call.notify('notifications/message', '{"level":"info","data":"lost"}')
     a.cancel('the request is over')
     const { question, answered } = ask(call)
-    await settle()
+    await turnsOfLoop(1)
     assert.deepEqual([notifications(), a.asked, b.asked], [[], [], []], 'neither cancelled upstream nor asked at anybody')
     assert.deepEqual(a.notified, [['notifications/progress', '{"progressToken":"of a","progress":1}']])
 
@@ -92,7 +90,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     call.detach()
     call.attach(b)
     a.cancel('the first one is over')
-    await settle()
+    await turnsOfLoop(1)
     assert.deepEqual([call.over, notifications()], [false, []])
     b.cancel('the person changed their mind')
     assert.equal(((await outcome) as UpstreamError).fault, 'closed')
@@ -106,7 +104,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     const { call } = await begin(under('1'))
     call.detach()
     const [first, withdrawn, last] = [ask(call), ask(call), ask(call)]
-    await settle()
+    await turnsOfLoop(1)
     withdrawn.withdraw('the upstream knows already')
     await assert.rejects(withdrawn.answered, { fault: 'closed', message: 'the upstream knows already' })
     const b = under('2')
@@ -121,7 +119,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     const { call, peer, outcome } = await begin(under('1'))
     call.detach()
     const { answered } = ask(call)
-    await settle()
+    await turnsOfLoop(1)
     peer.message(responseTo(1), undefined)
     await outcome
     await assert.rejects(answered, { fault: 'closed', message: 'the call is over' })
