@@ -53,111 +53,115 @@ const environment = {
   Jwt_Secret: 'canary'
 }
 
-test('expand: ${NAME} from the environment', async (t) => {
-  await t.test('in env, headers, url and args, and nowhere else', async () => {
-    const all = {
-      command: '${FOO}',
-      cwd: '${FOO}',
-      description: '${FOO}',
-      url: 'http://h/${FOO}',
-      args: ['--a=${FOO}', '${FOO}${FOO}'],
-      env: { A: '${FOO}', '${FOO}': 'x' },
-      headers: { 'x-a': 'Bearer ${FOO}' }
-    }
-    const { config, warnings } = expand(all, environment)
-    assert.deepEqual(config, {
-      command: '${FOO}',
-      cwd: '${FOO}',
-      description: '${FOO}',
-      url: 'http://h/foo-value',
-      args: ['--a=foo-value', 'foo-valuefoo-value'],
-      env: { A: 'foo-value', '${FOO}': 'x' },
-      headers: { 'x-a': 'Bearer foo-value' }
-    })
-    assert.deepEqual(warnings, [])
-    assert.equal(all.url, 'http://h/${FOO}', 'what is written down stays as it is')
+test('expand: in env, headers, url and args, and nowhere else', async () => {
+  const all = {
+    command: '${FOO}',
+    cwd: '${FOO}',
+    description: '${FOO}',
+    url: 'http://h/${FOO}',
+    args: ['--a=${FOO}', '${FOO}${FOO}'],
+    env: { A: '${FOO}', '${FOO}': 'x' },
+    headers: { 'x-a': 'Bearer ${FOO}' }
+  }
+  const { config, warnings } = expand(all, environment)
+  assert.deepEqual(config, {
+    command: '${FOO}',
+    cwd: '${FOO}',
+    description: '${FOO}',
+    url: 'http://h/foo-value',
+    args: ['--a=foo-value', 'foo-valuefoo-value'],
+    env: { A: 'foo-value', '${FOO}': 'x' },
+    headers: { 'x-a': 'Bearer foo-value' }
   })
-  await t.test('once, and only what is written so', async () => {
-    const written = ['${BAR}', '${EMPTY}', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$${FOO}', '${FOO', '${constructor}', '${__proto__}']
-    assert.deepEqual(expand({ args: written }, environment).config.args, [
-      '${FOO}', '', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$foo-value', '${FOO', '${constructor}', '${__proto__}'
-    ])
-    assert.equal(
-      expand({ headers: { a: '${LINE}' } }, environment).config.headers?.a, 'with a break',
-      'a line break at the end of a secret is no part of a header'
-    )
-  })
-  await t.test('never our own secrets; what is not filled in is told by name', async () => {
-    for (const name of [
-      'JWT_SECRET', 'DB_URL', 'ADMIN_PASSWORD', 'ENCRYPTION_KEY', 'IDP_CLIENT_SECRET', 'SOCIAL_AUTH_URL', 'PGPASSWORD',
-      'pgpassword', 'Jwt_Secret', 'OIDC_CLIENT_SECRET', 'PGHOST', 'OTEL_EXPORTER_OTLP_HEADERS',
-      'OTEL_EXPORTER_OTLP_TRACES_HEADERS'
-    ]) {
-      assert.ok(isOurs(name), name)
-      const { config, warnings } = expand(
-        { headers: { a: `\${${name}}` }, url: `http://h/\${${name}}`, args: [`\${${name}}`], env: { A: `\${${name}}` } },
-        environment
-      )
-      assert.doesNotMatch(JSON.stringify([config, warnings]), /canary/, name)
-      assert.deepEqual(
-        warnings,
-        ['env', 'headers', 'url', 'args'].map((place) => `\${${name}} in ${place} is not filled in: it is a secret of the gateway's own`)
-      )
-    }
-    for (const name of ['FOO', 'IDP_CLIENT_ID', 'MY_JWT_SECRET', 'DATABASE_URL']) assert.ok(!isOurs(name), name)
-    const { config, warnings } = expand({ headers: { a: '${NOT_SET} ${NOT_SET} ${FOO}' } }, environment)
-    assert.equal(config.headers?.a, '${NOT_SET} ${NOT_SET} foo-value')
-    assert.deepEqual(warnings, ['${NOT_SET} in headers is not set'])
-  })
-  await t.test('never where somebody stored it who is no admin', async () => {
+  assert.deepEqual(warnings, [])
+  assert.equal(all.url, 'http://h/${FOO}', 'what is written down stays as it is')
+})
+
+test('expand: once, and only what is written so', async () => {
+  const written = ['${BAR}', '${EMPTY}', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$${FOO}', '${FOO', '${constructor}', '${__proto__}']
+  assert.deepEqual(expand({ args: written }, environment).config.args, [
+    '${FOO}', '', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$foo-value', '${FOO', '${constructor}', '${__proto__}'
+  ])
+  assert.equal(
+    expand({ headers: { a: '${LINE}' } }, environment).config.headers?.a, 'with a break',
+    'a line break at the end of a secret is no part of a header'
+  )
+})
+
+test('expand: never our own secrets; what is not filled in is told by name', async () => {
+  for (const name of [
+    'JWT_SECRET', 'DB_URL', 'ADMIN_PASSWORD', 'ENCRYPTION_KEY', 'IDP_CLIENT_SECRET', 'SOCIAL_AUTH_URL', 'PGPASSWORD',
+    'pgpassword', 'Jwt_Secret', 'OIDC_CLIENT_SECRET', 'PGHOST', 'OTEL_EXPORTER_OTLP_HEADERS',
+    'OTEL_EXPORTER_OTLP_TRACES_HEADERS'
+  ]) {
+    assert.ok(isOurs(name), name)
     const { config, warnings } = expand(
-      { storedByUser: true, owner: 'admin', url: 'http://h/${FOO}', headers: { a: '${FOO}' } }, environment
-    )
-    assert.deepEqual([config.url, config.headers], ['http://h/${FOO}', { a: '${FOO}' }])
-    assert.deepEqual(
-      warnings,
-      ['headers', 'url'].map((place) => `\${FOO} in ${place} is not filled in: an admin has to write this value for that`)
-    )
-  })
-  await t.test('value by value: what an admin wrote beside it is filled in', async () => {
-    const { config, warnings } = expand(
-      { storedByUser: ['/url', '/headers/a~1b', '/args/1'], url: '${BASE}', headers: { 'a/b': '${FOO}', c: '${FOO}' }, args: ['${FOO}', '${FOO}'] },
+      { headers: { a: `\${${name}}` }, url: `http://h/\${${name}}`, args: [`\${${name}}`], env: { A: `\${${name}}` } },
       environment
     )
-    assert.deepEqual([config.url, config.headers, config.args], ['${BASE}', { 'a/b': '${FOO}', c: 'foo-value' }, ['foo-value', '${FOO}']])
-    assert.equal(warnings.length, 3)
-  })
-  await t.test('values are taken out of what is shown again', async () => {
-    assert.equal(
-      expand({ args: ['${FOO}'], env: { A: '${EMPTY}' } }, environment).hide('it said foo-value, then foo-value'),
-      'it said ${FOO}, then ${FOO}'
+    assert.doesNotMatch(JSON.stringify([config, warnings]), /canary/, name)
+    assert.deepEqual(
+      warnings,
+      ['env', 'headers', 'url', 'args'].map((place) => `\${${name}} in ${place} is not filled in: it is a secret of the gateway's own`)
     )
-    assert.equal(
-      expand({ url: '${BASE}/mcp' }, environment).hide('cannot reach internal.example:8443: refused'),
-      'cannot reach ${BASE}: refused'
+  }
+  for (const name of ['FOO', 'IDP_CLIENT_ID', 'MY_JWT_SECRET', 'DATABASE_URL']) assert.ok(!isOurs(name), name)
+  const { config, warnings } = expand({ headers: { a: '${NOT_SET} ${NOT_SET} ${FOO}' } }, environment)
+  assert.equal(config.headers?.a, '${NOT_SET} ${NOT_SET} foo-value')
+  assert.deepEqual(warnings, ['${NOT_SET} in headers is not set'])
+})
+
+test('expand: never where somebody stored it who is no admin', async () => {
+  const { config, warnings } = expand(
+    { storedByUser: true, owner: 'admin', url: 'http://h/${FOO}', headers: { a: '${FOO}' } }, environment
+  )
+  assert.deepEqual([config.url, config.headers], ['http://h/${FOO}', { a: '${FOO}' }])
+  assert.deepEqual(
+    warnings,
+    ['headers', 'url'].map((place) => `\${FOO} in ${place} is not filled in: an admin has to write this value for that`)
+  )
+})
+
+test('expand: value by value: what an admin wrote beside it is filled in', async () => {
+  const { config, warnings } = expand(
+    { storedByUser: ['/url', '/headers/a~1b', '/args/1'], url: '${BASE}', headers: { 'a/b': '${FOO}', c: '${FOO}' }, args: ['${FOO}', '${FOO}'] },
+    environment
+  )
+  assert.deepEqual([config.url, config.headers, config.args], ['${BASE}', { 'a/b': '${FOO}', c: 'foo-value' }, ['foo-value', '${FOO}']])
+  assert.equal(warnings.length, 3)
+})
+
+test('expand: values are taken out of what is shown again', async () => {
+  assert.equal(
+    expand({ args: ['${FOO}'], env: { A: '${EMPTY}' } }, environment).hide('it said foo-value, then foo-value'),
+    'it said ${FOO}, then ${FOO}'
+  )
+  assert.equal(
+    expand({ url: '${BASE}/mcp' }, environment).hide('cannot reach internal.example:8443: refused'),
+    'cannot reach ${BASE}: refused'
+  )
+  assert.equal(
+    expand({ url: 'https://${HOST_NAME}/mcp' }, environment).hide('cannot reach inner.example: refused'),
+    'cannot reach ${HOST_NAME}: refused'
+  )
+  assert.equal(expand({ url: 'https://h/${FOO}' }, environment).hide('cannot reach h: refused'), 'cannot reach h: refused')
+})
+
+test('expand: what cannot be connected to once it is filled in: an error without values', async (t) => {
+  const outbound = new Outbound({ allow: '' })
+  t.after(async () => { await outbound.close() })
+  const make = (config: Json): unknown =>
+    makeTransport('streamable-http', expand(config, environment).config, {
+      outbound, environment, onLine: () => {}, warn: () => {}, sharedApi: new SharedApi()
+    })
+  make({ url: '${BASE}/mcp' })
+  for (const config of [{ url: '${FOO}' }, { url: '${NOT_SET}/mcp' }, { url: 'http://h/', headers: { a: '${LINE}x' } }]) {
+    assert.throws(
+      () => make(config),
+      (error) => error instanceof UpstreamError && error.fault === 'refused' && !/foo-value|with a break/.test(error.message),
+      JSON.stringify(config)
     )
-    assert.equal(
-      expand({ url: 'https://${HOST_NAME}/mcp' }, environment).hide('cannot reach inner.example: refused'),
-      'cannot reach ${HOST_NAME}: refused'
-    )
-    assert.equal(expand({ url: 'https://h/${FOO}' }, environment).hide('cannot reach h: refused'), 'cannot reach h: refused')
-  })
-  await t.test('what cannot be connected to once it is filled in: an error without values', async (t) => {
-    const outbound = new Outbound({ allow: '' })
-    t.after(async () => { await outbound.close() })
-    const make = (config: Json): unknown =>
-      makeTransport('streamable-http', expand(config, environment).config, {
-        outbound, environment, onLine: () => {}, warn: () => {}, sharedApi: new SharedApi()
-      })
-    make({ url: '${BASE}/mcp' })
-    for (const config of [{ url: '${FOO}' }, { url: '${NOT_SET}/mcp' }, { url: 'http://h/', headers: { a: '${LINE}x' } }]) {
-      assert.throws(
-        () => make(config),
-        (error) => error instanceof UpstreamError && error.fault === 'refused' && !/foo-value|with a break/.test(error.message),
-        JSON.stringify(config)
-      )
-    }
-  })
+  }
 })
 
 test('childEnvironment: what a child is given', async (t) => {
