@@ -32,10 +32,7 @@ const collect = runInNewContext('gc') as () => void
 
 /** Waits until garbage collection has taken it. */
 async function collected (reference: WeakRef<object>): Promise<void> {
-  await until(() => {
-    collect()
-    return reference.deref() === undefined
-  }, 'it is kept')
+  await until(() => { collect(); return reference.deref() === undefined }, 'it is kept')
 }
 
 const admin: Principal = { key: 'key 1', kind: 'system-key', user: 'key 1', isAdmin: true }
@@ -227,10 +224,7 @@ test('a search among many tools waits for its turn, one among few does not', asy
     assert.equal((await search.find(exchange, 'tool 7', 3)).found.length, 3)
     const release = gate()
     const begun = gate()
-    const held = turns.run('somebody', async () => {
-      begun.open()
-      await release.promise
-    })
+    const held = turns.run('somebody', async () => { begun.open(); await release.promise })
     await begun.promise
     let isFound = false
     const finding = search.find(exchange, 'tool 8', 3).then(() => { isFound = true })

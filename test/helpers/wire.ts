@@ -76,9 +76,6 @@ export async function startSse (t: Cleanup, { endpoint = true, tools = ['echo'],
     })
   })
   await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  t.after(() => { server.closeAllConnections(); server.close() })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`, received }
 }

@@ -47,10 +47,7 @@ test('where requests arrive without end, a step of long work goes on after 6 ms'
       noteArrival()
     }
     assert.equal(isOver, false)
-    const arriving = setInterval(() => {
-      clock.at++
-      noteArrival()
-    }, 1)
+    const arriving = setInterval(() => { clock.at++; noteArrival() }, 1)
     await done
     clearInterval(arriving)
     clock.at += 100

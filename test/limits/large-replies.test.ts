@@ -69,10 +69,7 @@ test('hooks of plugins and of the route see the whole body', async (t) => {
 test('what a client does not read is not encoded; it counts as unread until the connection is gone', async (t) => {
   const replies: FastifyReply[] = []
   const { port } = await app(t, (scope) => {
-    scope.get('/', async (_request, reply) => {
-      replies.push(reply)
-      return 'x'.repeat(16 * MiB)
-    })
+    scope.get('/', async (_request, reply) => { replies.push(reply); return 'x'.repeat(16 * MiB) })
   })
   // What the tests before had read may be given back a moment later.
   await until(() => memory.held === 0)
@@ -107,10 +104,7 @@ class Eager extends EventEmitter {
 const text = `"${'x€'.repeat(8 * MiB)}"`
 const length = Buffer.byteLength(text)
 for (const [what, write] of [
-  ['written', async (raw) => {
-    writeLarge(raw as unknown as ServerResponse, [text], length)
-    await raw.ended
-  }],
+  ['written', async (raw) => { writeLarge(raw as unknown as ServerResponse, [text], length); await raw.ended }],
   ['streamed', async (raw) => {
     for await (const bytes of chunkedReply(raw as unknown as ServerResponse, [text], length)) raw.write(bytes as Buffer)
     raw.end()
@@ -123,10 +117,7 @@ for (const [what, write] of [
   test(`a client that reads at once does not hold the event loop: an answer is ${what}`, async () => {
     const raw = new Eager()
     let turnsOfLoop = 0
-    const count = (): void => {
-      turnsOfLoop++
-      counting = setImmediate(count)
-    }
+    const count = (): void => { turnsOfLoop++; counting = setImmediate(count) }
     let counting = setImmediate(count)
     await write(raw)
     clearImmediate(counting)

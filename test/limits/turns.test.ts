@@ -172,10 +172,7 @@ test('what a server sends is passed on in order, and held back where it takes lo
   const taken: string[] = []
   const valve = new Valve({
     pace,
-    take: (bytes) => {
-      taken.push(bytes.toString())
-      pace.count('notification')
-    },
+    take: (bytes) => { taken.push(bytes.toString()); pace.count('notification') },
     pause: () => { isPaused = true },
     resume: () => { isPaused = false }
   })
@@ -198,10 +195,7 @@ test('what a server sends is passed on in order, and held back where it takes lo
   // A large chunk is taken in pieces; what comes behind it waits, and nothing is lost or swapped.
   const clock = holdClock(t)
   const free = new Valve({
-    take: (bytes) => {
-      taken.push(bytes.toString('latin1'))
-      clock.at++
-    },
+    take: (bytes) => { taken.push(bytes.toString('latin1')); clock.at++ },
     pause: () => { isPaused = true },
     resume: () => { isPaused = false }
   })
@@ -307,10 +301,7 @@ for (const isNews of [false, true]) {
       })
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    t.after(() => {
-      server.close()
-      server.closeAllConnections()
-    })
+    t.after(() => { server.close(); server.closeAllConnections() })
     const quick = await startUpstream(t, { tools: [tool('echo')] })
     const hub = await startHub(t, {
       settings: settings({ flood: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` }, quick: { url: quick.url } })

@@ -82,10 +82,7 @@ function connection<Kind extends Transport> (
     heard,
     told,
     receiver: {
-      message: (message) => {
-        heard.push(message)
-        return true
-      },
+      message: (message) => { heard.push(message); return true },
       failed: (id, error) => { told.push(`${id} ${error.fault}: ${error.message}`) },
       paused: (id, retry) => { told.push(`${id} paused ${retry}`) },
       closed: (error) => { told.push(error.fault) }

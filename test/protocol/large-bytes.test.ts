@@ -51,19 +51,13 @@ test('a large answer is read with pauses, also one that is compressed', async (t
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const agent = new Agent()
-  t.after(async () => {
-    await agent.close()
-    server.close()
-  })
+  t.after(async () => { await agent.close(); server.close() })
   for (const path of ['/', '/gzip']) {
     let pauses = 0
     const text = await new Promise<string | undefined>((resolve, reject) => {
       const answer = new Answer({ onHead: () => 'collect', onEnd: resolve, onError: reject })
       const counted = answer.pause.bind(answer)
-      answer.pause = () => {
-        pauses++
-        counted()
-      }
+      answer.pause = () => { pauses++; counted() }
       const { port } = server.address() as AddressInfo
       agent.dispatch({ origin: `http://127.0.0.1:${port}`, path, method: 'GET' } satisfies Dispatcher.DispatchOptions, answer)
     })

@@ -88,10 +88,7 @@ test('peer: when the connection goes, everything pending fails, each once, and t
   await assert.rejects(
     peer.request('late', undefined, {
       paused: () => {},
-      over: () => {
-        over++
-        return undefined
-      }
+      over: () => { over++; return undefined }
     }),
     { fault: 'unreachable', message: 'gone' }
   )
