@@ -1,6 +1,6 @@
 // Headers of the caller that go on to a server.
 import assert from 'node:assert/strict'
-import { type IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { test } from 'tap'
 import { RpcError } from '../../protocol/errors.ts'
 import { limits } from '../../plugins/limits/index.ts'

@@ -7,7 +7,7 @@ import { showsApps, withoutApps } from '../../plugins/gateway/apps.ts'
 import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
 import { exposedName, itemOtherName, otherName } from '../../plugins/gateway/names.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
-import { type Surface } from '../../plugins/gateway/surface.ts'
+import type { Surface } from '../../plugins/gateway/surface.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { parseMessage, type Message, type Notification, type RequestId, type Response } from '../../protocol/message.ts'
 import { Peer } from '../../protocol/peer.ts'
-import { type Receiver, type SendOptions, type Transport } from '../../protocol/transports/transport.ts'
+import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
 
 /** A transport that only writes down what it is told. */
 export class FakeTransport implements Transport {

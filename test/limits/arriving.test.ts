@@ -1,8 +1,7 @@
 // What arrives on one connection: requests that nobody waits for, chunks of a byte, bodies of requests that are answered already.
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { once } from 'node:events'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { test } from 'tap'
 import { boundBody } from '../../plugins/body/unread.ts'
@@ -14,21 +13,10 @@ import { appFor } from '../helpers/app.ts'
 import { silence } from '../helpers/client.ts'
 import { turnsOfLoop } from '../helpers/clock.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
+import { dial, type Client } from '../helpers/sockets.ts'
 import { setLimits } from '../helpers/patient.ts'
 
 const { requests: most, chunks, chunk, unread, unreadChunks, linger } = limits.arriving
-
-interface Client { socket: Socket, read: () => string, answers: () => number }
-
-async function dial (t: Cleanup, app: FastifyInstance): Promise<Client> {
-  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
-  t.after(() => { socket.destroy() })
-  let text = ''
-  socket.on('data', (data) => { text += String(data) })
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  return { socket, read: () => text, answers: () => text.split('HTTP/1.1 ').length - 1 }
-}
 
 const isOver = ({ socket }: Client): boolean => socket.destroyed || socket.readableEnded
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
-import { type RequestId } from '../../protocol/message.ts'
+import type { RequestId } from '../../protocol/message.ts'
 import { Table } from '../../protocol/table.ts'
 import { holds } from '../helpers/json-texts.ts'
 
