@@ -4,7 +4,7 @@ import { errors } from '../errors/list.ts'
 import { ClientMessage } from '../limits/client-message.ts'
 import { limits } from '../limits/index.ts'
 
-const { chunks, chunk, unread, unreadChunks, linger } = limits.arriving
+const { chunks, chunk } = limits.arriving
 
 /** Bounds what is read of the body of a request: its small chunks, and the rest once it was answered. To be called as it arrives. */
 export function boundBody (request: IncomingMessage, response: ServerResponse): void {
@@ -30,6 +30,7 @@ export function boundBody (request: IncomingMessage, response: ServerResponse): 
 function endUnread (request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return
   if (!request.complete) {
+    const { unread, unreadChunks, linger } = limits.arriving
     const isChunked = request.headers['transfer-encoding'] !== undefined
     let bytes = 0
     let count = 0

@@ -35,6 +35,24 @@ const add = async (session: InjectedSession, a = 1, b = 2): Promise<Json> => {
   return result ?? {}
 }
 
+/** A request of a client of revision 2026-07-28. */
+async function modern (app: FastifyInstance, server: string, method: string, params: Json, capabilities: Json = {}): Promise<Json> {
+  const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': capabilities }
+  const { body } = await app.inject({
+    method: 'POST',
+    url: `/mcp/${server}`,
+    headers: {
+      authorization: `Bearer ${KEY}`,
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      'mcp-name': String(params.uri ?? params.name)
+    },
+    payload: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }
+  })
+  return JSON.parse(body) as Json
+}
+
 test('onList changes a list, and adds to it', async (t) => {
   const app = await start(t)
   app.gateway.addHook('onList', (_exchange, kind, entries) => {
@@ -72,136 +90,39 @@ test('onDone counts', async (t) => {
   assert.deepEqual([...count], [['toy/add', 3], ['toy/greet', 1]], 'lists are no calls')
 })
 
-test('onDone sees each call exactly once, with its outcome', async (t) => {
-  const watch = async (t: Test): Promise<{ app: FastifyInstance, seen: FinishedCall[], session: InjectedSession }> => {
-    const app = await start(t)
-    const seen: FinishedCall[] = []
-    app.gateway.addHook('onDone', (call) => { seen.push(call) })
-    return { app, seen, session: await openSession(app, '/mcp', ADA, '192.0.2.7') }
-  }
-  const summary = (seen: FinishedCall[]): unknown[] =>
-    seen.map(({ outcome, output, error }) => [outcome, output, error instanceof Error ? error.message : error])
-  const sum = '{"content":[{"type":"text","text":"3"}]}'
+const watch = async (t: Test): Promise<{ app: FastifyInstance, seen: FinishedCall[], session: InjectedSession }> => {
+  const app = await start(t)
+  const seen: FinishedCall[] = []
+  app.gateway.addHook('onDone', (call) => { seen.push(call) })
+  return { app, seen, session: await openSession(app, '/mcp', ADA, '192.0.2.7') }
+}
+const summary = (seen: FinishedCall[]): unknown[] =>
+  seen.map(({ outcome, output, error }) => [outcome, output, error instanceof Error ? error.message : error])
+const sum = '{"content":[{"type":"text","text":"3"}]}'
 
-  await t.test('a result: who, from where, what, with what, and what came of it', async (t) => {
-    const { seen, session } = await watch(t)
+test('onDone sees each call once, with who asked and what came of it', async (t) => {
+  const { app, seen, session } = await watch(t)
+
+  await t.test('a result: who, from where, what, with what, and what came of it', async () => {
+    seen.length = 0
     const before = performance.now()
     await add(session)
+    const after = performance.now()
     const [call, ...more] = seen
     assert.ok(call)
     const { exchange, duration, startedAt, ...rest } = call
     assert.deepEqual(rest, { provider: 'toy', item: 'add', outcome: 'ok', output: sum, error: undefined, trace: undefined })
     assert.equal(more.length, 0)
-    assert.ok(startedAt >= before && duration >= 0 && startedAt + duration <= performance.now(), `${startedAt} for ${duration} ms`)
+    const times = [before, startedAt, startedAt + duration, after]
+    assert.deepEqual(times.toSorted((one, other) => one - other), times)
     assert.deepEqual(
       [exchange.view.principal.username, exchange.view.principal.credential, exchange.address, exchange.method, exchange.paramsText],
       ['ada', { id: adaKey.id, name: 'ada\'s laptop' }, '192.0.2.7', 'tools/call', '{"name":"toy-add","arguments":{"a":1,"b":2}}']
     )
   })
 
-  await t.test('of a server that has never connected, whichever way it is asked', async (t) => {
-    const app = await start(t, { dead: { type: 'streamable-http', url: 'http://127.0.0.1:9/mcp' } })
-    const calls: Array<Promise<unknown>> = []
-    const seen: FinishedCall[] = []
-    app.gateway.addHook('onCall', ({ provider }) => { calls.push(Promise.resolve(provider)) })
-    app.gateway.addHook('onDone', (call) => { seen.push(call) })
-    const headers = { authorization: `Bearer ${KEY}` }
-    const payload = { arguments: { a: 1 } }
-    assert.equal((await app.inject({ method: 'POST', url: '/api/tools/call/dead', headers, payload: { toolName: 'x', ...payload } })).statusCode, 502)
-    assert.equal((await app.inject({ url: '/api/tools/dead/x?a=1' })).statusCode, 502)
-    assert.equal((await app.inject({ method: 'POST', url: '/api/tools/dead/x', payload: { a: 1 } })).statusCode, 502)
-    for (const [method, params] of [
-      ['tools/call', { name: 'x', ...payload }], ['prompts/get', { name: 'x' }], ['resources/read', { uri: 'test://x' }]
-    ] as const) {
-      const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
-      const { body } = await app.inject({
-        method: 'POST',
-        url: '/mcp/dead',
-        headers: {
-          ...headers,
-          accept: 'application/json, text/event-stream',
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': method,
-          'mcp-name': 'uri' in params ? params.uri : params.name
-        },
-        payload: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }
-      })
-      assert.match(body, /"code":-32001/)
-    }
-    assert.deepEqual(seen.map(({ provider, item, outcome, exchange: { method } }) => [provider, method, item, outcome]), [
-      ...Array<unknown>(4).fill(['dead', 'tools/call', 'x', 'failure']),
-      ['dead', 'prompts/get', 'x', 'failure'],
-      ['dead', 'resources/read', 'test://x', 'failure']
-    ])
-    assert.equal(calls.length, 6, 'each has begun, too')
-    assert.deepEqual(seen.slice(0, 4).map(({ exchange: { params } }) => params.arguments), [{ a: 1 }, { a: '1' }, { a: 1 }, { a: 1 }])
-  })
-
-  await t.test('a call whose server asks its client: each round, and the call once', async (t) => {
-    const server = await startBareModern(t, [{ name: 'pay', inputSchema: { type: 'object' } }], ({ method, params }) => {
-      if (method !== 'tools/call' && method !== 'prompts/get') return undefined
-      const inputRequests = { a: { method: 'elicitation/create', params: { mode: 'form', message: 'Pay?', requestedSchema: {} } } }
-      const sampling = { b: { method: 'sampling/createMessage', params: {} } }
-      const round = { resultType: 'input_required', inputRequests, requestState: 'RAW-STATE' }
-      if (params.requestState === 'RAW-STATE') return { result: { resultType: 'complete', content: [], messages: [] } }
-      return { result: Object(params.arguments).bad === true ? { ...round, inputRequests: sampling } : round }
-    }, { tools: {}, prompts: {} })
-    const app = await start(t, { bank: { url: server.url } })
-    const seen: FinishedCall[] = []
-    const results: string[] = []
-    app.gateway.addHook('onResult', (_call, result) => { results.push(result); return result })
-    app.gateway.addHook('onDone', (call) => { seen.push(call) })
-    await until(() => app.gateway.catalogue('bank') !== undefined)
-    const post = async (method: string, params: Json): Promise<Json> => {
-      const envelope = {
-        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-        'io.modelcontextprotocol/clientCapabilities': { elicitation: {} }
-      }
-      const { body } = await app.inject({
-        method: 'POST',
-        url: '/mcp/bank',
-        headers: {
-          authorization: `Bearer ${KEY}`,
-          accept: 'application/json, text/event-stream',
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': method,
-          'mcp-name': String(params.name)
-        },
-        payload: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: envelope } }
-      })
-      return JSON.parse(body) as Json
-    }
-    const first = at(await post('tools/call', { name: 'pay', arguments: { n: 1 } }), 'result') as Json
-    assert.equal(first.resultType, 'input_required')
-    const answers = { inputResponses: { a: { action: 'accept', content: {} } }, requestState: first.requestState }
-    const last = at(await post('tools/call', { name: 'pay', arguments: { n: 1 }, ...answers }), 'result') as Json
-    assert.equal(last.resultType, 'complete')
-    // What its client cannot be asked ends it, and what the server asked is no output.
-    assert.equal(at(await post('tools/call', { name: 'pay', arguments: { bad: true } }), 'error', 'code'), -32021)
-    assert.deepEqual(seen.map(({ outcome }) => outcome), ['input_required', 'ok', 'error'])
-    assert.equal(results.length, 1)
-    assert.deepEqual(seen.map(isRecorded), [false, true, true])
-    const metrics = await app.metrics.read({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true })
-    const counted = metrics.split('\n').filter((line) => line.startsWith('toolhub_calls_total{') && line.includes('"bank"'))
-    assert.deepEqual(counted.map((line) => line.split(' ').at(-1)), ['1', '1'])
-    const records = seen.map((call) => JSON.stringify(describeCall(call, { payloads: true, redact: (_server, text) => text })))
-    assert.ok(!records.join().includes('RAW-STATE'))
-    assert.equal(JSON.parse(records[1] ?? '').input, '{"n":1}')
-  })
-
-  await t.test('the params of a prompt are recorded without a state', async () => {
-    const paramsText = '{"name":"greet","arguments":{"a":1},"requestState":"RAW-STATE","inputResponses":{"a":{}},"_meta":{}}'
-    const { view } = new PlainExchange(makeView({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true }, {
-      kind: 'global', open: false
-    }), 'prompts/get', {}, { headers: {}, address: 'here' })
-    const exchange = { view, method: 'prompts/get', address: undefined, paramsText }
-    const call = { exchange, provider: 's', item: 'greet', duration: 1, output: '{}', error: undefined } as unknown as FinishedCall
-    const { input } = describeCall(call, { payloads: true, redact: (_server, text) => text })
-    assert.equal(input, '{"name":"greet","arguments":{"a":1}}')
-  })
-
-  await t.test('a call over REST, of a person who has no key', async (t) => {
-    const { app, seen } = await watch(t)
+  await t.test('a call over REST, of a person who has no key', async () => {
+    seen.length = 0
     await app.inject({ url: '/api/tools/toy/add?a=1&b=2', remoteAddress: '192.0.2.8' })
     assert.deepEqual(summary(seen), [['ok', sum, undefined]])
     const { view: { principal }, address, method, params } = seen[0]?.exchange ?? assert.fail()
@@ -209,8 +130,8 @@ test('onDone sees each call exactly once, with its outcome', async (t) => {
     assert.deepEqual(params, { name: 'add', arguments: { a: 1, b: 2 } })
   })
 
-  await t.test('an exchange of the program\'s own', async (t) => {
-    const { app, seen } = await watch(t)
+  await t.test('an exchange of the program\'s own', async () => {
+    seen.length = 0
     const principal = { key: 'x', kind: 'guest', user: 'guest', isAdmin: true } as const
     const view = app.access.view(principal, {})
     const exchange = new PlainExchange(view, 'tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } }, { headers: {}, address: 'here' })
@@ -218,79 +139,147 @@ test('onDone sees each call exactly once, with its outcome', async (t) => {
     assert.equal(seen[0]?.exchange, exchange)
   })
 
-  await t.test('the provider\'s own error, relayed to the byte', async (t) => {
-    const { seen, session } = await watch(t)
-    const answer = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'toy-fail', arguments: {} } })
-    assert.equal(answer.body, '{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"It failed","data":1e400}}')
-    assert.deepEqual(summary(seen), [['error', undefined, 'It failed']])
-  })
-
-  await t.test('no answer at all', async (t) => {
-    const { seen, session } = await watch(t)
+  await t.test('no answer at all', async () => {
+    seen.length = 0
     const { error } = await session.request('tools/call', { name: 'toy-fail', arguments: { why: 'away' } })
     assert.equal(error?.code, -32001)
     assert.deepEqual(summary(seen), [['failure', undefined, 'Server "toy" is not connected']])
   })
+})
 
-  await t.test('an upstream server that went away', async (t) => {
-    const upstream = await startUpstream(t, { tools: [tool('echo')] })
-    const app = await start(t, { up: { url: upstream.url, visibility: 'public' } })
-    await until(() => app.upstreams.get('up')?.status === 'connected')
-    const seen: FinishedCall[] = []
-    app.gateway.addHook('onDone', (call) => { seen.push(call) })
-    const session = await openSession(app, '/mcp', KEY)
-    await upstream.close()
-    const { error } = await session.request('tools/call', { name: 'up-echo', arguments: {} })
-    assert.equal(error?.code, -32001)
-    assert.deepEqual(seen.map(({ provider, item, outcome }) => [provider, item, outcome]), [['up', 'echo', 'failure']])
+test('onDone: of a server that has never connected, whichever way it is asked', async (t) => {
+  const app = await start(t, { dead: { type: 'streamable-http', url: 'http://127.0.0.1:9/mcp' } })
+  const calls: Array<Promise<unknown>> = []
+  const seen: FinishedCall[] = []
+  app.gateway.addHook('onCall', ({ provider }) => { calls.push(Promise.resolve(provider)) })
+  app.gateway.addHook('onDone', (call) => { seen.push(call) })
+  const headers = { authorization: `Bearer ${KEY}` }
+  const payload = { arguments: { a: 1 } }
+  assert.equal((await app.inject({ method: 'POST', url: '/api/tools/call/dead', headers, payload: { toolName: 'x', ...payload } })).statusCode, 502)
+  assert.equal((await app.inject({ url: '/api/tools/dead/x?a=1' })).statusCode, 502)
+  assert.equal((await app.inject({ method: 'POST', url: '/api/tools/dead/x', payload: { a: 1 } })).statusCode, 502)
+  for (const [method, params] of [
+    ['tools/call', { name: 'x', ...payload }], ['prompts/get', { name: 'x' }], ['resources/read', { uri: 'test://x' }]
+  ] as const) { assert.equal(at(await modern(app, 'dead', method, params), 'error', 'code'), -32001) }
+  assert.deepEqual(seen.map(({ provider, item, outcome, exchange: { method } }) => [provider, method, item, outcome]), [
+    ...Array<unknown>(4).fill(['dead', 'tools/call', 'x', 'failure']),
+    ['dead', 'prompts/get', 'x', 'failure'],
+    ['dead', 'resources/read', 'test://x', 'failure']
+  ])
+  assert.equal(calls.length, 6, 'each has begun, too')
+  assert.deepEqual(seen.slice(0, 4).map(({ exchange: { params } }) => params.arguments), [{ a: 1 }, { a: '1' }, { a: 1 }, { a: 1 }])
+})
+
+test('onDone: a call whose server asks its client: each round, and the call once', async (t) => {
+  const server = await startBareModern(t, [{ name: 'pay', inputSchema: { type: 'object' } }], ({ method, params }) => {
+    if (method !== 'tools/call' && method !== 'prompts/get') return undefined
+    const inputRequests = { a: { method: 'elicitation/create', params: { mode: 'form', message: 'Pay?', requestedSchema: {} } } }
+    const sampling = { b: { method: 'sampling/createMessage', params: {} } }
+    const round = { resultType: 'input_required', inputRequests, requestState: 'RAW-STATE' }
+    if (params.requestState === 'RAW-STATE') return { result: { resultType: 'complete', content: [], messages: [] } }
+    return { result: Object(params.arguments).bad === true ? { ...round, inputRequests: sampling } : round }
+  }, { tools: {}, prompts: {} })
+  const app = await start(t, { bank: { url: server.url } })
+  const seen: FinishedCall[] = []
+  const results: string[] = []
+  app.gateway.addHook('onResult', (_call, result) => { results.push(result); return result })
+  app.gateway.addHook('onDone', (call) => { seen.push(call) })
+  await until(() => app.gateway.catalogue('bank') !== undefined)
+  const post = async (params: Json): Promise<Json> => await modern(app, 'bank', 'tools/call', params, { elicitation: {} })
+  const first = at(await post({ name: 'pay', arguments: { n: 1 } }), 'result') as Json
+  assert.equal(first.resultType, 'input_required')
+  const answers = { inputResponses: { a: { action: 'accept', content: {} } }, requestState: first.requestState }
+  const last = at(await post({ name: 'pay', arguments: { n: 1 }, ...answers }), 'result') as Json
+  assert.equal(last.resultType, 'complete')
+  // What its client cannot be asked ends it, and what the server asked is no output.
+  assert.equal(at(await post({ name: 'pay', arguments: { bad: true } }), 'error', 'code'), -32021)
+  assert.deepEqual(seen.map(({ outcome }) => outcome), ['input_required', 'ok', 'error'])
+  assert.equal(results.length, 1)
+  assert.deepEqual(seen.map(isRecorded), [false, true, true])
+  const metrics = await app.metrics.read({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true })
+  const counted = metrics.split('\n').filter((line) => line.startsWith('toolhub_calls_total{') && line.includes('"bank"'))
+  assert.deepEqual(counted.map((line) => line.split(' ').at(-1)), ['1', '1'])
+  const records = seen.map((call) => JSON.stringify(describeCall(call, { payloads: true, redact: (_server, text) => text })))
+  assert.ok(!records.join().includes('RAW-STATE'))
+  assert.equal(JSON.parse(records[1] ?? '').input, '{"n":1}')
+})
+
+test('onDone: the params of a prompt are recorded without a state', async () => {
+  const paramsText = '{"name":"greet","arguments":{"a":1},"requestState":"RAW-STATE","inputResponses":{"a":{}},"_meta":{}}'
+  const { view } = new PlainExchange(makeView({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true }, {
+    kind: 'global', open: false
+  }), 'prompts/get', {}, { headers: {}, address: 'here' })
+  const exchange = { view, method: 'prompts/get', address: undefined, paramsText }
+  const call = { exchange, provider: 's', item: 'greet', duration: 1, output: '{}', error: undefined } as unknown as FinishedCall
+  const { input } = describeCall(call, { payloads: true, redact: (_server, text) => text })
+  assert.equal(input, '{"name":"greet","arguments":{"a":1}}')
+})
+
+test('onDone: the provider\'s own error, relayed to the byte', async (t) => {
+  const { seen, session } = await watch(t)
+  const answer = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'toy-fail', arguments: {} } })
+  assert.equal(answer.body, '{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"It failed","data":1e400}}')
+  assert.deepEqual(summary(seen), [['error', undefined, 'It failed']])
+})
+
+test('onDone: an upstream server that went away', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const app = await start(t, { up: { url: upstream.url, visibility: 'public' } })
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const seen: FinishedCall[] = []
+  app.gateway.addHook('onDone', (call) => { seen.push(call) })
+  const session = await openSession(app, '/mcp', KEY)
+  await upstream.close()
+  const { error } = await session.request('tools/call', { name: 'up-echo', arguments: {} })
+  assert.equal(error?.code, -32001)
+  assert.deepEqual(seen.map(({ provider, item, outcome }) => [provider, item, outcome]), [['up', 'echo', 'failure']])
+})
+
+test('onDone: onCall refuses: the provider is not asked', async (t) => {
+  const { app, seen, session } = await watch(t)
+  app.gateway.addHook('onCall', () => {})
+  app.gateway.addHook('onCall', async ({ item }) => { if (item === 'fail') throw new RpcError(-32099, 'Not today') })
+  const { error } = await session.request('tools/call', { name: 'toy-fail', arguments: {} })
+  assert.deepEqual([error?.code, error?.message], [-32099, 'Not today'])
+  await add(session)
+  assert.deepEqual(summary(seen), [['error', undefined, 'Not today'], ['ok', sum, undefined]])
+})
+
+test('onDone: onResult: the output is the provider\'s, also when a later hook throws', async (t) => {
+  const { app, seen, session } = await watch(t)
+  let refuses = false
+  app.gateway.addHook('onResult', () => '{"content":[]}')
+  app.gateway.addHook('onResult', async (_call, result) => {
+    if (refuses) throw new RpcError(-32098, 'Too long')
+    return result
   })
+  assert.deepEqual(await add(session), { content: [] })
+  refuses = true
+  const { error } = await session.request('tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } })
+  assert.equal(error?.code, -32098)
+  assert.deepEqual(summary(seen), [['ok', sum, undefined], ['error', sum, 'Too long']])
+})
 
-  await t.test('onCall refuses: the provider is not asked', async (t) => {
-    const { app, seen, session } = await watch(t)
-    app.gateway.addHook('onCall', () => {})
-    app.gateway.addHook('onCall', async ({ item }) => { if (item === 'fail') throw new RpcError(-32099, 'Not today') })
-    const { error } = await session.request('tools/call', { name: 'toy-fail', arguments: {} })
-    assert.deepEqual([error?.code, error?.message], [-32099, 'Not today'])
-    await add(session)
-    assert.deepEqual(summary(seen), [['error', undefined, 'Not today'], ['ok', sum, undefined]])
-  })
+test('onDone: a hook that is broken: an internal error for the caller, and a failure', async (t) => {
+  const { app, seen, session } = await watch(t)
+  app.gateway.addHook('onResult', () => { throw new TypeError('not a function: secret') })
+  const { error } = await session.request('tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } })
+  assert.deepEqual([error?.code, error?.message], [-32603, 'Internal error'])
+  assert.deepEqual(summary(seen), [['failure', sum, 'not a function: secret']])
+})
 
-  await t.test('onResult: the output is the provider\'s, also when a later hook throws', async (t) => {
-    const { app, seen, session } = await watch(t)
-    let refuses = false
-    app.gateway.addHook('onResult', () => '{"content":[]}')
-    app.gateway.addHook('onResult', async (_call, result) => {
-      if (refuses) throw new RpcError(-32098, 'Too long')
-      return result
-    })
-    assert.deepEqual(await add(session), { content: [] })
-    refuses = true
-    const { error } = await session.request('tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } })
-    assert.equal(error?.code, -32098)
-    assert.deepEqual(summary(seen), [['ok', sum, undefined], ['error', sum, 'Too long']])
-  })
+test('onDone: onDone itself throws, or rejects: it is logged, and the call and other hooks are unharmed', async (t) => {
+  const app = await start(t)
+  const seen: FinishedCall[] = []
+  const logged: string[] = []
+  const { error } = app.log
+  app.log.error = (more: unknown, sentence?: unknown) => { logged.push(`${String(sentence)}: ${String(at(more, 'err', 'message'))}`) }
+  t.after(() => { app.log.error = error })
+  app.gateway.addHook('onDone', () => { throw new Error('thrown') })
 
-  await t.test('a hook that is broken: an internal error for the caller, and a failure', async (t) => {
-    const { app, seen, session } = await watch(t)
-    app.gateway.addHook('onResult', () => { throw new TypeError('not a function: secret') })
-    const { error } = await session.request('tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } })
-    assert.deepEqual([error?.code, error?.message], [-32603, 'Internal error'])
-    assert.deepEqual(summary(seen), [['failure', sum, 'not a function: secret']])
-  })
-
-  await t.test('onDone itself throws, or rejects: it is logged, and the call and other hooks are unharmed', async (t) => {
-    const app = await start(t)
-    const seen: FinishedCall[] = []
-    const logged: string[] = []
-    const { error } = app.log
-    app.log.error = (more: unknown, sentence?: unknown) => { logged.push(`${String(sentence)}: ${String(at(more, 'err', 'message'))}`) }
-    t.after(() => { app.log.error = error })
-    app.gateway.addHook('onDone', () => { throw new Error('thrown') })
-
-    app.gateway.addHook('onDone', async () => { throw new Error('rejected') })
-    app.gateway.addHook('onDone', (call) => { seen.push(call) })
-    assert.equal(text(await add(await openSession(app, '/mcp', KEY))), '3')
-    assert.deepEqual(summary(seen), [['ok', sum, undefined]])
-    assert.deepEqual(logged, ['thrown', 'rejected'].map((message) => `a hook that observes calls failed: ${message}`))
-  })
+  app.gateway.addHook('onDone', async () => { throw new Error('rejected') })
+  app.gateway.addHook('onDone', (call) => { seen.push(call) })
+  assert.equal(text(await add(await openSession(app, '/mcp', KEY))), '3')
+  assert.deepEqual(summary(seen), [['ok', sum, undefined]])
+  assert.deepEqual(logged, ['thrown', 'rejected'].map((message) => `a hook that observes calls failed: ${message}`))
 })

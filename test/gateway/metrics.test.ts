@@ -27,11 +27,30 @@ async function started (t: Cleanup, mode: Env['METRICS'] | undefined) {
   return { app, read }
 }
 
-test('metrics: for admins by default', async (t) => {
-  const { read } = await started(t, undefined)
-  const { status, servers } = await read(KEY)
-  assert.deepEqual([status, servers], [200, ['open', 'closed']])
-  for (const token of [undefined, OTHER, 'nobody']) assert.deepEqual([(await read(token)).status, (await read(token)).servers], [401, []])
+test('metrics: by default', async (t) => {
+  const { app, read } = await started(t, undefined)
+
+  await t.test('they are for admins', async () => {
+    const { status, servers } = await read(KEY)
+    assert.deepEqual([status, servers], [200, ['open', 'closed']])
+    for (const token of [undefined, OTHER, 'nobody']) assert.deepEqual([(await read(token)).status, (await read(token)).servers], [401, []])
+  })
+
+  await t.test('they have the names that dashboards know, the build, and which server is up', async () => {
+    const { text } = await read(KEY)
+    for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes']) {
+      assert.match(text, new RegExp(`^${name}\\b`, 'm'))
+    }
+    assert.match(text, new RegExp(`^toolhub_build_info\\{version="${app.config.version}",node="${process.version}"\\} 1$`, 'm'))
+    assert.match(text, /^toolhub_upstream_up\{server="open"\} 1$/m)
+    await app.settings.change(({ servers }) => {
+      const server = servers.get('open')
+      assert.ok(server)
+      return [{ entity: 'mcpServers', key: 'open', value: { ...server.config, url: 'http://127.0.0.1:9/mcp' } }]
+    })
+    await until(async () => (await read(KEY)).text.includes('toolhub_upstream_up{server="open"} 0'))
+    assert.match((await read(KEY)).text, /^toolhub_upstream_up\{server="closed"\} 1$/m)
+  })
 })
 
 test('metrics: only a key in Authorization or a login in x-auth-token counts, also where nobody has to log in', async (t) => {
@@ -65,23 +84,6 @@ test('metrics: METRICS=public opens them, and names servers to who may see them'
     assert.match(text, /^toolhub_sessions 1$/m)
     assert.match(text, /^toolhub_upstreams\{status="connected"\} 2$/m)
   }
-})
-
-test('metrics: the names that dashboards know, the build, and which server is up', async (t) => {
-  const { app, read } = await started(t, undefined)
-  const { text } = await read(KEY)
-  for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes']) {
-    assert.match(text, new RegExp(`^${name}\\b`, 'm'))
-  }
-  assert.match(text, new RegExp(`^toolhub_build_info\\{version="${app.config.version}",node="${process.version}"\\} 1$`, 'm'))
-  assert.match(text, /^toolhub_upstream_up\{server="open"\} 1$/m)
-  await app.settings.change(({ servers }) => {
-    const server = servers.get('open')
-    assert.ok(server)
-    return [{ entity: 'mcpServers', key: 'open', value: { ...server.config, url: 'http://127.0.0.1:9/mcp' } }]
-  })
-  await until(async () => (await read(KEY)).text.includes('toolhub_upstream_up{server="open"} 0'))
-  assert.match((await read(KEY)).text, /^toolhub_upstream_up\{server="closed"\} 1$/m)
 })
 
 test('metrics: METRICS=off closes them', async (t) => {

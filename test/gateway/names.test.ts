@@ -13,8 +13,6 @@ import { startUpstream, tool, type Options, type Upstream } from '../fakes/fault
 import { at, connected, KEY, Session, settings, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
-const timeout = 120_000
-
 /** What each of the two servers lists at first; and the first one later: everything that the second one has. */
 const lists = {
   first: {
@@ -109,7 +107,7 @@ async function scene (t: Cleanup, owners: [string, string] | undefined): Promise
 }
 
 for (const [rank, owners] of [['users', ['ann', 'bob']], ['admins', undefined]] as const) {
-  test(`what comes late takes nothing after a restart either: ${rank}' servers`, { timeout }, async (t) => {
+  test(`what comes late takes nothing after a restart either: ${rank}' servers`, async (t) => {
     const { first, second, start, hub } = await scene(t, owners && [...owners])
     const names = await (await Session.open(`${hub.url}/mcp`)).tools()
     await hub.stop()
@@ -152,7 +150,7 @@ for (const [rank, owners] of [['users', ['ann', 'bob']], ['admins', undefined]] 
   })
 }
 
-test('a change of its configuration gives a server no names of another one', { timeout }, async (t) => {
+test('a change of its configuration gives a server no names of another one', async (t) => {
   const { first, second, config, hub } = await scene(t, ['ann', 'bob'])
   const put = async (name: 'qa' | 'qa-b', more: Json): Promise<void> => {
     await api(hub, 'PUT', name, { config: config(name, more) })

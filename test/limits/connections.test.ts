@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { test } from 'tap'
 import { trustsPeer } from '../../plugins/config/trust-proxy.ts'
@@ -10,34 +10,19 @@ import { mostConnections } from '../../plugins/limits/connections.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { appFor } from '../helpers/app.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
+import { dial, type Client } from '../helpers/sockets.ts'
 
 /** One address may take 30 of these; the others are for addresses that hold less than 4. */
 const max = 40
 
 interface Gateway { app: FastifyInstance, dial: (from: string, port?: number) => Promise<Client>, log: () => string }
 
-interface Client {
-  socket: Socket
-  /** What the gateway has sent so far. */
-  read: () => string
-}
-
 async function gateway (t: Cleanup, env: { TRUST_PROXY?: string } = {}): Promise<Gateway> {
   let log = ''
   const logger = { level: 'warn', stream: { write: (text: string) => { log += text } } }
   const app = await appFor(t, {}, env, { maxConnections: max, logger })
   await app.listen({ host: '127.0.0.1', port: 0 })
-  const { port: own } = app.server.address() as AddressInfo
-  const dial = async (from: string, port = own): Promise<Client> => {
-    const socket = connect({ port, host: '127.0.0.1', localAddress: from })
-    t.after(() => { socket.destroy() })
-    let text = ''
-    socket.on('data', (chunk) => { text += String(chunk) })
-    socket.on('error', () => {})
-    await once(socket, 'connect')
-    return { socket, read: () => text }
-  }
-  return { app, dial, log: () => log }
+  return { app, dial: async (from, port) => await dial(t, app, { from, port }), log: () => log }
 }
 
 /** Connections that send nothing. */

@@ -9,6 +9,7 @@ import { limits } from '../../plugins/limits/index.ts'
 import { chunkedReply, writeLarge } from '../../plugins/limits/large-body.ts'
 import largeReplies from '../../plugins/limits/large-replies.ts'
 import { memory } from '../../plugins/limits/memory.ts'
+import { turnsOfLoop } from '../helpers/clock.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 
 const MiB = 1024 * 1024
@@ -68,10 +69,7 @@ test('hooks of plugins and of the route see the whole body', async (t) => {
 test('what a client does not read is not encoded; it counts as unread until the connection is gone', async (t) => {
   const replies: FastifyReply[] = []
   const { port } = await app(t, (scope) => {
-    scope.get('/', async (_request, reply) => {
-      replies.push(reply)
-      return 'x'.repeat(16 * MiB)
-    })
+    scope.get('/', async (_request, reply) => { replies.push(reply); return 'x'.repeat(16 * MiB) })
   })
   // What the tests before had read may be given back a moment later.
   await until(() => memory.held === 0)
@@ -79,7 +77,8 @@ test('what a client does not read is not encoded; it counts as unread until the 
   socket.pause()
   socket.write('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n')
   await until(() => memory.held > 8 * MiB * limits.unreadCost)
-  await new Promise((resolve) => { setTimeout(resolve, 200) })
+  await until(() => replies[0]?.raw.writableNeedDrain)
+  await turnsOfLoop(500)
   const waiting = replies[0]?.raw.writableLength ?? Infinity
   assert.ok(waiting <= 128 * 1024, `${waiting} bytes wait at the socket`)
   socket.destroy()
@@ -105,10 +104,7 @@ class Eager extends EventEmitter {
 const text = `"${'x€'.repeat(8 * MiB)}"`
 const length = Buffer.byteLength(text)
 for (const [what, write] of [
-  ['written', async (raw) => {
-    writeLarge(raw as unknown as ServerResponse, [text], length)
-    await raw.ended
-  }],
+  ['written', async (raw) => { writeLarge(raw as unknown as ServerResponse, [text], length); await raw.ended }],
   ['streamed', async (raw) => {
     for await (const bytes of chunkedReply(raw as unknown as ServerResponse, [text], length)) raw.write(bytes as Buffer)
     raw.end()
@@ -121,10 +117,7 @@ for (const [what, write] of [
   test(`a client that reads at once does not hold the event loop: an answer is ${what}`, async () => {
     const raw = new Eager()
     let turnsOfLoop = 0
-    const count = (): void => {
-      turnsOfLoop++
-      counting = setImmediate(count)
-    }
+    const count = (): void => { turnsOfLoop++; counting = setImmediate(count) }
     let counting = setImmediate(count)
     await write(raw)
     clearImmediate(counting)

@@ -1,18 +1,13 @@
-// own process: its garbage collector is looked at
 import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'tap'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { parseLarge } from '../../plugins/body/index.ts'
 import { ValueMemory } from '../../plugins/body/memory.ts'
 import { costOfValues, memoryOfJson } from '../../plugins/body/values.ts'
-import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import { chunkedReply } from '../../plugins/limits/large-body.ts'
 import { memory } from '../../plugins/limits/memory.ts'
 import { largeText } from '../../protocol/large-message.ts'
-import { parseMessage } from '../../protocol/message.ts'
 import { copyOf, memoryOf, partOf } from '../../protocol/text.ts'
 
 const reply = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
@@ -76,41 +71,4 @@ test('that of a JSON text that is kept with its values counts these as well, but
   assert.equal(memoryOfJson('"жж"'), 8)
   const large = `["${'x'.repeat(largeText)}"]`
   assert.equal(memoryOfJson(large), large.length)
-})
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-
-/** The memory that stays with the result of some work, in MiB, and the result. */
-async function kept<Result> (work: () => Promise<Result>): Promise<[number, Result]> {
-  const used = (): number => {
-    collect()
-    const { heapUsed, external } = process.memoryUsage()
-    return (heapUsed + external) / 1024 / 1024
-  }
-  const before = used()
-  const result = await work()
-  return [used() - before, result]
-}
-
-const filling = 'x'.repeat(1024 * 1024)
-
-test('what is kept of a message does not keep the rest of it in memory', async () => {
-  const text = (n: number): string => `{"jsonrpc":"2.0","id":${n},"method":"m","rest":"${filling}","params":{"text":"of the question"}}`
-  const [more, params] = await kept(async () => Array.from({ length: 40 }, (_, n) => {
-    const message = parseMessage(Buffer.from(text(n)).toString(), 10)
-    assert.ok(!Array.isArray(message) && message.kind === 'request')
-    return message.paramsText
-  }))
-  assert.ok(more < 10, `${Math.round(more)} MiB`)
-  assert.equal(params.at(-1), '{"text":"of the question"}')
-})
-
-test('nor what is kept of a page of a list', async () => {
-  const page = (n: number): string =>
-    `{"tools":[{"name":"tool number ${n}","inputSchema":{"type":"object"}}],"rest":"${filling}"${n < 40 ? `,"nextCursor":"${n + 1}"` : ''}}`
-  let n = 0
-  const [more, { items }] = await kept(async () => await readList('tools', async () => Buffer.from(page(++n)).toString(), () => {}))
-  assert.ok(more < 10, `${Math.round(more)} MiB`)
-  assert.deepEqual([items.length, items.at(-1)?.key], [40, 'tool number 40'])
 })

@@ -1,5 +1,6 @@
 // A call that outlives the request that began it: detached from one exchange, and attached to the next.
 import assert from 'node:assert/strict'
+import { mock } from 'node:test'
 import { test } from 'tap'
 import { Call } from '../../protocol/call.ts'
 import type { UpstreamError } from '../../protocol/errors.ts'
@@ -8,8 +9,7 @@ import { parseMessage, type Notification, type Response } from '../../protocol/m
 import { Peer } from '../../protocol/peer.ts'
 import type { Transport } from '../../protocol/transports/transport.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
-
-const settle = async (): Promise<void> => { for (let turn = 0; turn < 10; turn++) await Promise.resolve() }
+import { mockTimers, turnsOfLoop } from '../helpers/clock.ts'
 
 const responseTo = (id: number): Response => ({ kind: 'response', id, resultText: '{"content":[]}' })
 
@@ -67,7 +67,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     call.notify('notifications/message', '{"level":"info","data":"lost"}')
     a.cancel('the request is over')
     const { question, answered } = ask(call)
-    await settle()
+    await turnsOfLoop(1)
     assert.deepEqual([notifications(), a.asked, b.asked], [[], [], []], 'neither cancelled upstream nor asked at anybody')
     assert.deepEqual(a.notified, [['notifications/progress', '{"progressToken":"of a","progress":1}']])
 
@@ -90,7 +90,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     call.detach()
     call.attach(b)
     a.cancel('the first one is over')
-    await settle()
+    await turnsOfLoop(1)
     assert.deepEqual([call.over, notifications()], [false, []])
     b.cancel('the person changed their mind')
     assert.equal(((await outcome) as UpstreamError).fault, 'closed')
@@ -104,7 +104,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     const { call } = await begin(under('1'))
     call.detach()
     const [first, withdrawn, last] = [ask(call), ask(call), ask(call)]
-    await settle()
+    await turnsOfLoop(1)
     withdrawn.withdraw('the upstream knows already')
     await assert.rejects(withdrawn.answered, { fault: 'closed', message: 'the upstream knows already' })
     const b = under('2')
@@ -119,27 +119,26 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     const { call, peer, outcome } = await begin(under('1'))
     call.detach()
     const { answered } = ask(call)
-    await settle()
+    await turnsOfLoop(1)
     peer.message(responseTo(1), undefined)
     await outcome
     await assert.rejects(answered, { fault: 'closed', message: 'the call is over' })
     await assert.rejects(ask(call).answered, { fault: 'closed', message: 'the call is over' }, 'and so is one that comes later')
   })
 
-  await t.test('its deadline passes with nobody attached, and cancels it upstream', async () => {
+  await t.test('its deadline passes with nobody attached, and cancels it upstream', async (t) => {
+    mockTimers(t, 'setTimeout', 'Date')
     const a = under('1')
     const sent: string[] = []
     const peer = new Peer(
       { start: async () => {}, send: (text) => { sent.push(text) }, drop: () => {}, agreed: async () => {}, close: async () => {} },
       { request: () => {}, notification: () => {}, closed: () => {} }
     )
-    const deadlines = { timeout: 20, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
+    const deadlines = { timeout: 20_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
     const call = new Call(peer, a, { changes: {}, deadlines, over: () => {} })
     call.detach()
-    // Deadlines keep no process alive.
-    const alive = setTimeout(() => {}, 5_000)
+    mock.timers.tick(20_000)
     await assert.rejects(call.answer, { fault: 'timeout' })
-    clearTimeout(alive)
     assert.match(sent.at(-1) ?? '', /"notifications\/cancelled".*"requestId":1/)
   })
 })

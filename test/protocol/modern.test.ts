@@ -116,121 +116,119 @@ test('a call carries the envelope of its hop, and keeps every byte of the rest',
   assert.deepEqual(sent?.options?.protocol, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'x y' })
 })
 
-test('rounds of questions', async (t) => {
-  const asking = (request: Request): Reply => request.method === 'tools/call'
-    ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } }, requestState: 's' } }
-    : modern(request)
-  const outcome = async (server: FakeServer, question?: SessionHandlers['question']): Promise<unknown> => {
-    const { session } = begin(t, server, question)
+const asking = (request: Request): Reply => request.method === 'tools/call'
+  ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } }, requestState: 's' } }
+  : modern(request)
+const outcome = async (t: Cleanup, server: FakeServer, question?: SessionHandlers['question']): Promise<unknown> => {
+  const { session } = begin(t, server, question)
+  await session.open(() => {})
+  const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines }).catch((error: unknown) => error)
+  assert.equal(session.busy, false)
+  return answer
+}
+
+test('rounds of questions are bounded', async (t) => {
+  const server = new FakeServer(asking)
+  const error = await outcome(t, server)
+  assert.ok(error instanceof RpcError && /wants more/.test(error.message), String(error))
+  const calls = server.of('tools/call').map(({ message }) => message as Request)
+  assert.ok(calls.length > 2 && calls.length < 100, `${calls.length} calls`)
+  assert.equal(new Set(calls.map(({ id }) => id)).size, calls.length)
+  assert.deepEqual([calls[0]?.params.requestState, calls[1]?.params.requestState], [undefined, 's'])
+  assert.deepEqual(calls[1]?.params.inputResponses, { a: { action: 'accept' } })
+})
+
+test('rounds of questions end with an error that the client answers', async (t) => {
+  const server = new FakeServer(asking)
+  const error = await outcome(t, server, async () => ({ kind: 'response', id: 1, errorText: '{"code":-1,"message":"no thanks"}' }))
+  assert.ok(error instanceof RpcError && error.code === -1 && /no thanks/.test(error.message), String(error))
+  assert.equal(server.of('tools/call').length, 1)
+})
+
+test('rounds of questions end with an error of the call, not of the question, where the client is not asked, or does not know the question', async (t) => {
+  const asks = (params: object): FakeServer => new FakeServer((request) => request.method === 'tools/call'
+    ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params } } } }
+    : modern(request))
+  const clients: ReadonlyArray<readonly [Record<string, unknown>, object, string]> = [
+    [{}, {}, '{"elicitation":{"form":{}}}'],
+    [{ elicitation: { url: {} } }, {}, '{"elicitation":{"form":{}}}'],
+    [{ elicitation: {} }, { mode: 'url', url: 'https://example.com/' }, '{"elicitation":{"url":{}}}']
+  ]
+  for (const [capabilities, params, wanted] of clients) {
+    const { session } = begin(t, asks(params), async (question) => {
+      checkAskable(capabilities, question)
+      throw new Error('asked')
+    })
     await session.open(() => {})
-    const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines }).catch((error: unknown) => error)
-    assert.equal(session.busy, false)
-    return answer
+    const client = Object.assign(new PlainClient('s', 'u'), { capabilities })
+    await assert.rejects(session.call(new FakeExchange('{"name":"x"}', client), { changes: {}, deadlines }), (error: RpcError) => {
+      assert.equal(error.code, -32603)
+      assert.match(error.message, /The client does not support elicitation/)
+      assert.ok(error.message.endsWith(`; it would have to declare ${wanted}`), error.message)
+      return true
+    })
   }
+  for (const number of [-32601, -32602, -32600]) {
+    const error = await outcome(t, asks({}), async () => ({ kind: 'response', id: 1, errorText: `{"code":${number},"message":"Method not found"}` }))
+    assert.ok(error instanceof RpcError && error.code === -32603 && /Method not found/.test(error.message), String(error))
+  }
+  // What says more than that goes on.
+  const late = await outcome(t, asks({}), async () => { throw new RpcError(-32603, 'The client did not answer in time') })
+  assert.ok(late instanceof RpcError && late.message === 'The client did not answer in time', String(late))
+})
 
-  await t.test('are bounded', async () => {
-    const server = new FakeServer(asking)
-    const error = await outcome(server)
-    assert.ok(error instanceof RpcError && /wants more/.test(error.message), String(error))
-    const calls = server.of('tools/call').map(({ message }) => message as Request)
-    assert.ok(calls.length > 2 && calls.length < 100, `${calls.length} calls`)
-    assert.equal(new Set(calls.map(({ id }) => id)).size, calls.length)
-    assert.deepEqual([calls[0]?.params.requestState, calls[1]?.params.requestState], [undefined, 's'])
-    assert.deepEqual(calls[1]?.params.inputResponses, { a: { action: 'accept' } })
-  })
+test('rounds of questions ask nothing that MCP has not', async (t) => {
+  const server = new FakeServer((request) => request.method === 'tools/call'
+    ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'tools/list' } } } }
+    : modern(request))
+  assert.match(String(await outcome(t, server)), /not in MCP/)
+})
 
-  await t.test('end with an error that the client answers', async () => {
-    const server = new FakeServer(asking)
-    const error = await outcome(server, async () => ({ kind: 'response', id: 1, errorText: '{"code":-1,"message":"no thanks"}' }))
-    assert.ok(error instanceof RpcError && error.code === -1 && /no thanks/.test(error.message), String(error))
+test('rounds of questions end at once where nothing is asked, and no state says that there is more to come', async (t) => {
+  for (const more of [{}, { inputRequests: {} }, { inputRequests: {}, requestState: null }]) {
+    const server = new FakeServer((request) =>
+      request.method === 'tools/call' ? { result: { resultType: 'input_required', ...more } } : modern(request))
+    assert.match(String(await outcome(t, server)), /it asks for input, and says not for what/)
     assert.equal(server.of('tools/call').length, 1)
-  })
+  }
+  const list = new FakeServer((request) =>
+    request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests: [1] } } : modern(request))
+  assert.match(String(await outcome(t, list)), /what is no request/)
+})
 
-  await t.test('end with an error of the call, not of the question, where the client is not asked, or does not know the question', async () => {
-    const asks = (params: object): FakeServer => new FakeServer((request) => request.method === 'tools/call'
-      ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params } } } }
-      : modern(request))
-    const clients: ReadonlyArray<readonly [Record<string, unknown>, object, string]> = [
-      [{}, {}, '{"elicitation":{"form":{}}}'],
-      [{ elicitation: { url: {} } }, {}, '{"elicitation":{"form":{}}}'],
-      [{ elicitation: {} }, { mode: 'url', url: 'https://example.com/' }, '{"elicitation":{"url":{}}}']
-    ]
-    for (const [capabilities, params, wanted] of clients) {
-      const { session } = begin(t, asks(params), async (question) => {
-        checkAskable(capabilities, question)
-        throw new Error('asked')
-      })
-      await session.open(() => {})
-      const client = Object.assign(new PlainClient('s', 'u'), { capabilities })
-      await assert.rejects(session.call(new FakeExchange('{"name":"x"}', client), { changes: {}, deadlines }), (error: RpcError) => {
-        assert.equal(error.code, -32603)
-        assert.match(error.message, /The client does not support elicitation/)
-        assert.ok(error.message.endsWith(`; it would have to declare ${wanted}`), error.message)
-        return true
-      })
-    }
-    for (const number of [-32601, -32602, -32600]) {
-      const error = await outcome(asks({}), async () => ({ kind: 'response', id: 1, errorText: `{"code":${number},"message":"Method not found"}` }))
-      assert.ok(error instanceof RpcError && error.code === -32603 && /Method not found/.test(error.message), String(error))
-    }
-    // What says more than that goes on.
-    const late = await outcome(asks({}), async () => { throw new RpcError(-32603, 'The client did not answer in time') })
-    assert.ok(late instanceof RpcError && late.message === 'The client did not answer in time', String(late))
-  })
+test('rounds of questions end where they are too many', async (t) => {
+  const answered = (inputRequests: object) => new FakeServer((request) =>
+    request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: 's' } } : modern(request))
+  // The pause between two rounds keeps no process alive.
+  const alive = setInterval(() => {}, 1_000)
+  const endless = answered({})
+  assert.match(String(await outcome(t, endless)), /asked for input 4 times/)
+  assert.equal(endless.of('tools/call').length, 5)
+  const many = Object.fromEntries(['a', 'b', 'c', 'd'].map((key) => [key, { method: 'roots/list' }]))
+  assert.match(String(await outcome(t, answered(many))), /4 questions at once, and 3 is the most/)
+  clearInterval(alive)
+})
 
-  await t.test('ask nothing that MCP has not', async () => {
-    const server = new FakeServer((request) => request.method === 'tools/call'
-      ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'tools/list' } } } }
-      : modern(request))
-    assert.match(String(await outcome(server)), /not in MCP/)
-  })
+test('rounds of questions end when the call is cancelled: what is asked is withdrawn, and nothing is sent again', async (t) => {
+  const server = new FakeServer(asking)
+  const withdrawn: unknown[] = []
+  const { session } = begin(t, server, async ({ signal }) => await new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => { withdrawn.push(signal.reason); reject(new Error('withdrawn')) })
+    setImmediate(() => { exchange.cancel('enough') })
+  }))
+  await session.open(() => {})
+  const exchange = new FakeExchange('{"name":"x"}')
+  await assert.rejects(session.call(exchange, { changes: {}, deadlines }), /enough/)
+  assert.equal(withdrawn.length, 1)
+  assert.deepEqual([session.busy, server.of('tools/call').length], [false, 1])
+})
 
-  await t.test('end at once where nothing is asked, and no state says that there is more to come', async () => {
-    for (const more of [{}, { inputRequests: {} }, { inputRequests: {}, requestState: null }]) {
-      const server = new FakeServer((request) =>
-        request.method === 'tools/call' ? { result: { resultType: 'input_required', ...more } } : modern(request))
-      assert.match(String(await outcome(server)), /it asks for input, and says not for what/)
-      assert.equal(server.of('tools/call').length, 1)
-    }
-    const list = new FakeServer((request) =>
-      request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests: [1] } } : modern(request))
-    assert.match(String(await outcome(list)), /what is no request/)
-  })
-
-  await t.test('end where they are too many', async () => {
-    const answered = (inputRequests: object) => new FakeServer((request) =>
-      request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: 's' } } : modern(request))
-    // The pause between two rounds keeps no process alive.
-    const alive = setInterval(() => {}, 1_000)
-    const endless = answered({})
-    assert.match(String(await outcome(endless)), /asked for input 4 times/)
-    assert.equal(endless.of('tools/call').length, 5)
-    const many = Object.fromEntries(['a', 'b', 'c', 'd'].map((key) => [key, { method: 'roots/list' }]))
-    assert.match(String(await outcome(answered(many))), /4 questions at once, and 3 is the most/)
-    clearInterval(alive)
-  })
-
-  await t.test('end when the call is cancelled: what is asked is withdrawn, and nothing is sent again', async () => {
-    const server = new FakeServer(asking)
-    const withdrawn: unknown[] = []
-    const { session } = begin(t, server, async ({ signal }) => await new Promise((_resolve, reject) => {
-      signal.addEventListener('abort', () => { withdrawn.push(signal.reason); reject(new Error('withdrawn')) })
-      setImmediate(() => { exchange.cancel('enough') })
-    }))
-    await session.open(() => {})
-    const exchange = new FakeExchange('{"name":"x"}')
-    await assert.rejects(session.call(exchange, { changes: {}, deadlines }), /enough/)
-    assert.equal(withdrawn.length, 1)
-    assert.deepEqual([session.busy, server.of('tools/call').length], [false, 1])
-  })
-
-  await t.test('are the client\'s own where it can be suspended', async () => {
-    const { session } = begin(t, new FakeServer(asking), async () => { throw new Error('asked') })
-    await session.open(() => {})
-    const exchange = Object.assign(new FakeExchange('{"name":"x"}'), { canSuspend: true })
-    const { resultText } = await session.call(exchange, { changes: {}, deadlines })
-    assert.match(String(resultText), /input_required/)
-  })
+test('rounds of questions are the client\'s own where it can be suspended', async (t) => {
+  const { session } = begin(t, new FakeServer(asking), async () => { throw new Error('asked') })
+  await session.open(() => {})
+  const exchange = Object.assign(new FakeExchange('{"name":"x"}'), { canSuspend: true })
+  const { resultText } = await session.call(exchange, { changes: {}, deadlines })
+  assert.match(String(resultText), /input_required/)
 })
 
 test('answers and states are those of clients of this era, and of the rounds that are led for others', async (t) => {
@@ -268,8 +266,7 @@ test('structured content that is no object is text for clients of earlier revisi
   for (const [value, content, told] of table) {
     assert.equal(
       withObject(`{"content":[${content.join()}],"structuredContent":${value},"n":1e400}`),
-      `{"content":[${told.join()}],"n":1e400}`,
-      value
+      `{"content":[${told.join()}],"n":1e400}`, value
     )
   }
   assert.equal(withObject('{"structuredContent":[1]}'), `{"content":[${block('[1]')}]}`)
@@ -377,12 +374,12 @@ test('a process that starts slowly', async (t) => {
     const server = new FakeServer((request) => {
       waiting.push(request)
       if (request.method === 'initialize') {
-        setTimeout(() => {
+        setImmediate(() => {
           for (const each of waiting) {
             const reply = answer(each)
             if (reply) server.say({ id: each.id, ...reply })
           }
-        }, 50)
+        })
       }
       return undefined
     }, false)
@@ -391,16 +388,16 @@ test('a process that starts slowly', async (t) => {
   const old = { result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'old', version: '1' } } }
   const refusal = { error: { code: -32601, message: 'no' } }
   const legacy = begin(t, slow(({ method }) => method === 'initialize' ? old : refusal))
-  await legacy.session.open(() => {})
-  assert.deepEqual([legacy.session.identity.version, legacy.found], ['2025-11-25', [['legacy', false]]])
   const silent = begin(t, slow(({ method }) => method === 'initialize' ? old : undefined))
-  await silent.session.open(() => {})
-  assert.deepEqual([silent.session.identity.version, silent.found], ['2025-11-25', [['legacy', true]]])
   const strict = begin(t, slow(({ method }) => method === 'initialize' ? refusal : { result: { ...discovered, capabilities: {} } }))
-  await strict.session.open(() => {})
-  assert.deepEqual([strict.session.identity.version, strict.found], ['2026-07-28', [['modern', false]]])
   const both = begin(t, slow(({ method }) => method === 'initialize' ? old : { result: discovered }))
-  await assert.rejects(both.session.open(() => {}), (error) => error instanceof WrongBeginning && error.era === 'modern')
+  await Promise.all([
+    ...[legacy, silent, strict].map(async ({ session }) => { await session.open(() => {}) }),
+    assert.rejects(both.session.open(() => {}), (error) => error instanceof WrongBeginning && error.era === 'modern')
+  ])
+  for (const [{ session, found }, version, beginning] of [
+    [legacy, '2025-11-25', ['legacy', false]], [silent, '2025-11-25', ['legacy', true]], [strict, '2026-07-28', ['modern', false]]
+  ] as const) assert.deepEqual([session.identity.version, found], [version, [beginning]])
 })
 
 test('how long lists may be kept', async () => {

@@ -78,10 +78,7 @@ test('pieces of a few bytes have a part of each turn of the event loop, all stre
   const valves = taken.map((_, at) => new Valve({
     take: () => { taken[at] = (taken[at] ?? 0) + 1 },
     pause: () => { paused[at] = true },
-    resume: () => {
-      paused[at] = false
-      flow(at)
-    }
+    resume: () => { paused[at] = false; flow(at) }
   }))
   const sum = (): number => taken.reduce((all, each) => all + each)
   for (const at of taken.keys()) flow(at)

@@ -1,0 +1,266 @@
+// Who may see which server, by which route.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import type { Server, Snapshot, StoredGroup } from '../../db/store.ts'
+import { makeView, type Grant, type Principal, type Scope } from '../../plugins/access/view.ts'
+import { admits, canSee, toScope, visibleServers, type PublicReach } from '../../plugins/access/visibility.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import type { GroupMember, SystemConfig } from '../../schemas/settings.ts'
+
+interface Given {
+  servers?: Record<string, ServerConfig & { problem?: string }>
+  groups?: Array<{ id: string; name: string; owner?: string; members: Array<string | GroupMember> }>
+  admins?: string[]
+  users?: string[]
+  system?: SystemConfig
+}
+
+function snapshotOf ({ servers = {}, groups = [], admins = [], users = [], system = {} }: Given): Snapshot {
+  return {
+    version: 1,
+    servers: new Map(Object.entries(servers).map(([name, { problem, ...config }]): [string, Server] => [name, { name, config, problem }])),
+    groups: new Map(
+      groups.map(({ members, ...group }): [string, StoredGroup] => [
+        group.id,
+        { ...group, members: members.map((member) => (typeof member === 'string' ? { name: member } : member)) }
+      ])
+    ),
+    keys: new Map(),
+    users: new Map(
+      [...admins.map((username) => ({ username, isAdmin: true })), ...users.map((username) => ({ username }))].map((user) => [
+        user.username,
+        user
+      ])
+    ),
+    prompts: new Map(),
+    resources: new Map(),
+    system,
+    problems: []
+  }
+}
+
+const principals = {
+  admin: { key: 'key 1', kind: 'system-key', user: 'key 1', isAdmin: true },
+  root: { key: 'key 2', kind: 'user-key', user: 'root', username: 'root', isAdmin: true },
+  ann: { key: 'key 3', kind: 'user-key', user: 'ann', username: 'ann', isAdmin: false },
+  bob: { key: 'key 4', kind: 'user-key', user: 'bob', username: 'bob', isAdmin: false },
+  nobody: { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
+} as const satisfies Record<string, Principal>
+
+type Who = keyof typeof principals
+
+test('canSee: SPEC "Visibility", DECISIONS §8', async (t) => {
+  const snapshot = snapshotOf({ admins: ['root', 'admin'], users: ['ann', 'bob'] })
+  const configs: Record<string, ServerConfig> = {
+    'public, of root': { visibility: 'public', owner: 'root' },
+    'public, of ann': { visibility: 'public', owner: 'ann' },
+    'private, of root': { visibility: 'private', owner: 'root' },
+    'private, of ann': { visibility: 'private', owner: 'ann' },
+    'group, of root': { visibility: 'group', owner: 'root' },
+    'group, of ann': { visibility: 'group', owner: 'ann' },
+    'defaulted, of root': { visibility: 'private', visibilityDefaulted: true, owner: 'root' },
+    'defaulted, of ann': { visibility: 'private', visibilityDefaulted: true, owner: 'ann' },
+    'none given, of root': { owner: 'root' },
+    'none given, of ann': { owner: 'ann' },
+    'none given, of admin': { owner: 'admin' },
+    'none given, of nobody': {},
+    'none given, of one who is gone': { owner: 'gone' },
+    'explicit, the mark says so': { visibility: 'private', visibilityDefaulted: false, owner: 'root' }
+  }
+  const table = `
+                                    admin  root  ann  bob  nobody:default  off  public  all
+    public, of root                 +      +     +    +    +               +    +       +
+    public, of ann                  +      +     +    +    +               +    +       +
+    private, of root                +      +     -    -    -               -    -       +
+    private, of ann                 +      +     +    -    -               -    -       +
+    group, of root                  +      +     -    -    -               -    -       +
+    group, of ann                   +      +     +    -    -               -    -       +
+    defaulted, of root              +      +     -    -    +               +    -       +
+    defaulted, of ann               +      +     +    -    -               -    -       +
+    none given, of root             +      +     -    -    +               +    -       +
+    none given, of ann              +      +     +    -    -               -    -       +
+    none given, of admin            +      +     -    -    +               +    -       +
+    none given, of nobody           +      +     -    -    +               +    -       +
+    none given, of one who is gone  +      +     -    -    -               -    -       +
+    explicit, the mark says so      +      +     -    -    -               -    -       +
+  `.split('\n').filter((line) => line.trim() !== '').slice(1).map((line) => line.trim().split(/ {2,}/))
+  assert.equal(table.length, Object.keys(configs).length)
+  for (const [name = '', ...cells] of table) {
+    await t.test(name, async () => {
+      const config = configs[name]
+      assert.ok(config)
+      const columns: Array<[Who, PublicReach[]]> = [
+        ...(['admin', 'root', 'ann', 'bob'] as const).map((who): [Who, PublicReach[]] => [who, ['default', 'off', 'public', 'all']]),
+        ...(['default', 'off', 'public', 'all'] as const).map((publicTools): [Who, PublicReach[]] => ['nobody', [publicTools]])
+      ]
+      columns.forEach(([who, settings], at) => {
+        for (const publicTools of settings) {
+          assert.equal(
+            canSee(snapshot, principals[who], { name: 'x', config }, publicTools) ? '+' : '-', cells[at],
+            `${who}, PUBLIC_TOOLS=${publicTools}`
+          )
+        }
+      })
+    })
+  }
+})
+
+test('visibleServers: the servers behind a view', async (t) => {
+  const snapshot = snapshotOf({
+    servers: {
+      z: { visibility: 'public' },
+      off: { enabled: false, visibility: 'public' },
+      broken: { visibility: 'public', problem: 'no command' },
+      a: { visibility: 'private', owner: 'ann' },
+      10: { visibility: 'public' }
+    },
+    groups: [
+      { id: 'g', name: 'team', members: [{ name: 'a', alias: 'mine', tools: ['x'] }, 'gone', 'off', 'z'] },
+      { id: 'e', name: 'empty', members: [] }
+    ]
+  })
+  const names = (who: Who, scope: Scope): string[] =>
+    visibleServers(snapshot, makeView(principals[who], scope), 'default').map(({ label }) => label)
+  const group = (id: string): Scope => ({ kind: 'group', id, name: 'any' })
+
+  await t.test('in the order of configuration, neither disabled nor unusable', async () => {
+    assert.deepEqual(names('admin', { kind: 'global' }), [...snapshot.servers.keys()].filter((name) => !['off', 'broken'].includes(name)))
+    assert.deepEqual(names('bob', { kind: 'global' }), names('admin', { kind: 'global' }).filter((name) => name !== 'a'))
+  })
+  await t.test('admins\' servers first, whatever stands where, within each the order of configuration', async () => {
+    const mixed = snapshotOf({
+      admins: ['root'],
+      servers: {
+        u1: { owner: 'ann' }, r: { owner: 'root' }, u2: { owner: 'gone' }, none: {}, admin: { owner: 'admin' }
+      },
+      groups: [{ id: 'g', name: 'g', members: ['u2', 'none', 'u1', 'r'] }]
+    })
+    const shown = (scope: Scope): string[] =>
+      visibleServers(mixed, makeView(principals.admin, scope), 'default').map(({ label, ofAdmin }) => `${label}${ofAdmin ? '' : ' of a user'}`)
+    assert.deepEqual(shown({ kind: 'global' }), ['r', 'none', 'admin', 'u1 of a user', 'u2 of a user'])
+    assert.deepEqual(shown(group('g')), ['none', 'r', 'u2 of a user', 'u1 of a user'])
+  })
+  await t.test('a group in its own order, under its aliases, without what is gone or not to be seen', async () => {
+    assert.deepEqual(names('admin', group('g')), ['z', 'mine'])
+    assert.deepEqual(names('bob', group('g')), ['z'])
+    assert.deepEqual(names('admin', group('e')), [])
+    assert.deepEqual(names('admin', group('no such')), [])
+    assert.deepEqual(visibleServers(snapshot, makeView(principals.admin, group('g')), 'default')[1]?.member.tools, ['x'])
+  })
+  await t.test('a single server', async () => {
+    assert.deepEqual(names('ann', { kind: 'server', name: 'a' }), ['a'])
+    for (const [who, name] of [
+      ['bob', 'a'], ['admin', 'off'], ['admin', 'broken'], ['admin', 'gone']
+    ] as const) { assert.deepEqual(names(who, { kind: 'server', name }), [], `${who}, ${name}`) }
+  })
+})
+
+test('toScope: a group by id, then by name, then a server', async () => {
+  const given: Given = {
+    servers: { s: {}, both: {}, g1: {} },
+    groups: [
+      { id: 'g1', name: 'team', members: [] }, { id: 'g2', name: 'g1', members: [] },
+      { id: 'g3', name: 'both', members: [] }
+    ]
+  }
+  const table: Array<[string, Scope | undefined, Scope | undefined]> = [
+    // word, names allowed, ids only
+    ['g1', { kind: 'group', id: 'g1', name: 'team' }, { kind: 'group', id: 'g1', name: 'team' }],
+    ['g2', { kind: 'group', id: 'g2', name: 'g1' }, { kind: 'group', id: 'g2', name: 'g1' }],
+    ['team', { kind: 'group', id: 'g1', name: 'team', byName: true }, undefined],
+    ['both', { kind: 'group', id: 'g3', name: 'both', byName: true }, { kind: 'server', name: 'both' }],
+    ['s', { kind: 'server', name: 's' }, { kind: 'server', name: 's' }],
+    ['S', undefined, undefined], ['', undefined, undefined], ['__proto__', undefined, undefined], ['constructor', undefined, undefined]
+  ]
+  for (const [word, byName, byId] of table) {
+    assert.deepEqual(toScope(snapshotOf(given), word, true), byName, word)
+    assert.deepEqual(toScope(snapshotOf(given), word, false), byId, word)
+  }
+})
+
+test('toScope: of a group and a server of one name the server, where the group is of somebody else who is no admin', async () => {
+  const table: Array<[ofGroup: string | undefined, ofServer: string | undefined, kind: string]> = [
+    ['bob', undefined, 'server'], ['bob', 'admin', 'server'], ['bob', 'root', 'server'], ['bob', 'ann', 'server'],
+    ['gone', 'ann', 'server'], ['bob', 'bob', 'group'], ['root', 'ann', 'group'], ['admin', 'ann', 'group'],
+    [undefined, 'ann', 'group']
+  ]
+  for (const [ofGroup, ofServer, kind] of table) {
+    const snapshot = snapshotOf({
+      servers: { both: { owner: ofServer }, s: {} },
+      groups: [{ id: 'g1', name: 'both', owner: ofGroup, members: ['s'] }],
+      admins: ['root'],
+      users: ['ann', 'bob']
+    })
+    assert.equal(toScope(snapshot, 'both', true)?.kind, kind, `group of ${ofGroup}, server of ${ofServer}`)
+    assert.equal(toScope(snapshot, 'g1', true)?.kind, 'group', 'by its id in any case')
+  }
+})
+
+test('admits: what a scoped key opens (DECISIONS §4)', async (t) => {
+  const snapshot = snapshotOf({
+    servers: { a: {}, b: {}, c: {} },
+    groups: [
+      { id: 'g1', name: 'team', members: ['a', 'b'] }, { id: 'g2', name: 'others', members: ['b', 'c'] },
+      { id: 'g3', name: 'empty', members: [] }, { id: 'g4', name: 'a', members: ['c'] }
+    ]
+  })
+  const routes: Record<string, Scope> = {
+    global: { kind: 'global' },
+    a: { kind: 'server', name: 'a' },
+    b: { kind: 'server', name: 'b' },
+    c: { kind: 'server', name: 'c' },
+    'g1 team': { kind: 'group', id: 'g1', name: 'team' },
+    'g2 others': { kind: 'group', id: 'g2', name: 'others' },
+    'g3 empty': { kind: 'group', id: 'g3', name: 'empty' },
+    'g4 a': { kind: 'group', id: 'g4', name: 'a' }
+  }
+  const grant = (accessType: Grant['accessType'], groups: string[], servers: string[]): Grant => ({ accessType, groups, servers })
+  const table: Array<[string, Grant | undefined, string[]]> = [
+    ['all: everything', undefined, Object.keys(routes)],
+    ['groups: by id', grant('groups', ['g1'], []), ['g1 team']],
+    ['groups: by name', grant('groups', ['others', 'g3'], []), ['g2 others', 'g3 empty']],
+    ['groups: nothing else, whatever servers it lists', grant('groups', ['g1'], ['a', 'b', 'c']), ['g1 team']],
+    ['groups: none', grant('groups', [], ['a']), []],
+    ['servers: those listed', grant('servers', [], ['a']), ['a']],
+    ['servers: a group of which every member is listed', grant('servers', [], ['a', 'b']), ['a', 'b', 'g1 team']],
+    ['servers: and not one of which one is not; nor an empty one', grant('servers', [], ['b', 'c']), ['b', 'c', 'g2 others', 'g4 a']],
+    ['servers: nothing else, whatever groups it lists', grant('servers', ['g1', 'others', 'g3', 'global'], ['a']), ['a']],
+    ['servers: a group is not entered by a server of its name', grant('servers', [], ['a', 'g4']), ['a']],
+    ['custom: either', grant('custom', ['g2', 'empty'], ['a']), ['a', 'g2 others', 'g3 empty']],
+    ['custom: a group of which every member is listed', grant('custom', [], ['a', 'b']), ['a', 'b', 'g1 team']],
+    [
+      'custom: an empty group needs to be listed',
+      grant('custom', ['g1'], ['a', 'b', 'c']),
+      ['a', 'b', 'c', 'g1 team', 'g2 others', 'g4 a']
+    ],
+    ['custom: none', grant('custom', [], []), []]
+  ]
+  for (const [says, given, opened] of table) {
+    await t.test(says, async () => {
+      assert.deepEqual(
+        Object.entries(routes).filter(([, scope]) => admits(snapshot, { ...principals.admin, grant: given }, scope))
+          .map(([name]) => name),
+        opened
+      )
+    })
+  }
+})
+
+test('makeView: equal keys see the same, others need not', async () => {
+  const scopes: Scope[] = [
+    { kind: 'global' }, { kind: 'server', name: 'a' }, { kind: 'server', name: 'global' },
+    { kind: 'group', id: 'a', name: 'a' }, { kind: 'group', id: 'global', name: 'b' }
+  ]
+  const keys = (who: Principal): string[] => scopes.map((scope) => makeView(who, scope).key)
+  const all = [
+    ...keys(principals.admin),
+    ...keys(principals.ann),
+    ...keys(principals.bob),
+    ...keys(principals.nobody),
+    ...keys({ ...principals.ann, username: 'anyone' }),
+    ...keys({ ...principals.ann, username: 'all' })
+  ]
+  assert.equal(new Set(all).size, all.length)
+  assert.deepEqual(keys(principals.root), keys(principals.admin), 'admins see the same')
+  assert.deepEqual(keys({ ...principals.ann, key: 'another key of hers' }), keys(principals.ann))
+})

@@ -1,0 +1,121 @@
+// Servers that are processes, and misbehave: how they are started anew, what is told of them, and which of them yield.
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { getPriority, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { at, connected, failed, initialize, KEY, send, Session, settings, silence, text, within, type Json } from '../helpers/client.ts'
+import { path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { call } from '../helpers/wire.ts'
+
+interface Entry { pid: number, event: string }
+
+/** A server over stdio, and how often it was started. */
+function stdioFake (t: Cleanup, env: Record<string, string> = {}, more: Json = {}): { config: Json, starts: () => number } {
+  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-children-'))
+  const file = join(folder, 'log')
+  const log = (): Entry[] =>
+    existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Entry) : []
+  t.after(() => {
+    for (const pid of log().map(({ pid }) => pid).filter(alive)) {
+      try { process.kill(pid, 'SIGKILL') } catch {}
+    }
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const command = { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
+  return { config: { ...command, env: { FAULT_LOG: file, ...env }, ...more }, starts: () => log().filter(({ event }) => event === 'start').length }
+}
+
+/** True for a process that runs this Node; a zombie counts as gone. */
+function alive (pid: number): boolean {
+  try {
+    return !/^[ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')) &&
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(process.execPath)
+  } catch { return false }
+}
+
+/** How the management API shows a server. */
+const shown = async (hub: Hub, name: string): Promise<unknown> =>
+  at(await (await fetch(`${hub.url}/api/servers/${name}`, { headers: { authorization: `Bearer ${KEY}` } })).json(), 'data')
+
+test('a process that closes its output but lives is disconnected, and started anew', async (t) => {
+  const mute = stdioFake(t, { FAULT_EXTRA: '1' })
+  const hub = await startHub(t, { settings: settings({ mute: mute.config }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/mute`)
+  const pid = Number(text(await session.call('pid')))
+  const before = await shown(hub, 'mute')
+  const lost = session.request('tools/call', { name: 'mute', arguments: {} })
+  // It may be back before it is looked at a second time: then it has another time of connecting.
+  let seen: unknown
+  await until(async () => {
+    seen = await shown(hub, 'mute')
+    return at(seen, 'status') === 'disconnected' || at(seen, 'connectedAt') !== at(before, 'connectedAt')
+  }, () => `it is still said to be ${JSON.stringify(at(seen, 'status'))}`)
+  if (at(seen, 'status') === 'disconnected') assert.match(String(at(seen, 'error')), /\w/)
+  assert.ok(failed(await within('the end of its call', lost)))
+  await until(() => mute.starts() === 2, 'it was never started again')
+  assert.notEqual(Number(text(await within('the next call', session.call('pid')))), pid)
+  await until(() => !alive(pid), 'the old process lives on')
+  await until(async () => at(await shown(hub, 'mute'), 'status') === 'connected')
+})
+
+test('a process that dies of its subscription is not started again and again', async (t) => {
+  const mortal = stdioFake(t, { FAULT_MORTAL: '1' }, { isolation: 'session' })
+  const hub = await startHub(t, { settings: settings({ mortal: mortal.config }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/mortal`)
+  await session.ask('resources/subscribe', { uri: 'r://1' })
+  const before = mortal.starts()
+  await until(() => mortal.starts() > before, 'it is not started again')
+  // From here on each start comes later than the one before it: without that, there were ten a second.
+  await silence(1_500)
+  assert.ok(mortal.starts() - before <= 6, `${mortal.starts() - before} starts`)
+  await session.end()
+})
+
+test('no error tells a client what a process wrote to stderr; who runs it is told', async (t) => {
+  const [crashing, dead] = [stdioFake(t, { FAULT_EXTRA: '1' }), stdioFake(t, { FAULT_DIE: '1' })]
+  const hub = await startHub(t, { settings: settings({ crashing: crashing.config, dead: dead.config }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/crashing`)
+  const seen: string[] = []
+  for (const [name, args] of [['crash', { secret: 'password-hunter2' }], ['pid', {}]] as const) {
+    seen.push(JSON.stringify(await session.request('tools/call', { name, arguments: args })))
+  }
+  assert.match(seen[0] ?? '', /"error"/)
+  const route = `${hub.url}/mcp/dead`
+  for (let n = 0; n < 2; n++) {
+    const reply = await send(route, { body: initialize() })
+    seen.push(reply.body)
+    const id = reply.headers.get('mcp-session-id')
+    if (id === null) continue
+    const headers = { 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' }
+    seen.push((await send(route, { headers, body: call('echo') })).body)
+  }
+  assert.ok(seen.slice(2).some((body) => body.includes('"error"')), seen.join('\n'))
+  for (const body of seen) assert.doesNotMatch(body, /hunter2|boom|licence/)
+  await until(async () => /licence/.test(String(at(await shown(hub, 'dead'), 'error'))), 'the admin is not told why it died')
+})
+
+test('of the processes that a client causes beside the gateway\'s own, all but two yield', async (t) => {
+  const [own, beside] = [stdioFake(t), stdioFake(t, {}, { isolation: 'session' })]
+  const hub = await startHub(t, { settings: settings({ own: own.config, beside: beside.config }) })
+  await connected(hub, 2)
+  const priorities: number[] = []
+  const groups: string[] = []
+  /** Linux shares CPU time between sessions of processes, where control groups do not: `/autogroup-123 nice 5`. */
+  const groupOf = (pid: number | 'self'): string[] => {
+    const file = `/proc/${pid}/autogroup`
+    return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' nice ') : []
+  }
+  for (const name of ['own', 'beside', 'beside', 'beside']) {
+    const session = await Session.open(`${hub.url}/mcp/${name}`)
+    const pid = Number(text(await session.call('pid')))
+    priorities.push(getPriority(pid) - getPriority())
+    const [group, nice] = groupOf(pid)
+    if (nice !== undefined && group !== groupOf('self')[0]) groups.push(nice)
+  }
+  assert.deepEqual(priorities, [0, 0, 0, 10])
+  if (groups.length > 0) assert.deepEqual(groups, ['0', '0', '0', String(5 + getPriority())])
+})

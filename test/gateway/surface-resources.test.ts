@@ -1,0 +1,210 @@
+// Which server a URI is read from, and which resources are hidden.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
+import { hiddenKey } from '../../plugins/gateway/hidden-resources.ts'
+import type { Section } from '../../plugins/gateway/section.ts'
+import { isHidden, readerOf, type Surface } from '../../plugins/gateway/surface.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import { catalogueOf, claimsWith, fold, keys, listed, section, type Lists } from '../helpers/surface.ts'
+
+test('a URI stays with the server that listed it, template or not, and is read nowhere else', async () => {
+  const lists = (uris: string[], templates: string[] = []): Lists =>
+    ({ resources: uris.map((uri) => ({ uri })), resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate })) })
+  const [a, b] = [section('a', undefined), section('b', undefined)]
+  const claimsOf = claimsWith(new ClaimsByServer())
+  const at = (ofA: Lists | undefined, ofB: Lists | undefined): Surface => fold(
+    [{ ...a, catalogue: ofA && catalogueOf(ofA) }, { ...b, catalogue: ofB && catalogueOf(ofB) }], { claimsOf }
+  )
+  const readers = (surface: Surface, ...uris: string[]): unknown[] => uris.map((uri) => readerOf(surface, uri)?.provider)
+  const ofB = lists(['x:1', 'x:2'], ['x:{n}', 'y:{n}'])
+  assert.deepEqual(readers(at(lists(['x:1'], ['y:{n}']), ofB), 'x:1', 'x:2', 'x:3', 'y:1'), ['a', 'b', 'b', 'a'])
+  for (const ofA of [lists([]), undefined]) {
+    const surface = at(ofA, ofB)
+    assert.deepEqual(readers(surface, 'x:1', 'x:2', 'x:3', 'y:1'), [undefined, 'b', 'b', undefined])
+    assert.deepEqual(await keys(surface, 'resources'), ['x:2'])
+    assert.deepEqual(await keys(surface, 'resourceTemplates'), ['x:{n}'])
+    assert.deepEqual([isHidden(surface, 'b', 'x:1'), isHidden(surface, 'a', 'x:1'), isHidden(surface, 'b', 'x:9')], [true, false, false])
+  }
+  const late = at(lists(['x:1', 'x:2'], ['x:3{n}', 'y:{n}']), ofB)
+  assert.deepEqual(readers(late, 'x:1', 'x:2', 'x:31', 'y:1'), ['a', 'b', 'b', 'a'], 'what comes late takes nothing')
+  // With another configuration all begins anew.
+  const anew = fold([section('a', lists([])), section('b', ofB)], { claimsOf })
+  assert.deepEqual(readers(anew, 'x:1', 'y:1'), ['b', 'b'])
+})
+
+test('a user\'s server takes no URI that an admin\'s lists or has a template for', async () => {
+  const user: ServerConfig = { owner: 'ann' }
+  const surface = fold([
+    section('a', { resources: [{ uri: 'x:1' }], resourceTemplates: [{ uriTemplate: 'x:a/{n}' }, { uriTemplate: '{+all}' }] }),
+    section(
+      'u',
+      {
+        resources: [{ uri: 'x:1' }, { uri: 'x:a/b/c' }, { uri: 'x:2' }],
+        resourceTemplates: [{ uriTemplate: 'x:a/b/{n}' }, { uriTemplate: 'x:a/{n}' }, { uriTemplate: 'x:{n}' }]
+      },
+      { config: user }
+    )
+  ])
+  assert.deepEqual(
+    ['x:1', 'x:a/b/c', 'x:a/b/d', 'x:2', 'x:3'].map((uri) => readerOf(surface, uri)?.provider),
+    ['a', 'a', 'a', 'u', 'u']
+  )
+  assert.deepEqual(await keys(surface, 'resources'), ['x:1', 'x:2'])
+})
+
+test('a URI that two list is the first one\'s, and read there', async () => {
+  const surface = fold([
+    section('a', { resources: [{ uri: 'x:1', name: 'of a' }], resourceTemplates: [{ uriTemplate: 'x:{n}', name: 'of a' }] }),
+    section('b', {
+      resources: [{ uri: 'x:1', name: 'of b' }, { uri: 'x:2' }],
+      resourceTemplates: [{ uriTemplate: 'x:{n}', name: 'of b' }]
+    })
+  ])
+  assert.deepEqual(await listed(surface, 'resources'), [{ uri: 'x:1', name: 'of a' }, { uri: 'x:2' }])
+  assert.deepEqual(await listed(surface, 'resourceTemplates'), [{ uriTemplate: 'x:{n}', name: 'of a' }])
+  assert.equal(readerOf(surface, 'x:1')?.provider, 'a')
+  assert.equal(readerOf(surface, 'x:2')?.provider, 'b', 'what is listed comes before what fits a template')
+  assert.equal(readerOf(surface, 'x:3')?.provider, 'a')
+  assert.equal(readerOf(surface, 'y:3'), undefined)
+})
+
+test('a resource that an admin disabled is not read through a template of its server either', async () => {
+  const surface = fold([
+    section(
+      's', { resources: [{ uri: 'x:secret' }, { uri: 'x:1' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] },
+      { config: { resources: { 'x:secret': { enabled: false } } } }
+    )
+  ])
+  assert.equal(readerOf(surface, 'x:1')?.provider, 's')
+  assert.equal(readerOf(surface, 'x:secret'), undefined)
+})
+
+test('what is hidden is read through no template of its server; through another server\'s it may be', async () => {
+  const lists: Lists = { resources: [{ uri: 'x:1' }, { uri: 'x:2' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] }
+  const off: ServerConfig = { resources: { 'x:1': { enabled: false }, 'x:3': { enabled: false }, 'x:4': { description: 'd' } } }
+  const table: Array<[string, Section[], Record<string, string | undefined>]> = [
+    ['disabled, listed or not', [section('s', lists, { config: off })], { 'x:1': undefined, 'x:2': 's', 'x:3': undefined, 'x:4': 's' }],
+    ['not selected', [section('s', lists, { member: { resources: ['x:2', 'x:{n}'] } })], { 'x:1': undefined, 'x:2': 's', 'x:3': 's' }],
+    [
+      'the template not selected',
+      [section('s', lists, { member: { resources: ['x:2'] } })],
+      { 'x:1': undefined, 'x:2': 's', 'x:3': undefined }
+    ],
+    ['nothing selected', [section('s', lists, { member: { resources: [] } })], { 'x:1': undefined, 'x:2': undefined, 'x:3': undefined }],
+    [
+      'hidden on one server, not on the other',
+      [section('s', lists, { config: off }), section('t', { resourceTemplates: [{ uriTemplate: 'x:{other}' }] })],
+      { 'x:1': 't', 'x:2': 's', 'x:3': 't', 'x:4': 's' }
+    ],
+    [
+      'disabled on a server of which nothing is known yet',
+      [section('s', undefined, { config: off }), section('t', lists)],
+      { 'x:1': 't', 'x:3': 't' }
+    ]
+  ]
+  for (const [says, list, readers] of table) {
+    for (const raw of list.length === 1 ? [false, true] : [false]) {
+      const surface = fold(list, { raw })
+      for (const [uri, server] of Object.entries(readers)) {
+        assert.equal(readerOf(surface, uri)?.provider, server, `${says}${raw ? ', alone' : ''}: ${uri}`)
+      }
+    }
+  }
+  assert.deepEqual(
+    [...fold([section('s', lists, { config: off, member: { resources: ['x:1'] } })]).hidden.keys],
+    ['x:1', 'x:3', 'x:2'].map((uri) => hiddenKey('s', uri))
+  )
+})
+
+test('what an admin disabled on his server is not a user\'s, listed there or matched by a template', async () => {
+  const lists: Lists = { resources: [{ uri: 'x:1' }, { uri: 'x:2' }] }
+  const off: ServerConfig = { resources: { 'x:1': { enabled: false } } }
+  const ofUser = section('u', { resources: [{ uri: 'x:1' }, { uri: 'x:3' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] }, { config: { owner: 'ann' } })
+  for (const known of [lists, undefined]) {
+    const surface = fold([section('s', known, { config: off }), ofUser])
+    assert.equal(readerOf(surface, 'x:1'), undefined)
+    assert.ok(isHidden(surface, 'u', 'x:1') && !isHidden(surface, 'u', 'x:3'))
+    assert.deepEqual(await keys(surface, 'resources'), known ? ['x:2', 'x:3'] : ['x:3'])
+    assert.equal(readerOf(surface, 'x:3')?.provider, 'u')
+  }
+  // On the user's own route it is his.
+  assert.equal(readerOf(fold([ofUser], { raw: true }), 'x:1')?.provider, 'u')
+})
+
+test('a file that is hidden is read under no spelling with more slashes; what is listed under one is another resource', async () => {
+  const off: ServerConfig = { resources: { 'file:///etc/x': { enabled: false }, 'notes://a/b//c': { enabled: false } } }
+  const lists: Lists = {
+    resources: [{ uri: 'file:///etc/x' }, { uri: 'file:////etc//x' }],
+    resourceTemplates: [{ uriTemplate: 'file://{+path}' }, { uriTemplate: 'notes://{+path}' }]
+  }
+  const ofAdmin = section('s', lists, { config: off })
+  const ofUser = section('u', lists, { config: { owner: 'ann' } })
+  const spellings = [
+    'file:///etc//x', 'file:////etc/x', 'file://localhost//etc/x', 'file:////etc/./%78', 'FILE:///etc///x//', 'file:///etc/x/', 'file:///etc%2F%2fx',
+    'file:///usr//../etc//x', 'file:///usr/..//etc/x', 'file:///etc/y%2f..%2fx', 'file:////etc//x?', 'notes://a//b/c', 'notes://a/b/c'
+  ]
+  for (const [raw, sections] of [[true, [ofAdmin]], [false, [ofAdmin]], [false, [ofAdmin, ofUser]]] as const) {
+    const surface = fold([...sections], { raw })
+    for (const uri of spellings) {
+      assert.equal(readerOf(surface, uri), undefined, uri)
+      for (const { server } of sections) assert.ok(isHidden(surface, server.name, uri), uri)
+    }
+    for (const uri of ['file:////etc//x', 'file:///etc//y', 'file:///etc/x/y', 'file:///x', 'notes://a/b/c?d=//e']) {
+      assert.equal(readerOf(surface, uri)?.provider, 's', uri)
+      assert.ok(!isHidden(surface, 's', uri), uri)
+    }
+  }
+  // A file of two slashes that is disabled does not hide the one that is listed with one.
+  const other = fold([section('s', lists, { config: { resources: { 'file:////etc//x': { enabled: false } } } })])
+  assert.deepEqual(['file:///etc/x', 'file:////etc//x', 'file:///etc//x'].map((uri) => readerOf(other, uri)?.provider), ['s', undefined, undefined])
+  assert.deepEqual(await keys(other, 'resources'), ['file:///etc/x'])
+})
+
+test('a URI without end is looked for at no cost, and taken for hidden where anything is', async () => {
+  const many = section('s', {
+    resources: [{ uri: 'x:1' }],
+    resourceTemplates: Array.from({ length: 20_000 }, (_, n) => ({ uriTemplate: `http://a/${n}/{n}` }))
+  })
+  const surface = fold([many, section('t', {}, { config: { resources: { 'x:2': { enabled: false } } } })])
+  for (const uri of [`http://a/${'%41'.repeat(330_000)}`, `http://a/b${'%41'.repeat(100)}`]) {
+    assert.equal(readerOf(surface, uri), undefined)
+  }
+  const longUri = `x:${'./'.repeat(330_000)}1`
+  assert.deepEqual(
+    [isHidden(surface, 't', longUri), isHidden(fold([many]), 's', longUri), isHidden(surface, 't', 'x:2'), isHidden(surface, 't', 'x:3')],
+    [true, false, true, false]
+  )
+})
+
+test('of templates that fit the most telling reads; among several servers, one without a scheme reads nothing', async () => {
+  const table: Array<[string, Array<[string, string[]]>, Record<string, string | undefined>]> = [
+    [
+      'the longest literals first, whoever lists first',
+      [['a', ['file:///{path}']], ['b', ['file:///b/{path}']], ['c', ['file:///b/{path}/end']]],
+      { 'file:///x': 'a', 'file:///b/x': 'b', 'file:///b/x/end': 'c', 'file:///c/end': 'a' }
+    ],
+    ['of equally long ones the first in configuration', [['a', ['x:{a}']], ['b', ['x:{b}']]], { 'x:1': 'a' }],
+    [
+      'no literal scheme',
+      [['greedy', ['{+uri}', '{scheme}://{host}', '/{path}', 'x{y}:z', '1x:{y}', '']], ['b', ['x://{id}']]],
+      { 'x://1': 'b', 'y://1': undefined, '/a': undefined, 'xa:z': undefined, '1x:a': undefined, '': undefined }
+    ],
+    ['a scheme is one in any case and with its signs', [['a', ['HTTP://{x}', 'a+b.c-1:{x}']]], { 'HTTP://1': 'a', 'a+b.c-1:2': 'a' }]
+  ]
+  for (const [says, list, readers] of table) {
+    const surface = fold(
+      list.map(([name, templates]) => section(name, { resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate })) }))
+    )
+    for (const [uri, server] of Object.entries(readers)) assert.equal(readerOf(surface, uri)?.provider, server, `${says}: ${uri}`)
+  }
+  const greedy = section('s', { resourceTemplates: [{ uriTemplate: '{+uri}' }, { uriTemplate: 'x://{id}' }] })
+  assert.deepEqual(
+    ['x://1', 'anything'].map((uri) => readerOf(fold([greedy], { raw: true }), uri)?.key), ['x://{id}', '{+uri}'],
+    'alone it reads whatever it likes'
+  )
+  assert.deepEqual(
+    await keys(fold([greedy]), 'resourceTemplates'), ['{+uri}', 'x://{id}'],
+    'they are listed all the same, in their order'
+  )
+})

@@ -1,0 +1,64 @@
+// Surfaces of servers that a test makes up: catalogues, sections of a view, and what a fold of them lists.
+import { plainClass } from '../../protocol/capabilities.ts'
+import { kinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import { ClaimsByServer, type Claims } from '../../plugins/gateway/claims.ts'
+import type { Section } from '../../plugins/gateway/section.ts'
+import { foldSurface, type Surface, type SurfaceInput, type Target } from '../../plugins/gateway/surface.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import type { GroupMember } from '../../schemas/settings.ts'
+
+export type Lists = Partial<Record<ListKind, Array<Record<string, unknown> | string>>>
+export const keyOf: Record<ListKind, string> = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' }
+
+export function catalogueOf (given: Lists, more: Partial<Catalogue> = {}): Catalogue {
+  const items = (kind: ListKind): Item[] => (given[kind] ?? []).map((item) => {
+    const text = typeof item === 'string' ? item : JSON.stringify(item)
+    return { key: String((JSON.parse(text) as Record<string, unknown>)[keyOf[kind]]), text }
+  })
+  return {
+    id: nextCatalogueId(),
+    capabilityClass: plainClass,
+    version: '2025-11-25',
+    serverInfo: '{"name":"up","version":"1"}',
+    instructions: undefined,
+    capabilities: { tools: {}, resources: {} },
+    lists: Object.fromEntries(kinds.map((kind) => [kind, items(kind)])) as Record<ListKind, Item[]>,
+    extras: { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}' },
+    ...more
+  }
+}
+
+export const section = (
+  name: string,
+  lists: Lists | undefined,
+  { config = {}, member = {}, ...more }: { config?: ServerConfig; member?: Partial<GroupMember> } & Partial<Catalogue> = {}
+): Section => ({
+  server: { name, config },
+  label: member.alias ?? name,
+  member: { name, ...member },
+  ofAdmin: config.owner === undefined || config.owner === 'admin',
+  provider: undefined,
+  catalogue: lists && catalogueOf(lists, more)
+})
+
+/** Claims of what servers list now, and, where it is given, of what they listed before. */
+export const claimsWith = (book: ClaimsByServer) => ({ server, catalogue }: Section): Claims => {
+  const claims = book.of(server)
+  claims.note(catalogue ? [catalogue] : [])
+  return claims
+}
+export const fold = (sections: Section[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface =>
+  foldSurface({ raw: false, separator: '-', apps: false, sections, claimsOf: claimsWith(new ClaimsByServer()), ...more }, before)
+/** Where a name leads, without the item itself. */
+export const leadsTo = (target: Target | undefined): Omit<Target, 'item'> | undefined =>
+  target && { provider: target.provider, key: target.key }
+export const bodyOf = async (surface: Surface, kind: ListKind = 'tools'): Promise<string> =>
+  String(await surface.parts[kind].list.bytes())
+export const listed = async (surface: Surface, kind: ListKind): Promise<Array<Record<string, unknown>>> =>
+  (JSON.parse(await bodyOf(surface, kind)) as Record<ListKind, Array<Record<string, unknown>>>)[kind]
+export const keys = async (surface: Surface, kind: ListKind): Promise<unknown[]> =>
+  (await listed(surface, kind)).map((item) => item[keyOf[kind]])
+
+/** The meaning of each name of a fold: `<provider>/<own name>`. */
+export const meanings = (surface: Surface, kind: ListKind): Map<string, string> =>
+  new Map([...surface.parts[kind].targets].map(([name, { provider, key }]) => [name, `${provider}/${key}`]))

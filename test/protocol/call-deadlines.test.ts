@@ -1,0 +1,225 @@
+// A call has one deadline, and is cancelled once.
+import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+import { test, type Test } from 'tap'
+import { mockTimers, turnsOfLoop } from '../helpers/clock.ts'
+import { Call, type Deadlines } from '../../protocol/call.ts'
+import { UpstreamError } from '../../protocol/errors.ts'
+import type { Question } from '../../protocol/exchange.ts'
+import type { Response } from '../../protocol/message.ts'
+import type { Peer } from '../../protocol/peer.ts'
+import { FakeExchange } from '../fakes/exchange.ts'
+import type { FakeTransport } from '../helpers/fake-peer.ts'
+import { answerTo, startPeer } from '../helpers/fake-peer.ts'
+
+/** A client's request with a progress token. */
+const withToken = (): FakeExchange => new FakeExchange('{"name":"x","_meta":{"progressToken":"mine"}}')
+
+/** The upstream reports progress on the call with this id. */
+const progress = '{"progressToken":1,"progress":0.5}'
+
+const question = (): Question => ({
+  method: 'sampling/createMessage',
+  params: {},
+  paramsText: '{}',
+  signal: new AbortController().signal,
+  outlivesRequest: false,
+  progress: () => {}
+})
+
+interface Started {
+  transport: FakeTransport
+  peer: Peer
+  call: Call
+  exchange: FakeExchange
+  overs: () => number
+  failure: () => UpstreamError | undefined
+  answer: () => Response | undefined
+}
+const start = async (t: Test, deadlines: Partial<Deadlines> = {}, exchange = withToken()): Promise<Started> => {
+  mockTimers(t, 'setTimeout', 'Date')
+  const { transport, peer } = await startPeer()
+  let overs = 0
+  let failure: UpstreamError | undefined
+  let answer: Response | undefined
+  const call = new Call(peer, exchange, {
+    changes: {},
+    deadlines: { timeout: 1_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined, ...deadlines },
+    over: () => { overs++ }
+  })
+  call.answer.then((response) => { answer = response }, (error: unknown) => { failure = error as UpstreamError })
+  return { transport, peer, call, exchange, overs: () => overs, failure: () => failure, answer: () => answer }
+}
+const cancelled = (transport: FakeTransport): unknown[] =>
+  transport.notifications().filter(({ method }) => method === 'notifications/cancelled')
+    .map(({ params }) => params.requestId)
+
+test('call: the request goes out at once, under its own progress token; its answer ends it', async (t) => {
+  const { transport, peer, call, overs, answer } = await start(t)
+  assert.deepEqual(
+    transport.sent.map(({ message }) => message.kind === 'request' && [message.id, message.method, message.paramsText]),
+    [[1, 'tools/call', '{"name":"x","_meta":{"progressToken":1}}']]
+  )
+  assert.equal(call.id, 1)
+  assert.equal(call.over, false)
+  peer.message(answerTo(1), undefined)
+  await turnsOfLoop(1)
+  assert.equal(answer()?.id, 1)
+  mock.timers.tick(100_000)
+  call.cancel(new UpstreamError('closed', 'too late'))
+  await turnsOfLoop(1)
+  assert.deepEqual([call.over, overs(), cancelled(transport)], [true, 1, []])
+})
+
+test('call: silence ends it at the idle deadline, not before; the upstream is told once', async (t) => {
+  const { transport, peer, call, overs, failure } = await start(t)
+  mock.timers.tick(999)
+  await turnsOfLoop(1)
+  assert.equal(failure(), undefined)
+  mock.timers.tick(1)
+  await turnsOfLoop(1)
+  assert.equal(failure()?.fault, 'timeout')
+  assert.match(failure()?.message ?? '', /no answer within 1 s/)
+  call.cancel(new UpstreamError('closed', 'again'))
+  mock.timers.tick(100_000)
+  peer.message(answerTo(1), undefined)
+  assert.deepEqual([call.over, overs(), cancelled(transport), transport.dropped], [true, 1, [1], [1]])
+})
+
+test('call: progress re-arms it', async (t) => {
+  const { call, failure } = await start(t)
+  for (let step = 0; step < 5; step++) { mock.timers.tick(900); call.progress(progress) }
+  await turnsOfLoop(1)
+  assert.equal(failure(), undefined)
+  mock.timers.tick(1_000)
+  await turnsOfLoop(1)
+  assert.equal(failure()?.fault, 'timeout')
+})
+
+test('call: progress does not where resetTimeoutOnProgress is false', async (t) => {
+  const { call, failure } = await start(t, { resetTimeoutOnProgress: false })
+  mock.timers.tick(900)
+  call.progress(progress)
+  mock.timers.tick(100)
+  await turnsOfLoop(1)
+  assert.equal(failure()?.fault, 'timeout')
+})
+
+test('call: the hard cap holds against any progress', async (t) => {
+  const { transport, call, failure } = await start(t, { maxTotalTimeout: 2_500 })
+  for (let step = 0; step < 3; step++) { mock.timers.tick(800); call.progress(progress) }
+  await turnsOfLoop(1)
+  assert.equal(failure(), undefined)
+  mock.timers.tick(99)
+  await turnsOfLoop(1)
+  assert.equal(failure(), undefined)
+  mock.timers.tick(1)
+  await turnsOfLoop(1)
+  assert.equal(failure()?.fault, 'timeout')
+  assert.deepEqual(cancelled(transport), [1])
+})
+
+test('call: a cap below the idle deadline holds, too', async (t) => {
+  const { failure } = await start(t, { maxTotalTimeout: 400 })
+  mock.timers.tick(400)
+  await turnsOfLoop(1)
+  assert.equal(failure()?.fault, 'timeout')
+})
+
+test('call: while a question is open the idle deadline rests; afterwards it begins anew', async (t) => {
+  const { call, exchange, failure } = await start(t)
+  mock.timers.tick(900)
+  let answer: (response: Response) => void = () => {}
+  exchange.answer = async () => await new Promise((resolve) => { answer = resolve })
+  const asked = call.ask(question())
+  mock.timers.tick(600_000)
+  call.progress(progress)
+  mock.timers.tick(600_000)
+  await turnsOfLoop(1)
+  assert.equal(failure(), undefined)
+  answer(answerTo('yes'))
+  assert.deepEqual(await asked, answerTo('yes'))
+  mock.timers.tick(999)
+  await turnsOfLoop(1)
+  assert.equal(failure(), undefined)
+  mock.timers.tick(1)
+  await turnsOfLoop(1)
+  assert.equal(failure()?.fault, 'timeout')
+})
+
+test('call: of two questions the last one to end ends the rest; one that fails ends, too', async (t) => {
+  const { call, exchange, failure } = await start(t)
+  const ends: Array<() => void> = []
+  exchange.answer = async () => await new Promise((resolve) => { ends.push(() => { resolve(answerTo(1)) }) })
+  const first = call.ask(question())
+  exchange.answer = async () => await new Promise((_resolve, reject) => { ends.push(() => { reject(new Error('gone')) }) })
+  const second = call.ask(question())
+  ends[0]?.()
+  await first
+  mock.timers.tick(600_000)
+  await turnsOfLoop(1)
+  assert.equal(failure(), undefined)
+  ends[1]?.()
+  await assert.rejects(second, /gone/)
+  mock.timers.tick(1_000)
+  await turnsOfLoop(1)
+  assert.equal(failure()?.fault, 'timeout')
+})
+
+test('call: the hard cap goes on while a question is open', async (t) => {
+  const { call, exchange, failure } = await start(t, { maxTotalTimeout: 5_000 })
+  exchange.answer = async () => await new Promise(() => {})
+  void call.ask(question())
+  mock.timers.tick(4_999)
+  await turnsOfLoop(1)
+  assert.equal(failure(), undefined)
+  mock.timers.tick(1)
+  await turnsOfLoop(1)
+  assert.equal(failure()?.fault, 'timeout')
+})
+
+test('call: a client that cancels cancels upstream, once, with its reason', async (t) => {
+  const { transport, exchange, failure, overs } = await start(t)
+  exchange.cancel('the user pressed "stop"')
+  exchange.cancel('twice')
+  await turnsOfLoop(1)
+  assert.equal(failure()?.fault, 'closed')
+  const [notification, ...more] = transport.notifications()
+  assert.deepEqual(notification?.params, { requestId: 1, reason: 'the user pressed "stop"' })
+  assert.equal(more.length, 0)
+  mock.timers.tick(100_000)
+  assert.deepEqual([overs(), cancelled(transport)], [1, [1]])
+})
+
+test('call: a client that was gone before the call began', async (t) => {
+  const exchange = withToken()
+  exchange.cancelled = 'gone before'
+  const { call, transport, failure, overs } = await start(t, {}, exchange)
+  await turnsOfLoop(1)
+  mock.timers.tick(100_000)
+  call.cancel(new UpstreamError('closed', 'again'))
+  assert.deepEqual([call.over, failure()?.fault, failure()?.message], [true, 'closed', 'gone before'])
+  assert.deepEqual([transport.sent, overs()], [[], 0], 'nothing is sent, and nothing was begun that could end')
+})
+
+test('call: a link that is gone already, or goes: an error, and nothing to cancel', async (t) => {
+  const { peer, transport, failure, overs } = await start(t)
+  peer.closed(new UpstreamError('broken', 'gone'))
+  await turnsOfLoop(1)
+  assert.deepEqual([failure()?.message, overs(), cancelled(transport)], ['gone', 1, []])
+  let over = 0
+  const late = new Call(peer, new FakeExchange(), {
+    changes: {},
+    deadlines: { timeout: 1_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined },
+    over: () => { over++ }
+  })
+  await assert.rejects(late.answer, { fault: 'unreachable' })
+  mock.timers.tick(100_000)
+  assert.deepEqual([late.over, over, cancelled(transport)], [true, 1, []])
+})
+
+test('call: an upstream that wants to be polled: the client is told', async (t) => {
+  const { peer, exchange } = await start(t)
+  peer.paused(1, 750)
+  assert.deepEqual(exchange.paused, [750])
+})

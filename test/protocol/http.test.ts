@@ -1,0 +1,328 @@
+// Connections by streamable HTTP and by HTTP+SSE: broken streams, streams of news, and what a refusal means.
+import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+import { test, type Test } from 'tap'
+import { mockTimers } from '../helpers/clock.ts'
+import type { Dispatcher } from 'undici'
+import { notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
+import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
+import { SseTransport } from '../../protocol/transports/sse.ts'
+import { messagesIn, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
+
+interface Reply {
+  status: number
+  type?: string
+  text?: string
+  /** How it ends; undefined: it stays open. */ end?: 'well' | 'broken'
+  headers?: Record<string, string>
+}
+interface Asked {
+  method: string
+  headers: Record<string, string>
+  id: unknown
+  /** Says more on a stream that stays open, or ends it. */ say: (text: string, end?: 'well' | 'broken') => void
+}
+
+const events = (text: string, end?: 'well' | 'broken'): Reply => ({ status: 200, type: 'text/event-stream', text, end })
+const json = (status: number, value: unknown): Reply => ({ status, text: JSON.stringify(value), end: 'well' })
+
+interface Connection<Kind extends Transport> {
+  transport: Kind
+  asked: Asked[]
+  posts: () => Asked[]
+  gets: () => Asked[]
+  heard: Message[]
+  told: string[]
+  receiver: Receiver
+  tick: (ms: number) => Promise<void>
+}
+
+/** A connection to an upstream that answers as it is told, on a clock that goes when it is told. */
+function connection<Kind extends Transport> (
+  t: Test,
+  Kind: new (options: HttpOptions) => Kind,
+  reply: (asked: Asked) => Reply | Promise<Reply>
+): Connection<Kind> {
+  mockTimers(t, 'setTimeout', 'Date')
+  const asked: Asked[] = []
+  const heard: Message[] = []
+  const told: string[] = []
+  const dispatch = ({ method, headers, body }: Dispatcher.DispatchOptions, handler: Required<Dispatcher.DispatchHandler>): void => {
+    const list = Array.isArray(headers) ? (headers as string[]) : Object.entries(headers as Record<string, string>).flat()
+    let aborted = false
+    const controller = {
+      abort: () => { aborted = true }, pause: () => {}, resume: () => {}
+    } as unknown as Dispatcher.DispatchController
+    const say: Asked['say'] = (text, end) => {
+      if (aborted) return
+      if (text !== '') handler.onResponseData(controller, Buffer.from(text))
+      if (end === 'well') handler.onResponseEnd(controller, {})
+      if (end === 'broken') handler.onResponseError(controller, Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }))
+    }
+    const one: Asked = {
+      method,
+      headers: Object.fromEntries(list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1] ?? '']] : []))),
+      id: typeof body === 'string' ? JSON.parse(body).id : undefined,
+      say
+    }
+    asked.push(one)
+    queueMicrotask(() => {
+      handler.onRequestStart(controller, {})
+      void Promise.resolve(reply(one)).then(({ status, type = 'application/json', text = '', end, headers: more }) => {
+        if (!aborted) handler.onResponseStart(controller, status, { 'content-type': type, 'mcp-session-id': 'session', ...more })
+        say(text, end)
+      })
+    })
+  }
+  return {
+    transport: new Kind({ url: new URL('http://upstream.example/mcp'), headers: {}, dispatcher: { dispatch } as unknown as Dispatcher }),
+    asked,
+    posts: () => asked.filter(({ method }) => method === 'POST'),
+    gets: () => asked.filter(({ method }) => method === 'GET'),
+    heard,
+    told,
+    receiver: {
+      message: (message) => { heard.push(message); return true },
+      failed: (id, error) => { told.push(`${id} ${error.fault}: ${error.message}`) },
+      paused: (id, retry) => { told.push(`${id} paused ${retry}`) },
+      closed: (error) => { told.push(error.fault) }
+    },
+    tick: async (ms) => {
+      mock.timers.tick(ms)
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+    }
+  }
+}
+
+/** One over streamable HTTP, which is initialized. */
+async function httpConnection (t: Test, reply: (asked: Asked) => Reply): Promise<Connection<HttpTransport>> {
+  const made = connection(t, HttpTransport, (asked) => asked.id === 1 ? json(200, { jsonrpc: '2.0', id: 1, result: {} }) : reply(asked))
+  await made.transport.start(made.receiver)
+  made.transport.send(requestText(1, 'initialize'), { id: 1 })
+  await made.tick(0)
+  return made
+}
+
+const primed = 'id: x-1\nretry: 700\ndata: \n\n'
+const result = (id: unknown): string => `id: x-9\ndata: ${resultText(JSON.stringify(id), '{}')}\n\n`
+const noSession = { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'Session not found' } }
+
+for (const [says, refused, end] of [
+  ['404, the session is gone', json(404, noSession), 'expired'],
+  ['400, the session is gone', json(400, { ...noSession, error: { code: -32000, message: 'No valid session ID provided' } }), 'expired'],
+  ['400, the event is not known', json(400, { ...noSession, error: { code: -32000, message: 'Invalid event ID' } })],
+  ['401', json(401, {})],
+  ['403', json(403, {})],
+  ['405', { status: 405, end: 'well' }],
+  ['a redirect to another origin', { status: 307, headers: { location: 'http://elsewhere.example/' }, end: 'well' }]
+] as Array<[string, Reply, string?]>) {
+  test(`http, an answer by a stream: it broke, and resuming it is answered ${says}: the request may have run`, async (t) => {
+    const { transport, tick, told, gets, asked } = await httpConnection(t, ({ method }) =>
+      method === 'POST' ? events(primed, 'broken') : refused
+    )
+    transport.send(requestText(2, 'tools/call'), { id: 2 })
+    await tick(0)
+    assert.deepEqual(told, [])
+    await tick(700)
+    assert.equal(gets()[0]?.headers['last-event-id'], 'x-1')
+    assert.equal(told.length, end === undefined ? 1 : 2, told.join('; '))
+    assert.match(told[0] ?? '', /^2 broken: its broken stream could not be resumed: ./)
+    assert.equal(told[1], end)
+    await tick(60_000)
+    assert.equal(asked.length, 3, 'it was asked for again')
+  })
+}
+
+test('http, an answer by a stream: it broke, and the upstream is busy, or has not missed the former one yet: it is asked for again', async (t) => {
+  const refusals: Reply[] = [json(409, { ...noSession, error: { code: -32000, message: 'Conflict' } }), json(503, {}), json(429, {})]
+  const { transport, tick, told, heard, gets } = await httpConnection(t, ({ method }) =>
+    method === 'POST' ? events(primed, 'broken') : (refusals.shift() ?? events(result(2), 'well'))
+  )
+  transport.send(requestText(2, 'tools/call'), { id: 2 })
+  for (let n = 0; n < 5; n++) await tick(700)
+  assert.deepEqual([told, gets().length, heard.map((message) => message.kind === 'response' && message.id)], [[], 4, [1, 2]])
+  assert.deepEqual(gets().map(({ headers }) => headers['last-event-id']), Array.from({ length: 4 }, () => 'x-1'))
+})
+
+test('http, an answer by a stream: it breaks again and again: it is given up', async (t) => {
+  const { transport, tick, told, gets } = await httpConnection(t, ({ method }) =>
+    method === 'POST' ? events(primed, 'broken') : events('', 'broken')
+  )
+  transport.send(requestText(2, 'tools/call'), { id: 2 })
+  for (let n = 0; n < 20; n++) await tick(700)
+  assert.equal(gets().length, 5)
+  assert.deepEqual(told, ['2 broken: upstream.example closed the connection'])
+})
+
+for (const [says, poll] of [['with an event', 'id: x-2\ndata: \n\n'], ['without a word', '']] as const) {
+  test(`http, an answer by a stream: polled as often as the upstream likes, each time ${says}, at the pace that it asked for`, async (t) => {
+    let polls = 0
+    const { transport, tick, told, heard, gets } = await httpConnection(t, ({ method }) =>
+      method === 'POST' ? events(primed, 'well') : events(++polls < 12 ? poll : result(2), 'well')
+    )
+    transport.send(requestText(2, 'tools/call'), { id: 2 })
+    await tick(0)
+    for (let n = 0; n < 12; n++) await tick(700)
+    assert.equal(gets().length, 12)
+    assert.deepEqual(heard.map((message) => message.kind === 'response' && message.id), [1, 2])
+    assert.deepEqual(told, Array.from({ length: 12 }, () => '2 paused 700'))
+  })
+}
+
+const news = (n: number): string => `data: ${notificationText(`news/${n}`)}\n\n`
+const told = ({ heard }: { heard: Message[] }): string[] =>
+  heard.flatMap((message) => (message.kind === 'notification' ? [message.method] : []))
+/** A connection with an open stream, on which an event with an id has come. */
+const standing = async (
+  t: Test,
+  later: Reply[],
+  call: (asked: Asked) => Reply = () => json(404, {})
+): Promise<Connection<HttpTransport>> => {
+  const replies = [events('id: e-1\ndata: \n\n'), ...later]
+  const made = await httpConnection(t, (asked) =>
+    asked.method === 'GET' ? (replies.shift() ?? events('id: e-2\ndata: \n\n')) : call(asked)
+  )
+  await made.transport.agreed('2025-11-25')
+  return made
+}
+
+for (const [status, text, from] of [
+  [400, 'Invalid event ID', undefined], [401, '', undefined], [403, '', undefined], [408, '', 'e-1'],
+  [409, 'Conflict', 'e-1'], [429, '', 'e-1'], [500, '', 'e-1'], [502, '', 'e-1']
+] as const) {
+  test(`http, the stream of news: it ended, and is refused with ${status} for a while: it is asked for again`, async (t) => {
+    const connection = await standing(t, [{ status, text, end: 'well' }, { status, text, end: 'well' }])
+    const { gets, tick } = connection
+    gets()[0]?.say('', 'well')
+    for (let n = 0; n < 14; n++) await tick(1_000)
+    assert.equal(gets().length, 4)
+    assert.deepEqual(gets().map(({ headers }) => headers['last-event-id']), [undefined, 'e-1', from, from])
+    gets()[3]?.say(news(1))
+    assert.deepEqual([told(connection), connection.told], [['news/1'], []])
+  })
+}
+
+for (const [id, sent] of [['é-日', Buffer.from('é-日').toString('latin1')], ['a\u0001b', undefined]] as const) {
+  test(
+    `http, the stream of news: an event id that a header takes ${sent === undefined ? 'not' : 'as UTF-8'} keeps no stream from being resumed`,
+    async (t) => {
+      const made = await httpConnection(t, (asked) => (asked.method === 'GET' ? events(`id: ${id}\ndata: \n\n`) : json(404, {})))
+      await made.transport.agreed('2025-11-25')
+      made.gets()[0]?.say('', 'well')
+      for (let n = 0; n < 4 && made.gets().length < 2; n++) await made.tick(1_000)
+      assert.equal(made.gets()[1]?.headers['last-event-id'], sent)
+    }
+  )
+}
+
+for (const [says, refused, end] of [
+  ['404', json(404, {}), ['expired']],
+  ['400, no such session', { status: 400, text: 'Invalid or missing session ID', end: 'well' }, ['expired']],
+  ['405', { status: 405, end: 'well' }, []]
+] as Array<[string, Reply, string[]]>) {
+  test(`http, the stream of news: it ended, and is refused with ${says}: that is believed`, async (t) => {
+    const { gets, tick, told, transport } = await standing(t, [refused])
+    gets()[0]?.say('', 'well')
+    await tick(2_000)
+    assert.equal(gets().length, 2)
+    assert.deepEqual(told, end)
+    if (end.length > 0) void transport.close()
+    await tick(120_000)
+    assert.equal(gets().length, 2)
+  })
+}
+
+test('http, the stream of news: an upstream that says `retry: 0` is not polled without a pause', async (t) => {
+  const { transport, gets, tick } = await httpConnection(t, ({ method }) => method === 'GET' ? events('retry: 0\n\n', 'well') : json(404, {}))
+  await transport.agreed('2025-11-25')
+  for (let n = 0; n < 300; n++) await tick(10)
+  assert.ok(gets().length > 1 && gets().length <= 6, `${gets().length} GETs in 3 s`)
+})
+
+test('http, the stream of news: an upstream that offers none is not asked again', async (t) => {
+  for (const status of [400, 404, 405, 200]) {
+    await t.test(`${status}`, async (t) => {
+      const { transport, gets, tick, told } = await httpConnection(t, () => ({ status, text: 'no session for you', end: 'well' }))
+      await transport.agreed('2025-11-25')
+      await tick(120_000)
+      assert.deepEqual([gets().length, told], [1, []])
+    })
+  }
+})
+
+test('http, the stream of news: one that cannot be read takes no others with it', async (t) => {
+  const connection = await standing(t, [])
+  connection.gets()[0]?.say(`${news(1)}data: what?\n\ndata: []\n\n${news(2)}`)
+  await connection.tick(60_000)
+  assert.deepEqual([told(connection), connection.gets().length], [['news/1', 'news/2'], 1])
+})
+
+for (const [says, begin] of [
+  ['the stream of news', ({ gets }) => { gets()[0]?.say('', 'well') }],
+  ['a notification', ({ transport }) => { transport.send(notificationText('notifications/cancelled')) }],
+  ['another call', ({ transport }) => { transport.send(requestText(3, 'tools/call'), { id: 3 }) }]
+] as Array<[string, (connection: Connection<HttpTransport>) => void]>) {
+  test(`http, the stream of news: the session is gone, as ${says} finds, while a call is on its way: that says for itself what became of it`, async (t) => {
+    const connection = await standing(t, [json(404, {})], ({ id }) => id === 2 ? events(': wait\n\n') : json(404, {}))
+    const { posts, tick, told, transport, heard } = connection
+    transport.send(requestText(2, 'tools/call'), { id: 2 })
+    await tick(0)
+    begin(connection)
+    await tick(2_000)
+    assert.deepEqual(told, says === 'another call' ? ['3 expired: the upstream no longer knows our session'] : [])
+    posts().find(({ id }) => id === 2)?.say(`data: ${resultText('2', '{}')}\n\n`, 'well')
+    assert.equal(heard.length, 2)
+    assert.equal(told.at(-1), 'expired')
+  })
+}
+
+test('http: a connection that is closed before it is initialized ends the session that is being made', async (t) => {
+  for (const [says, answer, left] of [['answers soon', 1_500, 'ended'], ['does not answer', 60_000, 'given up']] as const) {
+    await t.test(`the upstream ${says}`, async (t) => {
+      const { transport, receiver, asked, tick } = connection(t, HttpTransport, async ({ method, id }) => {
+        if (method === 'POST') await new Promise((resolve) => { setTimeout(resolve, answer) })
+        return json(200, { jsonrpc: '2.0', id, result: {} })
+      })
+      await transport.start(receiver)
+      transport.send(requestText(1, 'initialize'), { id: 1 })
+      await tick(100)
+      let closed = false
+      void transport.close().then(() => { closed = true })
+      for (let n = 0; n < 21; n++) await tick(100)
+      assert.deepEqual(
+        asked.map(({ method, headers }) => `${method} ${headers['mcp-session-id']}`),
+        ['POST undefined', ...(left === 'ended' ? ['DELETE session'] : [])]
+      )
+      assert.ok(closed)
+    })
+  }
+})
+
+test('transports: an id that comes back as a string is the number that we gave', async () => {
+  const ids = (text: string): unknown[] => messagesIn(text).map((message) => message.kind === 'notification' ? undefined : message.id)
+  assert.deepEqual(ids('{"jsonrpc":"2.0","id":"17","result":{}}'), [17])
+  assert.deepEqual(
+    ids(
+      '[{"jsonrpc":"2.0","id":"1","error":{"code":1,"message":"x"}},{"jsonrpc":"2.0","id":"2","method":"ping"},{"jsonrpc":"2.0",' +
+      '"id":"x1","result":{}},{"jsonrpc":"2.0","id":null,"error":{}}]'
+    ),
+    [1, '2', 'x1', null]
+  )
+})
+
+test('sse: a POST that is refused', async (t) => {
+  for (const [status, fault] of [
+    [400, 'expired'], [404, 'expired'], [401, 'unauthorized'], [403, 'refused'], [500, 'refused'], [502, 'broken'],
+    [504, 'broken']
+  ] as const) {
+    await t.test(`${status}: ${fault}`, async (t) => {
+      const { transport, receiver, told, tick } = connection(t, SseTransport, ({ method }) =>
+        method === 'GET' ? events('event: endpoint\ndata: /messages\n\n') : { status, end: 'well' }
+      )
+      await transport.start(receiver)
+      transport.send(requestText(1, 'tools/call'), { id: 1 })
+      await tick(0)
+      assert.deepEqual(told.map((each) => each.split(':')[0]), [`1 ${fault}`])
+    })
+  }
+})

@@ -1,0 +1,110 @@
+// A peer allots ids, matches answers to requests, and hands on the rest.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { UpstreamError } from '../../protocol/errors.ts'
+import { answerTo, startPeer } from '../helpers/fake-peer.ts'
+
+test('peer: answers in any order, errors too, each to its request', async () => {
+  const { transport, peer, seen } = await startPeer()
+  assert.equal(peer.nextId, 1)
+  const first = peer.request('a', '{"x":1}')
+  assert.equal(peer.nextId, 2)
+  const second = peer.request('b')
+  assert.deepEqual(
+    transport.sent.map(({ message, id }) => [id, message.kind === 'request' && [message.id, message.method, message.paramsText]]),
+    [[1, [1, 'a', '{"x":1}']], [2, [2, 'b', '{}']]]
+  )
+  peer.message(answerTo(2), undefined)
+  peer.message({ kind: 'response', id: 1, errorText: '{"code":-5}' }, undefined)
+  assert.deepEqual(await second, answerTo(2))
+  assert.equal((await first).errorText, '{"code":-5}')
+  assert.deepEqual(seen, [])
+})
+
+test('peer: answers to nothing, to "1" instead of 1, and to what was answered or given up, are nobody\'s', async () => {
+  const { transport, peer, seen } = await startPeer()
+  let over = 0
+  const first = peer.request('a', undefined, { paused: () => {}, over: () => { over++; return undefined } })
+  for (const id of [0, 2, -1, 1.5, '1', '', null]) peer.message(answerTo(id), undefined)
+  assert.equal(over, 0)
+  peer.abandon(1, new UpstreamError('timeout', 'too slow'))
+  peer.message(answerTo(1), undefined)
+  peer.failed(1, new UpstreamError('broken', 'late'))
+  await assert.rejects(first, { fault: 'timeout', message: 'too slow' })
+  assert.deepEqual(transport.dropped, [1])
+  assert.equal(over, 1)
+  const second = peer.request('b')
+  peer.message(answerTo(1), undefined)
+  peer.message(answerTo(2, { resultText: '1' }), undefined)
+  peer.message(answerTo(2, { resultText: '2' }), undefined)
+  assert.equal((await second).resultText, '1')
+  assert.deepEqual(seen, [])
+})
+
+test('peer: requests and notifications of the other side come with the request on whose stream they came', async () => {
+  const { peer, seen } = await startPeer()
+  peer.message({ kind: 'request', id: 1, idText: '1', method: 'ask', params: {}, paramsText: '{}' }, 7)
+  peer.message({ kind: 'notification', method: 'tell', params: {}, paramsText: '{}' }, undefined)
+  assert.deepEqual(seen, [['request', 'ask', 7], ['notification', 'tell', undefined]])
+})
+
+test('peer: answering: under the id as it was written', async () => {
+  const { transport, peer } = await startPeer()
+  peer.answer('12345678901234567890', { kind: 'response', id: 0, resultText: '{"n":1e400}' })
+  peer.answer('""', { kind: 'response', id: '', errorText: '{"code":1}' })
+  assert.deepEqual(transport.sent.map(({ message }) => message), [
+    { kind: 'response', id: Number('12345678901234567890'), resultText: '{"n":1e400}' },
+    { kind: 'response', id: '', errorText: '{"code":1}' }
+  ])
+})
+
+test('peer: when the connection goes, everything pending fails, each once, and then it is told, once', async () => {
+  const { transport, peer, seen } = await startPeer()
+  const overs: number[] = []
+  const pending = [1, 2, 3].map(async (id) =>
+    await peer.request('a', undefined, {
+      paused: () => {},
+      over: () => {
+        overs.push(id)
+        seen.push(['over', id, undefined])
+        return undefined
+      }
+    }))
+  peer.message(answerTo(2), undefined)
+  peer.closed(new UpstreamError('broken', 'gone'))
+  peer.closed(new UpstreamError('broken', 'gone again'))
+  peer.message(answerTo(1), undefined)
+  assert.deepEqual(
+    (await Promise.allSettled(pending)).map((each) =>
+      each.status === 'fulfilled' ? each.value.id : (each.reason as UpstreamError).message
+    ),
+    ['gone', 2, 'gone']
+  )
+  assert.deepEqual(overs, [2, 1, 3])
+  assert.deepEqual(seen.at(-1), ['closed', 'gone', undefined])
+  assert.equal(seen.filter(([what]) => what === 'closed').length, 1)
+  const before = transport.sent.length
+  let over = 0
+  await assert.rejects(
+    peer.request('late', undefined, {
+      paused: () => {},
+      over: () => { over++; return undefined }
+    }),
+    { fault: 'unreachable', message: 'gone' }
+  )
+  peer.notify('late')
+  peer.answer('1', answerTo(1))
+  assert.equal(transport.sent.length, before, 'nothing is sent on a connection that is gone')
+  assert.equal(over, 1)
+})
+
+test('peer: a poll is told to who follows the request, while it is pending', async () => {
+  const { peer } = await startPeer()
+  const paused: number[] = []
+  void peer.request('a', undefined, { paused: (retry) => { paused.push(retry) }, over: () => undefined })
+  peer.paused(1, 500)
+  peer.paused(2, 600)
+  peer.message(answerTo(1), undefined)
+  peer.paused(1, 700)
+  assert.deepEqual(paused, [500])
+})
