@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import { until, type Cleanup } from '../helpers/hub.ts'
 import type { Json, Message } from '../helpers/client.ts'
 
@@ -96,21 +97,15 @@ export class Upstream {
   /** Every message received, in order. */
   readonly received: { message: Message; body: string; headers: IncomingHttpHeaders; session: string | undefined }[] = []
   readonly #server = createServer((req, res) => {
-    this.#handle(req, res).catch((error: unknown) => {
-      res.destroy(error instanceof Error ? error : undefined)
-    })
+    this.#handle(req, res).catch((error: unknown) => { res.destroy(error instanceof Error ? error : undefined) })
   })
 
   readonly #questions = new Map<string | number, (message: Message) => void>()
 
-  constructor (options: Options) {
-    this.options = options
-  }
+  constructor (options: Options) { this.options = options }
 
   async listen (): Promise<this> {
-    await new Promise<void>((resolve) => {
-      this.#server.listen(this.port, '127.0.0.1', resolve)
-    })
+    await new Promise<void>((resolve) => { this.#server.listen(this.port, '127.0.0.1', resolve) })
     this.port = (this.#server.address() as AddressInfo).port
     this.url = `http://127.0.0.1:${this.port}/mcp`
     return this
@@ -118,9 +113,7 @@ export class Upstream {
 
   async close (): Promise<void> {
     this.#server.closeAllConnections()
-    await new Promise((resolve) => {
-      this.#server.close(resolve)
-    })
+    await new Promise((resolve) => { this.#server.close(resolve) })
   }
 
   /** Forgets every session: what comes on them from now on is answered 404. */
@@ -131,12 +124,7 @@ export class Upstream {
 
   /** Connections that are open to it now. */
   async connections (): Promise<number> {
-    return await new Promise((resolve, reject) => {
-      this.#server.getConnections((error, count) => {
-        if (error) reject(error)
-        else resolve(count)
-      })
-    })
+    return await promisify(this.#server.getConnections.bind(this.#server))()
   }
 
   count (method: string): number {
@@ -145,83 +133,59 @@ export class Upstream {
 
   /** The ids of the requests that were cancelled here. */
   get cancelled (): unknown[] {
-    return this.received
-      .filter(({ message }) => message.method === 'notifications/cancelled')
-      .map(({ message }) => message.params?.requestId)
+    return this.received.flatMap(({ message: { method, params } }) => method === 'notifications/cancelled' ? [params?.requestId] : [])
   }
 
   /** Sends a notification on the GET stream of every session. */
   async broadcast (method: string, params: Json = {}): Promise<void> {
-    await until(
-      () => [...this.sessions.values()].some((session) => session.streams.size > 0),
-      'the gateway never opened a GET stream upstream'
-    )
+    const isOpen = (): boolean => [...this.sessions.values()].some((session) => session.streams.size > 0)
+    await until(isOpen, 'the gateway never opened a GET stream upstream')
     for (const session of this.sessions.values()) if (session.streams.size > 0) await session.notify(method, params)
   }
 
   async #handle (req: IncomingMessage, res: ServerResponse): Promise<void> {
-    if (this.options.raw?.(req, res) === true) {
-      req.resume()
-      return
-    }
+    if (this.options.raw?.(req, res) === true) { req.resume(); return }
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks).toString()
     const sessionId = req.headers['mcp-session-id'] as string | undefined
     const session = sessionId === undefined ? undefined : this.sessions.get(sessionId)
-    if (req.method === 'POST') {
-      const message = JSON.parse(body) as Message
-      this.received.push({ message, body, headers: req.headers, session: sessionId })
-      if (message.method === 'initialize') {
-        await this.#initialize(message, req, res, body)
-        return
-      }
-      if (session === undefined) {
-        this.#missing(res, sessionId)
-        return
-      }
-      if (message.method === undefined || message.id === undefined || message.id === null) {
-        if (message.method === undefined && message.id !== undefined && message.id !== null) {
-          this.#questions.get(message.id)?.(message)
-          this.#questions.delete(message.id)
-        }
-        res.writeHead(202).end()
-        return
-      }
-      await this.#answer(message.id, message.method, message.params ?? {}, body, req, res, session)
-      return
-    }
+    const message = req.method === 'POST' ? JSON.parse(body) as Message : undefined
+    if (message) this.received.push({ message, body, headers: req.headers, session: sessionId })
+    if (message?.method === 'initialize') { await this.#initialize(message, req, res, body); return }
     if (session === undefined) {
-      this.#missing(res, sessionId)
+      const error = { code: sessionId === undefined ? -32000 : -32001, message: 'Session not found' }
+      res.writeHead(sessionId === undefined ? 400 : 404, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: null, error }))
       return
     }
-    if (req.method === 'DELETE') {
-      for (const stream of session.streams) stream.end()
-      this.sessions.delete(session.id)
-      res.writeHead(200).end()
-      return
+    if (message) { await this.#receive(message, body, req, res, session); return }
+    switch (req.method) {
+      case 'DELETE':
+        for (const stream of session.streams) stream.end()
+        this.sessions.delete(session.id)
+        res.writeHead(200).end()
+        return
+      case 'GET':
+        res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' }).write(': open\n\n')
+        session.streams.add(res)
+        res.on('close', () => { session.streams.delete(res) })
+        return
+      default: res.writeHead(405).end()
     }
-    if (req.method !== 'GET') {
-      res.writeHead(405).end()
-      return
-    }
-    res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' }).write(': open\n\n')
-    session.streams.add(res)
-    res.on('close', () => {
-      session.streams.delete(res)
-    })
   }
 
-  #missing (res: ServerResponse, sessionId: string | undefined): void {
-    res
-      .writeHead(sessionId === undefined ? 400 : 404, { 'content-type': 'application/json' })
-      .end(
-        JSON.stringify({
-          jsonrpc: '2.0',
-          id: null,
-          error: { code: sessionId === undefined ? -32000 : -32001, message: 'Session not found' }
-        })
-      )
+  async #receive (message: Message, body: string, req: IncomingMessage, res: ServerResponse, session: UpstreamSession): Promise<void> {
+    const { id, method, params = {} } = message
+    if (method !== undefined && id !== undefined && id !== null) {
+      await this.#answer(id, method, params, body, req, res, session)
+      return
+    }
+    if (method === undefined && id !== undefined && id !== null) {
+      this.#questions.get(id)?.(message)
+      this.#questions.delete(id)
+    }
+    res.writeHead(202).end()
   }
 
   async #initialize (message: Message, req: IncomingMessage, res: ServerResponse, body: string): Promise<void> {
@@ -229,14 +193,13 @@ export class Upstream {
     const { options } = this
     this.sessions.set(session.id, session)
     const version = String(message.params?.protocolVersion)
+    const hasResources = options.resources !== undefined || options.resourceTemplates !== undefined
     const result: Json = {
       protocolVersion: /^20(24|25)-/.test(version) ? version : '2025-11-25',
       capabilities: options.capabilities ?? {
         tools: { listChanged: true },
-        ...(options.prompts === undefined ? {} : { prompts: { listChanged: true } }),
-        ...(options.resources === undefined && options.resourceTemplates === undefined
-          ? {}
-          : { resources: { subscribe: true, listChanged: true } }),
+        ...(options.prompts && { prompts: { listChanged: true } }),
+        ...(hasResources && { resources: { subscribe: true, listChanged: true } }),
         logging: {}
       },
       serverInfo: options.serverInfo ?? { name: 'fault', version: '1.0.0' },
@@ -247,50 +210,36 @@ export class Upstream {
   }
 
   async #answer (
-    id: string | number,
-    method: string,
-    params: Json,
-    body: string,
-    req: IncomingMessage,
-    res: ServerResponse,
-    session: UpstreamSession,
-    fallback?: Json
+    id: string | number, method: string, params: Json, body: string, req: IncomingMessage, res: ServerResponse,
+    session: UpstreamSession, fallback?: Json
   ): Promise<void> {
     const write = (message: string): void => {
       if (!res.headersSent) res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
       res.write(`event: message\ndata: ${message}\n\n`)
     }
+    const { headers } = req
     const call: Call = {
       id,
       method,
       params,
       body,
-      headers: req.headers,
+      headers,
       session,
       res,
-      notify: (name, more) => {
-        write(JSON.stringify({ jsonrpc: '2.0', method: name, params: more }))
-      },
+      notify: (name, more) => { write(JSON.stringify({ jsonrpc: '2.0', method: name, params: more })) },
       ask: async (name, more) => {
         const question = randomUUID()
-        const answer = new Promise<Message>((resolve) => {
-          this.#questions.set(question, resolve)
-        })
+        const answer = new Promise<Message>((resolve) => { this.#questions.set(question, resolve) })
         write(JSON.stringify({ jsonrpc: '2.0', id: question, method: name, params: more }))
         return await answer
       }
     }
     const answer = (await this.options.on?.(call)) ?? fallback ?? this.#usual(call)
     if (answer === 'never' || answer === 'taken') return
-    const json = JSON.stringify(id)
-    const response =
-      answer instanceof Raw
-        ? `{"jsonrpc":"2.0","id":${json},"result":${answer.json}}`
-        : JSON.stringify({ jsonrpc: '2.0', id, ...(answer instanceof Refusal ? { error: answer.error } : { result: answer }) })
-    if (res.headersSent) {
-      write(response)
-      res.end()
-    } else res.writeHead(200, { 'content-type': 'application/json' }).end(response)
+    const response = answer instanceof Raw
+      ? `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${answer.json}}`
+      : JSON.stringify({ jsonrpc: '2.0', id, ...(answer instanceof Refusal ? { error: answer.error } : { result: answer }) })
+    if (res.headersSent) { write(response); res.end() } else res.writeHead(200, { 'content-type': 'application/json' }).end(response)
   }
 
   #page (key: string, items: Json[], params: Json): Json {
@@ -303,34 +252,21 @@ export class Upstream {
   #usual ({ method, params }: Call): Answer {
     const { options } = this
     switch (method) {
-      case 'tools/list':
-        return this.#page('tools', options.tools ?? [tool('echo')], params)
-      case 'prompts/list':
-        return this.#page('prompts', options.prompts ?? [], params)
-      case 'resources/list':
-        return this.#page('resources', options.resources ?? [], params)
-      case 'resources/templates/list':
-        return this.#page('resourceTemplates', options.resourceTemplates ?? [], params)
+      case 'tools/list': return this.#page('tools', options.tools ?? [tool('echo')], params)
+      case 'prompts/list': return this.#page('prompts', options.prompts ?? [], params)
+      case 'resources/list': return this.#page('resources', options.resources ?? [], params)
+      case 'resources/templates/list': return this.#page('resourceTemplates', options.resourceTemplates ?? [], params)
       case 'tools/call':
         return { content: [{ type: 'text', text: String((params.arguments as Json | undefined)?.message ?? params.name) }] }
-      case 'ping':
-      case 'logging/setLevel':
-      case 'resources/subscribe':
-      case 'resources/unsubscribe':
-        return {}
-      default:
-        return new Refusal(-32601, `Method not found: ${method}`)
+      case 'ping': case 'logging/setLevel': case 'resources/subscribe': case 'resources/unsubscribe': return {}
+      default: return new Refusal(-32601, `Method not found: ${method}`)
     }
   }
 }
 
 /** A tool that takes anything. */
-export const tool = (name: string, more: Json = {}): Json => ({
-  name,
-  description: `The tool ${name}`,
-  inputSchema: { type: 'object' },
-  ...more
-})
+export const tool = (name: string, more: Json = {}): Json =>
+  ({ name, description: `The tool ${name}`, inputSchema: { type: 'object' }, ...more })
 
 /** Starts an upstream on a free port; closed after the test. */
 export async function startUpstream (t: Cleanup, options: Options = {}): Promise<Upstream> {

@@ -2,22 +2,26 @@
 // object a line. FAULT_DIE=1: exits at once. FAULT_STUBBORN=1: outlives SIGTERM and the end of its input, and has a
 // grandchild that does, too, and holds its pipes. FAULT_NOISE=1: prints what is no JSON-RPC before its first answer.
 // FAULT_MORTAL=1: has resources, and dies of being subscribed to. FAULT_EXTRA=1: lists `mute`, `stubborn` and `crash`, too.
-// `echo` and `ask` with `gate` wait until that file is there.
 // FAULT_LIVELY=1: has a resource to subscribe to, tasks and log messages, as the tools `touch`, `work`, `page` and `say` move them.
+// What waits does so for a time, or for the gate at a URL (gates.ts) or for a file: the argument `gate`; `ask` has one `before` it asks and one `after`.
 import { spawn } from 'node:child_process'
 import { appendFileSync, closeSync, existsSync, writeSync } from 'node:fs'
+import { get } from 'node:http'
 
 const log = (entry) => {
   if (process.env.FAULT_LOG) appendFileSync(process.env.FAULT_LOG, JSON.stringify({ pid: process.pid, ...entry }) + '\n')
 }
 const line = (message) => { process.stdout.write(JSON.stringify(message) + '\n') }
 const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms) })
-
-/** Waits until a file is there. */
-const gate = async (file) => {
-  log({ event: 'gate', file })
-  while (!existsSync(file)) await sleep(5)
+const wait = async (gate, ms = 0) => {
+  if (gate === undefined) await sleep(ms)
+  else if (!gate.startsWith('http')) {
+    log({ event: 'gate', file: gate })
+    while (!existsSync(gate)) await sleep(5)
+  } else await new Promise((resolve) => { get(gate, (response) => { response.resume().on('end', resolve) }).on('error', resolve) })
 }
+const stayDeaf = () => { for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE']) process.on(signal, () => {}) }
+const stayAlive = () => { setInterval(() => {}, 1_000) }
 
 log({ event: 'start' })
 if (process.env.FAULT_DIE) {
@@ -25,9 +29,9 @@ if (process.env.FAULT_DIE) {
   process.exit(3)
 }
 if (process.env.FAULT_STUBBORN) {
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE']) process.on(signal, () => {})
+  stayDeaf()
   process.stdout.on('error', () => {})
-  setInterval(() => {}, 1_000)
+  stayAlive()
   const script = "for (const s of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(s, () => {}); setInterval(() => {}, 1000)"
   const grandchild = spawn(process.execPath, ['-e', script], { stdio: 'inherit' })
   log({ event: 'grandchild', grandchild: grandchild.pid })
@@ -40,16 +44,11 @@ const noise = () => {
   process.stdout.write(Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x0a]))
 }
 
-const tools = ['echo', 'pid', 'ask', 'hang', 'stderr', 'noise', 'endless', 'deep', 'raw', 'exit', 'grow'].map((name) => ({
-  name,
-  description: name,
-  inputSchema: { type: 'object' }
-}))
-if (process.env.FAULT_EXTRA) {
-  for (const name of ['mute', 'stubborn', 'crash']) tools.push({ name, description: name, inputSchema: { type: 'object' } })
-}
+const toolOf = (name, more) => ({ name, description: name, inputSchema: { type: 'object' }, ...more })
+const tools = ['echo', 'pid', 'ask', 'hang', 'stderr', 'noise', 'endless', 'deep', 'raw', 'exit', 'grow'].map((name) => toolOf(name))
+if (process.env.FAULT_EXTRA) for (const name of ['mute', 'stubborn', 'crash']) tools.push(toolOf(name))
 if (process.env.FAULT_LIVELY) {
-  for (const name of ['touch', 'work', 'page', 'say']) { tools.push({ name, description: name, inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }) }
+  for (const name of ['touch', 'work', 'page', 'say']) tools.push(toolOf(name, { execution: { taskSupport: 'optional' } }))
 }
 const subscribed = new Set()
 const tasks = new Map()
@@ -66,26 +65,48 @@ const ask = (method, params) => new Promise((resolve) => {
 const questionOf = {
   sampling: (tag) => ['sampling/createMessage', { messages: [{ role: 'user', content: { type: 'text', text: tag } }], maxTokens: 10 }],
   elicitation: (tag) => [
-    'elicitation/create',
-    { message: tag, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }
+    'elicitation/create', { message: tag, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }
   ],
   roots: () => ['roots/list', {}]
 }
 
 const said = (text, more) => ({ content: [{ type: 'text', text: String(text) }], ...more })
+const answered = (id, json) => { process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${json}}\n`) }
+
+/** Begins a task that ends after its time, or when the question that it asks then (`ask`: its kind) is answered. */
+function work (id, args, token) {
+  const now = new Date().toISOString()
+  const task = { taskId: `task-${process.pid}-${tasks.size}`, status: 'working', createdAt: now, lastUpdatedAt: now, ttl: 60_000 }
+  tasks.set(task.taskId, { task, result: said('done') })
+  const progress = (at) =>
+    token === undefined ? [] : [{ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, progress: at } }]
+  const end = async () => {
+    await wait(args.gate, args.time)
+    for (const each of progress(2)) line(each)
+    if (args.ask) {
+      const [method, params] = questionOf[args.ask](args.tag)
+      const _meta = { 'io.modelcontextprotocol/related-task': { taskId: task.taskId } }
+      const answer = await ask(method, args.unmarked ? params : { ...params, _meta })
+      tasks.get(task.taskId).result = said(JSON.stringify(answer.result ?? answer.error))
+    }
+    task.status = 'completed'
+    line({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: task })
+  }
+  // The first news come in one piece with the answer.
+  process.stdout.write([{ jsonrpc: '2.0', id, result: { task } }, ...progress(1)].map((each) => JSON.stringify(each) + '\n').join(''))
+  end()
+}
 
 async function call (id, name, args, meta) {
   switch (name) {
     case 'echo':
-      if (args.delay) await sleep(args.delay)
-      if (args.gate) await gate(args.gate)
+      await wait(args.gate, args.delay)
       return said(args.message ?? '')
     case 'pid': return said(process.pid)
     case 'ask': {
-      await sleep(args.delay ?? 0)
-      if (args.gate) await gate(args.gate)
+      await wait(args.before ?? args.gate, args.delay)
       const answer = await ask(...questionOf[args.kind](args.tag))
-      await sleep(args.linger ?? 0)
+      await wait(args.after, args.linger)
       return answer.error ? said(answer.error.message, { isError: true }) : said(JSON.stringify(answer.result))
     }
     case 'hang':
@@ -110,80 +131,40 @@ async function call (id, name, args, meta) {
       }
       return undefined
     }
-    case 'deep':
-      process.stdout.write(
-        `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"a":${'['.repeat(args.levels)}${']'.repeat(args.levels)}}}}\n`
-      )
-      return undefined
-    case 'raw':
-      process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${args.json}}\n`)
-      return undefined
+    case 'deep': return answered(id, `{"content":[],"structuredContent":{"a":${'['.repeat(args.levels)}${']'.repeat(args.levels)}}}`)
+    case 'raw': return answered(id, args.json)
     case 'mute':
       // closes its output for good, and lives on
       closeSync(1)
       process.stdout.destroy()
-      setInterval(() => {}, 1_000)
+      stayAlive()
       return undefined
     case 'stubborn':
-      for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {})
+      stayDeaf()
       process.stdin.removeAllListeners('end')
-      setInterval(() => {}, 1_000)
+      stayAlive()
       return said(process.pid)
     case 'crash':
       process.stderr.write(`boom: ${args.secret}\n`)
       return process.exit(1)
     case 'exit': return process.exit(args.code ?? 1)
     case 'grow':
-      tools.push({ name: args.name, description: args.name, inputSchema: { type: 'object' } })
+      tools.push(toolOf(args.name))
       line({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
       return said('grown')
     case 'touch':
       if (subscribed.has(args.uri)) line({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: args.uri } })
       return said([...subscribed].join())
-    case 'work': {
-      // a task that ends after `time`, or when the question that it asks after `time` (`ask`: its kind) is answered
-      const task = {
-        taskId: `task-${process.pid}-${tasks.size}`,
-        status: 'working',
-        createdAt: new Date().toISOString(),
-        lastUpdatedAt: new Date().toISOString(),
-        ttl: 60_000
-      }
-      tasks.set(task.taskId, { task, result: said('done') })
-      const progress = (at) =>
-        meta?.progressToken === undefined
-          ? []
-          : [{ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta.progressToken, progress: at } }]
-      setTimeout(async () => {
-        for (const each of progress(2)) line(each)
-        if (args.ask) {
-          const [method, params] = questionOf[args.ask](args.tag)
-          const answer = await ask(
-            method,
-            args.unmarked ? params : { ...params, _meta: { 'io.modelcontextprotocol/related-task': { taskId: task.taskId } } }
-          )
-          tasks.get(task.taskId).result = said(JSON.stringify(answer.result ?? answer.error))
-        }
-        task.status = 'completed'
-        line({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: task })
-      }, args.time)
-      // the first news come in one piece with the answer
-      process.stdout.write([{ jsonrpc: '2.0', id, result: { task } }, ...progress(1)].map((each) => JSON.stringify(each) + '\n').join(''))
-      return undefined
-    }
+    case 'work': return work(id, args, meta?.progressToken)
     case 'say':
       line({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: args.data } })
       return said('')
     case 'page': {
-      const answer = await ask('elicitation/create', {
-        mode: 'url',
-        message: 'please visit',
-        url: 'https://example.com/',
-        elicitationId: args.id
+      const { id: elicitationId } = args
+      const answer = await ask('elicitation/create', { mode: 'url', message: 'please visit', url: 'https://example.com/', elicitationId })
+      wait(args.gate, args.time).then(() => {
+        line({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId } })
       })
-      setTimeout(() => {
-        line({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId: args.id } })
-      }, args.time)
       return said(JSON.stringify(answer.result))
     }
     default: return said(name)
@@ -191,16 +172,17 @@ async function call (id, name, args, meta) {
 }
 
 async function answer ({ id, method, params }) {
+  const { FAULT_MORTAL: isMortal, FAULT_LIVELY: isLively, FAULT_NOISE: isNoisy } = process.env
   switch (method) {
     case 'initialize':
       log({ event: 'initialize', capabilities: params.capabilities })
-      if (process.env.FAULT_NOISE) noise()
+      if (isNoisy) noise()
       return {
         protocolVersion: params.protocolVersion,
         capabilities: {
           tools: { listChanged: true },
-          ...(process.env.FAULT_MORTAL || process.env.FAULT_LIVELY ? { resources: { subscribe: true } } : {}),
-          ...(process.env.FAULT_LIVELY ? { logging: {}, tasks: { requests: { tools: { call: {} } } } } : {})
+          ...(isMortal || isLively ? { resources: { subscribe: true } } : {}),
+          ...(isLively ? { logging: {}, tasks: { requests: { tools: { call: {} } } } } : {})
         },
         serverInfo: { name: 'fault-stdio', version: '1.0.0' }
       }
@@ -211,20 +193,21 @@ async function answer ({ id, method, params }) {
       const known = tasks.get(params.taskId)
       if (!known) throw Object.assign(new Error('no such task'), { code: -32602 })
       if (method === 'tasks/get') return known.task
+      log({ event: method })
       while (known.task.status === 'working') await sleep(20)
       return known.result
     }
     case 'logging/setLevel': log({ event: 'level', level: params.level }); return {}
     case 'resources/unsubscribe': subscribed.delete(params.uri); log({ event: 'unsubscribe', uri: params.uri }); return {}
-    case 'resources/list': if (process.env.FAULT_MORTAL || process.env.FAULT_LIVELY) return { resources: [{ uri: 'r://1', name: 'one' }] }
+    case 'resources/list': if (isMortal || isLively) return { resources: [{ uri: 'r://1', name: 'one' }] }
     // falls through
     case 'resources/subscribe':
-      if (process.env.FAULT_LIVELY) {
+      if (isLively) {
         subscribed.add(params.uri)
         log({ event: 'subscribe', uri: params.uri })
         return {}
       }
-      if (process.env.FAULT_MORTAL) {
+      if (isMortal) {
         setTimeout(() => { process.exit(7) }, 50)
         return {}
       }

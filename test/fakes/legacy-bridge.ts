@@ -18,6 +18,8 @@ import type { Cleanup } from '../helpers/hub.ts'
 export interface World {
   cancelled: number
   running: number
+  /** Calls of `hang` that are open. */
+  hanging: number
   subscribed: Set<string>
   tools: string[]
   servers: Set<Server>
@@ -31,6 +33,7 @@ const sampling = (text: string): { messages: Array<{ role: 'user', content: { ty
 export const newWorld = (): World => ({
   cancelled: 0,
   running: 0,
+  hanging: 0,
   subscribed: new Set(),
   servers: new Set(),
   tools: ['echo', 'steps', 'hang', 'cancelled', 'sample', 'form', 'url', 'both', 'twice', 'roots', 'log', 'grow', 'touch', 'slow', 'again']
@@ -84,9 +87,11 @@ export function legacyBridge (world: World): Server {
           }
           return text('done')
         case 'hang':
+          world.hanging++
           await new Promise<void>((resolve) => { extra.signal.addEventListener('abort', () => { world.cancelled++; resolve() }) })
+          world.hanging--
           return text('cancelled')
-        case 'cancelled': return text(String(world.cancelled))
+        case 'cancelled': return text(String(args.hanging === true ? world.hanging : world.cancelled))
         case 'sample': return text(await sample())
         case 'form': return text(await elicit('Your name?'))
         case 'slow': {

@@ -59,6 +59,8 @@ export class World {
 
   /** The reasons why calls of `stall` ended. */
   readonly cancelled: string[] = []
+  /** Calls of `stall` that are open. */
+  hanging = 0
   changed: () => void = () => {}
   updated: (uri: string) => void = () => {}
 
@@ -112,11 +114,13 @@ export class World {
         for (const level of ['debug', 'info', 'error'] as const) await mcpReq.log(level, `${level} message`)
         return said('logged')
       case 'stall': {
+        this.hanging++
         await new Promise((resolve) => { mcpReq.signal.addEventListener('abort', resolve, { once: true }) })
+        this.hanging--
         this.cancelled.push(String(mcpReq.signal.reason))
         return said('stalled')
       }
-      case 'cancelled': return said(String(this.cancelled.length))
+      case 'cancelled': return said(String(args.hanging === true ? this.hanging : this.cancelled.length))
       case 'ask': {
         const kinds = args.kinds as string[]
         if (mcpReq.inputResponses === undefined) return asking(kinds, 'state of ask')

@@ -4,11 +4,9 @@ import { test, type Test } from 'tap'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { managed } from '../fakes/replica.ts'
 import { startModern } from '../fakes/modern-server.ts'
-import { connected, Session, settings, sleep } from '../helpers/client.ts'
+import { connected, Session, settings, silence } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
-
-const timeout = 120_000
 
 /** A server, and what changes its tools. */
 interface Changing { readonly url: string, readonly change: () => void, readonly last: () => string }
@@ -33,12 +31,12 @@ async function modern (t: Test): Promise<Changing> {
 }
 
 for (const [era, start] of Object.entries({ legacy, modern })) {
-  void test(`every change of a ${era} server reaches clients that can be asked`, { timeout }, async (t) => {
+  void test(`every change of a ${era} server reaches clients that can be asked`, async (t) => {
     const { url, change, last } = await start(t)
     const hub = await startHub(t, { settings: settings({ s: { type: 'streamable-http', url } }) })
     await connected(hub, 1)
     const route = `${hub.url}/mcp/s`
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 2; round++) {
       const agents = await Promise.all([0, 1].map(async () => (await modernAgent(t, route)).client))
       const heard = agents.map(() => 0)
       const listening = await Promise.all(agents.map(async (agent, n) => {
@@ -47,13 +45,14 @@ for (const [era, start] of Object.entries({ legacy, modern })) {
       }))
       const session = await Session.open(route, { capabilities: { elicitation: {}, sampling: {} } })
       // Several calls at once open several connections of one owner.
-      if (round % 2 === 1) {
+      if (round === 1) {
         await Promise.all(agents.flatMap((agent) => [0, 1].map(async () => await agent.callTool({ name: 'cancelled', arguments: {} }))))
       }
-      for (let changes = 1; changes <= 5; changes++) {
+      for (let changes = 1; changes <= 3; changes++) {
         change()
         await until(() => heard.every((count) => count >= changes), `round ${round}: ${changes} changes, heard ${heard.join()}`)
-        await sleep(300)
+        // More of the same change may come.
+        await silence(100)
       }
       for (const agent of agents) {
         assert.ok((await agent.listTools()).tools.some(({ name }) => name === last()), `round ${round}: not listed to a modern client`)
@@ -65,7 +64,7 @@ for (const [era, start] of Object.entries({ legacy, modern })) {
   })
 }
 
-void test('a server that comes back in the modern era is known as such within seconds, and its subscriptions go on', { timeout }, async (t) => {
+void test('a server that comes back in the modern era is known as such, and its subscriptions go on', async (t) => {
   const former = await startLegacyBridge(t)
   const hub = await startHub(t, { settings: settings({ s: { type: 'streamable-http', url: former.url } }) })
   await connected(hub, 1)

@@ -1,0 +1,325 @@
+// What clients are shown of servers, and what they reach by it: names and lists while servers come and go, errors, records.
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { limits } from '../../plugins/limits/index.ts'
+import { Raw, Refusal, startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
+import { managed } from '../fakes/replica.ts'
+import { at, connected, failure, KEY, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
+import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { setLimits } from '../helpers/patient.ts'
+import { alive, stdioFake } from '../helpers/stdio-fake.ts'
+
+const http = (url: string, more: Json = {}): Json => ({ type: 'streamable-http', url, ...more })
+const statusOf = async (hub: Hub, name: string): Promise<unknown> => (await managed(hub, 'GET', `/servers/${name}`)).status
+
+/** A gateway with one server `a`, connected. */
+async function startOne (t: Cleanup, options: Options = {}, config: Json = {}, more: Json = {}): Promise<{ hub: Hub, upstream: Upstream }> {
+  const upstream = await startUpstream(t, options)
+  const hub = await startHub(t, { settings: settings({ a: http(upstream.url, config) }, more) })
+  await connected(hub, 1)
+  return { hub, upstream }
+}
+
+test('an exposed name means the same while its server is away, after a restart, or lists less', async (t) => {
+  const tools = { a: [tool('b-c'), tool('x')], ab: [tool('c'), tool('d')] }
+  const first = await startUpstream(t, { on: ({ method }) => method === 'tools/list' ? { tools: tools.a } : undefined })
+  const second = await startUpstream(t, {
+    tools: tools.ab,
+    resources: [{ uri: 'x:1', name: 'of the second' }],
+    on: ({ method }) => method === 'resources/read' ? { contents: [{ uri: 'x:1', text: 'of the second' }] } : undefined
+  })
+  const servers = { 'a-b': http(second.url, { owner: 'bob', visibility: 'public' }), a: http(first.url), 'a-x': http(second.url) }
+  const given = settings(servers, { users: [{ username: 'bob' }] })
+  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-'))
+  t.after(() => { rmSync(folder, { recursive: true, force: true }) })
+  const hub = await startHub(t, { settings: given, env: { DATA_DIR: folder } })
+  await connected(hub, 3)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const listed = await session.tools()
+  assert.deepEqual(listed.slice(0, 4), ['a-b-c', 'a-x', 'a-x-c', 'a-x-d'], 'the admins\' first, each in the order of configuration')
+  assert.deepEqual(listed.slice(4).map((name) => name.replace(/_[0-9a-f]{8}$/, '_#')), ['a-b-c_#', 'a-b-d_#'], 'then the users\'')
+  const ofUser = listed[4] ?? ''
+  const reached = async (by: Session, name: string): Promise<string> => {
+    const [before, other] = [first.count('tools/call'), second.count('tools/call')]
+    await by.request('tools/call', { name, arguments: {} })
+    if (first.count('tools/call') > before) return 'first'
+    return second.count('tools/call') > other ? 'second' : 'none'
+  }
+  const reach = async (by = session): Promise<string[]> => [await reached(by, 'a-b-c'), await reached(by, ofUser)]
+  assert.deepEqual(await reach(), ['first', 'second'])
+  const own = await Session.open(`${hub.url}/mcp/a-b`)
+  assert.equal(await reached(own, ofUser), 'second', 'its own route takes that name, too')
+
+  const change = async (...changed: Json[]): Promise<void> => {
+    tools.a = changed
+    await first.broadcast('notifications/tools/list_changed', {})
+  }
+  await change(tool('x'))
+  await until(async () => !(await session.tools()).includes('a-b-c'), 'the name is still listed')
+  assert.deepEqual(await reach(), ['none', 'second'])
+  await change(tool('b-c'), tool('x'))
+  await until(async () => (await session.tools()).includes('a-b-c'), 'the name is not back')
+  await first.close()
+  await until(async () => await statusOf(hub, 'a') !== 'connected', 'it is still connected')
+  assert.deepEqual(await reach(), ['none', 'second'])
+  await hub.stop()
+
+  const again = await startHub(t, { settings: given, env: { DATA_DIR: folder } })
+  await connected(again, 2)
+  const later = await Session.open(`${again.url}/mcp`)
+  assert.deepEqual(await later.tools(), listed, 'from the catalogue that was kept')
+  assert.deepEqual(await reach(later), ['none', 'second'])
+})
+
+test('lists that fail', async (t) => {
+  await t.test('what was known stays, on disk as well, and it is asked again', async (t) => {
+    setLimits(t, limits, { listRetry: 100 })
+    let broken = false
+    const { hub, upstream } = await startOne(t, {
+      prompts: [{ name: 'p' }],
+      on: ({ method }) => method === 'tools/list' && broken ? new Refusal(-32603, 'database busy') : undefined
+    })
+    const session = await Session.open(`${hub.url}/mcp/a`)
+    const kept = join(hub.folder, '.tool-hub', 'catalogues')
+    const isKept = (): boolean =>
+      readdirSync(kept).some((file) => file.endsWith('.json') && readFileSync(join(kept, file), 'utf8').includes('"echo'))
+    await until(isKept, 'never kept on disk')
+    broken = true
+    await managed(hub, 'POST', '/servers/a/reload')
+    await until(async () => await statusOf(hub, 'a') === 'connected', 'not connected')
+    assert.deepEqual(await session.tools(), ['echo'])
+    assert.ok(isKept())
+    upstream.options.tools = [tool('echo'), tool('more')]
+    broken = false
+    await until(async () => (await session.tools()).includes('more'), 'never asked again')
+  })
+
+  await t.test('one that is never answered does not take the others with it', async (t) => {
+    setLimits(t, limits, { listTime: 500, listRetry: 100 })
+    const { hub } = await startOne(t, {
+      resources: [{ uri: 'fault://r', name: 'r' }],
+      prompts: [{ name: 'p' }],
+      on: ({ method }) => (method === 'prompts/list' ? 'never' : undefined)
+    })
+    const session = await Session.open(`${hub.url}/mcp/a`)
+    await until(async () => (await session.tools()).includes('echo'), 'its tools are not listed')
+    assert.equal(text(await session.call('echo', { message: 'here' })), 'here')
+  })
+})
+
+test('a server without a type that moved to another transport is found there', async (t) => {
+  const upstream = await startUpstream(t)
+  const sse = new Set<ServerResponse>()
+  let old = true
+  upstream.options.raw = (req, res) => {
+    if (!old) return false
+    if (req.method === 'GET') {
+      sse.add(res.writeHead(200, { 'content-type': 'text/event-stream' }))
+      res.write('event: endpoint\ndata: /messages\n\n')
+      return true
+    }
+    if (req.url !== '/messages') { res.writeHead(405).end(); return true }
+    let body = ''
+    req.on('data', (chunk) => { body += String(chunk) }).on('end', () => {
+      res.writeHead(202).end()
+      const { id, method } = JSON.parse(body) as Message
+      if (id === undefined) return
+      const results: Record<string, Json> = {
+        initialize: { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } },
+        'tools/list': { tools: [tool('by-sse')] }
+      }
+      const result = results[method ?? ''] ?? {}
+      for (const stream of sse) stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
+    })
+    return true
+  }
+  const hub = await startHub(t, { settings: settings({ a: { url: upstream.url } }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/a`)
+  assert.deepEqual(await session.tools(), ['by-sse'])
+  old = false
+  for (const stream of sse) stream.end()
+  await until(async () => (await session.tools()).includes('echo'), () => `not found: ${hub.output()}`)
+})
+
+test('a call aimed at a server that is still connecting waits for it on merged routes, too', async (t) => {
+  let answer = (): void => {}
+  const answered = new Promise<void>((resolve) => { answer = resolve })
+  const slow = await startUpstream(t, { on: async ({ method }) => { if (method === 'initialize') await answered; return undefined } })
+  const never = await startUpstream(t, { on: ({ method }) => method === 'initialize' ? 'never' : undefined })
+  const groups = [{ id: 'g1', name: 'crew', servers: [{ name: 's', alias: 'x' }] }]
+  const hub = await startHub(t, { settings: settings({ s: http(slow.url), 'dead-end': http(never.url) }, { groups }) })
+  const [session, crew] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp/crew`)]
+  const call = async (by: Session, name: string): Promise<Message> => await by.request('tools/call', { name, arguments: { message: 'hello' } })
+  const calls = [call(session, 's-echo'), call(crew, 'x-echo')]
+  assert.equal((await call(session, 'nothing-echo')).error?.code, -32602)
+  answer()
+  assert.deepEqual((await Promise.all(calls)).map(({ result }) => text(result)), ['hello', 'hello'])
+  setLimits(t, limits, { connectionWait: 100 })
+  const dead = await call(session, 'dead-end-echo')
+  assert.equal(dead.error?.code, -32001)
+  assert.match(failure(dead), /"dead-end" is not connected: it is still connecting/)
+})
+
+test('what is no request of a client\'s own runs nothing', async (t) => {
+  const { hub, upstream } = await startOne(t, { tools: [tool('echo'), tool('wipe')] }, { tools: { wipe: { enabled: false } } })
+  const session = await Session.open(`${hub.url}/mcp/a`)
+  await session.call('echo')
+  upstream.received.length = 0
+  await session.notify('tools/call', { name: 'wipe', arguments: {} })
+  await session.notify('initialize', {})
+  await session.notify('resources/read', { uri: 'x' })
+  for (const method of ['notifications/cancelled', 'notifications/anything', 'initialize']) {
+    assert.ok((await session.request(method, { requestId: 1 })).error, method)
+  }
+  await session.notify('notifications/vendor', { of: 'its own' })
+  await until(() => upstream.count('notifications/vendor') === 1, 'a notification is still passed on')
+  assert.deepEqual(upstream.received.map(({ message }) => message.method), ['notifications/vendor'])
+})
+
+test('a task is its principal\'s, though two have one of the same id', async (t) => {
+  const on: Options['on'] = ({ method, params, session }) => {
+    const at = '2026-01-01T00:00:00Z'
+    const task = { taskId: 'task-1', status: 'working', ttl: 60_000, pollInterval: 1_000, createdAt: at, lastUpdatedAt: at }
+    if (method === 'tools/call' && params.task !== undefined) return { task }
+    return method.startsWith('tasks/') ? { ...task, statusMessage: session.id } : undefined
+  }
+  const keys = ['c', 'd'].map((letter) => bearerKey({ id: `${letter.repeat(8)}-3333-4333-8333-333333333333`, name: letter, token: `thk_${letter.repeat(64)}` }))
+  const capabilities = { tools: {}, tasks: { requests: { tools: { call: {} } } } }
+  const { hub } = await startOne(t, { capabilities, on }, { isolation: 'session' }, { bearerKeys: [bearerKey(), ...keys] })
+  const [ann, bob, carol] = await Promise.all([KEY, ...keys.map(({ token }) => token)].map(
+    async (key) => await Session.open(`${hub.url}/mcp/a`, { key })
+  )) as [Session, Session, Session]
+  for (const session of [ann, bob]) {
+    assert.equal(at(await session.ask('tools/call', { name: 'echo', arguments: {}, task: { ttl: 60_000 } }), 'task', 'taskId'), 'task-1')
+  }
+  const [anns, his] = [await ann.ask('tasks/get', { taskId: 'task-1' }), await bob.ask('tasks/get', { taskId: 'task-1' })]
+  assert.notEqual(anns.statusMessage, his.statusMessage, 'each is answered by its own connection')
+  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update']) {
+    assert.match(failure(await carol.request(method, { taskId: 'task-1' })), /Unknown task/, method)
+  }
+})
+
+test('an upstream\'s own error is relayed whatever its HTTP status, and a session that is gone is renewed', async (t) => {
+  let status = 400
+  let error: Json = { code: -32602, message: 'invalid "session" argument' }
+  let id: 'own' | null = 'own'
+  const { hub, upstream } = await startOne(t, {
+    on: ({ method, params, id: own, res }) => {
+      if (method !== 'tools/call' || params.name !== 'fail') return undefined
+      if (id === null) { upstream.sessions.clear(); upstream.options.on = undefined }
+      res
+        .writeHead(status, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: id === null ? null : own, error }, undefined, 2))
+      return 'taken'
+    },
+    tools: [tool('fail')]
+  })
+  const session = await Session.open(`${hub.url}/mcp/a`)
+  const fail = async (): Promise<Message> => await session.request('tools/call', { name: 'fail', arguments: {} })
+  const initialized = upstream.count('initialize')
+  for (status of [400, 404, 422, 500]) {
+    const calls = upstream.count('tools/call')
+    assert.deepEqual((await fail()).error, error)
+    assert.equal(upstream.count('tools/call'), calls + 1, 'it is not repeated')
+  }
+  assert.equal(upstream.count('initialize'), initialized)
+  status = 401
+  assert.match(failure(await fail()), /wants credentials/, 'what asks for credentials is no answer')
+  status = 404
+  error = { code: -32001, message: 'Session not found' }
+  id = null
+  assert.equal(text(await session.call('fail', { message: 'renewed' })), 'renewed')
+})
+
+test('names and members that stand in another way', async (t) => {
+  const { hub } = await startOne(t, {
+    tools: [tool('y'.repeat(70))],
+    resources: [{ uri: 'file:///secret', name: 's' }],
+    resourceTemplates: [{ uriTemplate: 'file:///{path}', name: 't' }],
+    on: ({ method, params }) => (method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'read' }] } : undefined)
+  }, { resources: { 'file:///secret': { enabled: false } } }, { groups: [{ id: 'g', name: 'twice', servers: ['a', 'a'] }] })
+  const [all, single, twice] = await Promise.all(
+    ['/mcp', '/mcp/a', '/mcp/twice'].map(async (route) => await Session.open(`${hub.url}${route}`))
+  ) as [Session, Session, Session]
+  const [cut = ''] = await all.tools()
+  assert.equal(cut.length, 64)
+  for (const session of [all, single]) assert.equal(text(await session.call(cut, { message: 'x' })), 'x', 'the cut name is good on both')
+  assert.deepEqual(await twice.tools(), [cut], 'who stands there twice brings nothing twice')
+  for (const uri of ['file:///secret', 'file:///secre%74', 'file:///./secret', 'file:///secret?', 'FILE:///secret', 'file:///secret#x']) {
+    for (const session of [all, single]) assert.match(failure(await session.request('resources/read', { uri })), /Resource not found/, uri)
+  }
+  assert.ok((await single.ask('resources/read', { uri: 'file:///open' })).contents)
+})
+
+test('a gateway that is its own server notices', async (t) => {
+  const { hub } = await startOne(t)
+  const headers = { Authorization: `Bearer ${KEY}` }
+  await managed(hub, 'POST', '/servers', { name: 'self', config: http(`${hub.url}/mcp`, { headers }) })
+  await until(async () => /the gateway's own/.test(String((await managed(hub, 'GET', '/servers/self')).error)), 'it says nothing')
+  assert.deepEqual(await (await Session.open(`${hub.url}/mcp`)).tools(), ['a-echo'])
+})
+
+test('a tool that is shown only to clients that can be asked can be switched off', async (t) => {
+  const { hub } = await startOne(t, {
+    on: ({ method, session }) => method === 'tools/list'
+      ? { tools: [tool('echo'), ...(session.capabilities.sampling === undefined ? [] : [tool('ask-model')])] }
+      : undefined
+  })
+  const session = await Session.open(`${hub.url}/mcp/a`, { capabilities: { sampling: {} } })
+  assert.deepEqual(await session.tools(), ['echo', 'ask-model'])
+  const data = await managed(hub, 'POST', '/servers/a/tools/ask-model/toggle', { enabled: false })
+  assert.deepEqual([data.name, data.enabled], ['ask-model', false])
+  assert.deepEqual(await session.tools(), ['echo'])
+})
+
+test('a path that leads nowhere below MCP is answered as MCP has it', async (t) => {
+  const hub = await startHub(t, { settings: settings({}), env: { BASE_PATH: '/hub' } })
+  for (const route of ['/mcp/a/b', '/x/mcp/a/b', '/api/mcp/group/a/b']) {
+    assert.equal(at(await (await fetch(`${hub.url}${route}`, { method: 'POST' })).json(), 'error', 'code'), -32000, route)
+  }
+  for (const route of ['/api/nothing', '/nothing', '/mcpx/a']) {
+    assert.equal(at(await (await fetch(`${hub.url}${route}`)).json(), 'code'), 'TH_NOT_FOUND', route)
+  }
+})
+
+test('a server\'s record has its items as the upstream wrote them', async (t) => {
+  const item =
+    '{"name":"exact","description":"as it came","inputSchema":{"type":"object","properties":{"a":{"default":12345678901234567890},' +
+    '"b":{"maximum":1e400}}},"x":"\u00fc\u6f22\ud83d\ude00"}'
+  const lists = new Raw(`{"tools":[${item},{"name":"other","inputSchema":{"type":"object"}}]}`)
+  const overridden = { tools: { exact: { enabled: false, description: 'ours' } } }
+  const { hub } = await startOne(t, { on: ({ method }) => method === 'tools/list' ? lists : undefined }, overridden)
+  const headers = { authorization: `Bearer ${KEY}` }
+  for (const route of ['/servers/a', '/servers', '/servers?fields=name,tools', '/settings']) {
+    const answer = await fetch(`${hub.url}/api${route}`, { headers })
+    assert.match(String(answer.headers.get('content-type')), /^application\/json/)
+    const body = await answer.text()
+    assert.ok(body.includes(`${item.slice(0, -1).replace('"as it came"', '"ours"')},"overridden":true,"enabled":false}`), body)
+    assert.ok(body.includes('{"name":"other","inputSchema":{"type":"object"},"enabled":true,"description":""}'), body)
+    assert.equal(at(JSON.parse(body), 'success'), true)
+  }
+  const named = await (await fetch(`${hub.url}/api/servers?fields=name,status`, { headers })).json()
+  assert.deepEqual(at(named, 'data'), [{ name: 'a', status: 'connected' }])
+  assert.equal((await fetch(`${hub.url}/api/servers/nobody`, { headers })).status, 404)
+})
+
+const onLinux = { skip: process.platform === 'linux' ? false : 'it reads /proc' }
+
+test('a removal, and switching off, is answered when the server\'s process has ended', onLinux, async (t) => {
+  const [a, b] = [stdioFake(t, { FAULT_STUBBORN: '1' }), stdioFake(t, { FAULT_STUBBORN: '1' })]
+  const hub = await startHub(t, { settings: settings({ a: a.config, b: b.config }) })
+  await connected(hub, 2)
+  const pids = [a, b].flatMap(({ log }) => log().flatMap(({ pid, event, grandchild = pid }) => /^(start|grandchild)$/.test(event) ? [grandchild] : []))
+  assert.equal(pids.length, 4)
+  const living = (): number[] => pids.filter(alive)
+  assert.deepEqual(living(), pids)
+  await managed(hub, 'DELETE', '/servers/a')
+  assert.equal(living().length, 2, 'those of the other are left')
+  await managed(hub, 'POST', '/servers/b/toggle', { enabled: false })
+  assert.deepEqual(living(), [])
+})
