@@ -4,17 +4,8 @@ import { test, type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AuditEntry } from '../../db/audit-trail.ts'
 import {
-  maxClientIdle,
-  maxEntries,
-  touchInterval,
-  type Activities,
-  type Activity,
-  type Authorization,
-  type Client,
-  type Consent,
-  type Issued,
-  type LoginState,
-  type TokenKind
+  maxClientIdle, maxEntries, touchInterval, type Activities, type Activity, type Authorization, type Client,
+  type Consent, type Issued, type LoginState, type TokenKind
 } from '../../db/ports.ts'
 import type { Storage } from '../../db/store.ts'
 import type { Cleanup } from '../helpers/hub.ts'
@@ -298,10 +289,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   it('tokens, what was used and what was revoked are there after a restart', async ({ tokens }, reopen) => {
     const [own, other, gone] = [authorization(), authorization(), authorization()]
     const [first, second, kept, lost] = [
-      issued('refresh'),
-      issued('refresh'),
-      issued('access', { resource: 'https://hub.example.com' }),
-      issued('access')
+      issued('refresh'), issued('refresh'), issued('access', { resource: 'https://hub.example.com' }), issued('access')
     ]
     await tokens.put(own, [first])
     await tokens.put(other, [kept])
@@ -718,17 +706,9 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       assert.deepEqual([ids(found), total, approximate], [ids(newest.slice((page - 1) * limit, page * limit)), 1_200, false], `page ${page} of ${limit}`)
     }
     for (const filter of [
-      { server: 'files' },
-      { tool: 't1' },
-      { status: 'error' },
-      { group: 'team' },
-      { username: 'ann' },
-      { keyId: 'k1' },
-      { keyName: 'one' },
-      { status: 'success' },
-      { server: 'files', status: 'error', username: 'ann' },
-      { server: 'none' },
-      { server: undefined }
+      { server: 'files' }, { tool: 't1' }, { status: 'error' }, { group: 'team' }, { username: 'ann' }, { keyId: 'k1' },
+      { keyName: 'one' }, { status: 'success' }, { server: 'files', status: 'error', username: 'ann' },
+      { server: 'none' }, { server: undefined }
     ] as const) {
       const wanted = newest.filter((each) =>
         Object.entries(filter).every(([name, value]) => value === undefined || each[name as 'server'] === value)
@@ -797,15 +777,9 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await activities.append(batch)
     const start = 1_000 * hour
     for (const [from, to] of [
-      [undefined, undefined],
-      [start, start + hour],
-      [start + 1, start + 5 * hour - 1],
-      [start + 100_000, start + 300_000],
-      [start + hour - 1, start + hour + 1],
-      [start + 2 * hour + 7, undefined],
-      [undefined, start + 3 * hour + 7],
-      [start + 5, start + 4],
-      [0, start + 100 * hour]
+      [undefined, undefined], [start, start + hour], [start + 1, start + 5 * hour - 1],
+      [start + 100_000, start + 300_000], [start + hour - 1, start + hour + 1], [start + 2 * hour + 7, undefined],
+      [undefined, start + 3 * hour + 7], [start + 5, start + 4], [0, start + 100 * hour]
     ]) {
       for (const server of [undefined, 'a']) {
         const wanted = batch.filter((each) =>

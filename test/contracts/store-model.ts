@@ -77,16 +77,13 @@ const change: fc.Arbitrary<Change> = fc.oneof(
         entity: fc.constant('prompts' as const),
         key: fc.constant(key),
         value: fc.option(
-          fc.record(
-            {
-              id: fc.constant(key),
-              name,
-              template: text,
-              arguments: fc.array(fc.record({ name, required: fc.boolean() }, { requiredKeys: ['name'] }), { maxLength: 2 }),
-              enabled: fc.boolean()
-            },
-            { requiredKeys: ['id', 'name', 'template'] }
-          ),
+          fc.record({
+            id: fc.constant(key),
+            name,
+            template: text,
+            arguments: fc.array(fc.record({ name, required: fc.boolean() }, { requiredKeys: ['name'] }), { maxLength: 2 }),
+            enabled: fc.boolean()
+          }, { requiredKeys: ['id', 'name', 'template'] }),
           { nil: undefined }
         )
       })
@@ -174,8 +171,7 @@ function changed (model: Model, all: readonly Change[]): Model | undefined {
   const isUnique = (list: string[]): boolean => new Set(list).size === list.length
   const admins = ({ users }: Model): number => [...users.values()].filter(({ isAdmin }) => isAdmin).length
   const holds =
-    isUnique([...next.users.keys()].map(foldName)) &&
-    isUnique([...next.groups.values()].map(({ name }) => name)) &&
+    isUnique([...next.users.keys()].map(foldName)) && isUnique([...next.groups.values()].map(({ name }) => name)) &&
     (admins(model) === 0 || admins(next) > 0)
   return holds ? next : undefined
 }

@@ -78,29 +78,19 @@ export function storeContract (name: string, open: Open, { alone = false, model 
 
   it('what is written is there, in order, and after opening it again', async ({ store, reopen }) => {
     const first = await store.load()
-    const next = await store.commit(
-      [
-        user('root', true),
-        server('b', '1'),
-        server('a'),
-        group('g', 'both', 'a', 'b'),
-        bearer('k', 'a'),
-        { entity: 'systemConfig', value: { nameSeparator: '__' } }
-      ],
-      first.version
-    )
+    const next = await store.commit([
+      user('root', true), server('b', '1'), server('a'), group('g', 'both', 'a', 'b'), bearer('k', 'a'),
+      { entity: 'systemConfig', value: { nameSeparator: '__' } }
+    ], first.version)
     assert.ok(next.version > first.version)
     assert.equal(first.servers.size, 0, 'a snapshot changed')
     const third = await store.commit([server('b', '2'), server('c'), remove('mcpServers', 'a')], next.version)
     assert.deepEqual([...third.servers.keys()], ['b', 'c'])
     for (const snapshot of [third, await (await reopen()).load()]) {
-      assert.deepEqual(
-        [...snapshot.servers.values()],
-        [
-          { name: 'b', config: { command: 'node', description: '2' } },
-          { name: 'c', config: { command: 'node', description: '' } }
-        ]
-      )
+      assert.deepEqual([...snapshot.servers.values()], [
+        { name: 'b', config: { command: 'node', description: '2' } },
+        { name: 'c', config: { command: 'node', description: '' } }
+      ])
       assert.deepEqual(snapshot.groups.get('g'), { id: 'g', name: 'both', members: [{ name: 'a' }, { name: 'b' }] })
       assert.deepEqual(snapshot.keys.get('k'), { id: 'k', name: 'k', allowedServers: ['a'] })
       assert.deepEqual(snapshot.users.get('root'), { username: 'root', isAdmin: true })
@@ -226,16 +216,7 @@ export function storeContract (name: string, open: Open, { alone = false, model 
 
   it('odd names are names like any other', async ({ store, reopen }) => {
     const names = [
-      '__proto__',
-      'constructor',
-      'toString',
-      'hasOwnProperty',
-      'ключ',
-      '😀',
-      'a/b',
-      '',
-      ' ',
-      '\u0000\u2028',
+      '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'ключ', '😀', 'a/b', '', ' ', '\u0000\u2028',
       'x'.repeat(3_000)
     ]
     await change(store, () => names.map((name) => server(name, name)))
@@ -286,12 +267,8 @@ export function storeContract (name: string, open: Open, { alone = false, model 
     async ({ store, elsewhere }) => {
       const before = await change(store, () => [server('a'), server('b'), group('g', 'g', 'a')])
       const told: Snapshot[] = []
-      store.onChange((snapshot) => {
-        told.push(snapshot)
-      })
-      const end = store.onChange(() => {
-        throw new Error('told after the end')
-      })
+      store.onChange((snapshot) => { told.push(snapshot) })
+      const end = store.onChange(() => { throw new Error('told after the end') })
       end()
       await elsewhere([server('b', 'new')])
       await until(() => told.length > 0, 'nothing was told')
@@ -321,15 +298,9 @@ export function storeContract (name: string, open: Open, { alone = false, model 
     'a settings file of MCPHub, with odd entries in it',
     async ({ store, reopen }) => {
       const snapshot = await store.load()
-      assert.deepEqual(
-        [...snapshot.servers.values()].map(({ name, problem }) => [name, problem === undefined]),
-        [
-          ['time', true],
-          ['remote', true],
-          ['wrong', false],
-          ['nothing', false]
-        ]
-      )
+      assert.deepEqual([...snapshot.servers.values()].map(({ name, problem }) => [name, problem === undefined]), [
+        ['time', true], ['remote', true], ['wrong', false], ['nothing', false]
+      ])
       assert.deepEqual(snapshot.groups.get('g1')?.members, [{ name: 'time' }, { name: 'remote', tools: ['a'] }])
       assert.deepEqual([...snapshot.users.keys()], ['admin', 'bob', 'BOB'])
       assert.deepEqual([...snapshot.keys.keys()], ['k'])

@@ -17,9 +17,7 @@ async function write (prefix: string): Promise<void> {
     dbUrl,
     startupTimeout: 10_000,
     vault: await vault(),
-    warn: (sentence) => {
-      say(`warn ${sentence}`)
-    },
+    warn: (sentence) => { say(`warn ${sentence}`) },
     info: () => {}
   })
   let snapshot = await store.load()

@@ -28,9 +28,7 @@ async function open (t: Cleanup, url: string, settings: object | undefined): Pro
       dbUrl: url,
       startupTimeout: 10_000,
       vault: await vault(),
-      warn: (sentence) => {
-        warnings.push(sentence)
-      },
+      warn: (sentence) => { warnings.push(sentence) },
       info: () => {}
     })
     opened.push(storage)

@@ -6,20 +6,7 @@ import { request as httpRequest, Agent } from 'node:http'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import {
-  assertPlain,
-  at,
-  connected,
-  initialize,
-  KEY,
-  names,
-  open,
-  plain,
-  send,
-  Session,
-  settings,
-  sleep,
-  text,
-  within,
+  assertPlain, at, connected, initialize, KEY, names, open, plain, send, Session, settings, sleep, text, within,
   type Json
 } from '../helpers/client.ts'
 import { Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
@@ -234,11 +221,7 @@ test('login and tokens', async (t) => {
     refused(unknown, 401)
     assert.deepEqual(unknown.body, wrong.body)
     for (const [username, password] of [
-      ['admin', ''],
-      ['', PASSWORD],
-      ['admin\u0000', PASSWORD],
-      ['__proto__', PASSWORD],
-      ['constructor', 'x'],
+      ['admin', ''], ['', PASSWORD], ['admin\u0000', PASSWORD], ['__proto__', PASSWORD], ['constructor', 'x'],
       ['admin', 'x'.repeat(5_000)]
     ]) {
       const answer = await login({ username, password })
@@ -263,17 +246,9 @@ test('login and tokens', async (t) => {
 
   await t.test('missing or wrong fields: 400 with errors', async () => {
     for (const body of [
-      {},
-      { username: 'admin' },
-      { password: PASSWORD },
-      { username: 7, password: PASSWORD },
-      { username: 'admin', password: null },
-      { username: ['admin'], password: PASSWORD },
-      { username: 'admin', password: { $ne: '' } },
-      [],
-      null,
-      'text',
-      7
+      {}, { username: 'admin' }, { password: PASSWORD }, { username: 7, password: PASSWORD },
+      { username: 'admin', password: null }, { username: ['admin'], password: PASSWORD },
+      { username: 'admin', password: { $ne: '' } }, [], null, 'text', 7
     ]) { invalid(await login(body), JSON.stringify(body)) }
     refused(await ask(hub, 'POST', '/api/auth/login'), 400)
   })
@@ -371,10 +346,7 @@ test('login and tokens', async (t) => {
     for (const secret of [admin.token, admin.token.split('.')[2] ?? '', PASSWORD, KEY, `${PASSWORD}x`]) {
       assert.ok(
         !hub.output().includes(secret),
-        `a secret in the log: ${hub
-          .output()
-          .split('\n')
-          .find((line) => line.includes(secret))}`
+        `a secret in the log: ${hub.output().split('\n').find((line) => line.includes(secret))}`
       )
     }
   })
@@ -405,23 +377,11 @@ test('a weak ADMIN_PASSWORD, a short JWT_SECRET: taken, with a warning; JWT_EXPI
 // ---- everything else, on one gateway --------------------------------------------------------------
 
 const lost = [
-  ['GET', '/api/auth/user'],
-  ['GET', '/api/auth/keys'],
-  ['POST', '/api/auth/keys'],
-  ['DELETE', '/api/auth/keys/{id}'],
-  ['GET', '/api/servers'],
-  ['POST', '/api/servers'],
-  ['GET', '/api/servers/{name}'],
-  ['PUT', '/api/servers/{name}'],
-  ['DELETE', '/api/servers/{name}'],
-  ['POST', '/api/servers/{name}/toggle'],
-  ['POST', '/api/servers/{name}/reload'],
-  ['GET', '/api/groups'],
-  ['POST', '/api/groups'],
-  ['GET', '/api/groups/{id}'],
-  ['PUT', '/api/groups/{id}'],
-  ['DELETE', '/api/groups/{id}'],
-  ['POST', '/api/tools/call/{server}']
+  ['GET', '/api/auth/user'], ['GET', '/api/auth/keys'], ['POST', '/api/auth/keys'], ['DELETE', '/api/auth/keys/{id}'],
+  ['GET', '/api/servers'], ['POST', '/api/servers'], ['GET', '/api/servers/{name}'], ['PUT', '/api/servers/{name}'],
+  ['DELETE', '/api/servers/{name}'], ['POST', '/api/servers/{name}/toggle'], ['POST', '/api/servers/{name}/reload'],
+  ['GET', '/api/groups'], ['POST', '/api/groups'], ['GET', '/api/groups/{id}'], ['PUT', '/api/groups/{id}'],
+  ['DELETE', '/api/groups/{id}'], ['POST', '/api/tools/call/{server}']
 ] as const
 
 test('the management API', async (t) => {
@@ -534,19 +494,10 @@ test('the management API', async (t) => {
 
   await t.test('keys: what is not taken', async () => {
     for (const body of [
-      {},
-      { name: '' },
-      { name: 7 },
-      { name: 'prototype' },
-      { name: 'x', kind: 'root' },
-      { name: 'x', accessType: 'everything' },
-      { name: 'x', kind: 'user' },
-      { name: 'x', kind: 'user', owner: 'nobody' },
-      { name: 'x', allowedServers: 'fake' },
-      { name: 'x', enabled: 'yes' },
-      [],
-      null,
-      'text'
+      {}, { name: '' }, { name: 7 }, { name: 'prototype' }, { name: 'x', kind: 'root' },
+      { name: 'x', accessType: 'everything' }, { name: 'x', kind: 'user' },
+      { name: 'x', kind: 'user', owner: 'nobody' }, { name: 'x', allowedServers: 'fake' },
+      { name: 'x', enabled: 'yes' }, [], null, 'text'
     ]) { refused(await admin.ask('POST', '/auth/keys', body), 400, JSON.stringify(body)) }
     const mine = await admin.ask('POST', '/auth/keys', { name: 'x', token: `thk_${'0'.repeat(64)}` })
     assert.ok(mine.status === 400 || at(mine.body, 'data', 'token') !== `thk_${'0'.repeat(64)}`, 'nobody chooses their own token')
@@ -656,53 +607,13 @@ test('the management API', async (t) => {
   await t.test('servers: names', async () => {
     const config = { url: fake.url, enabled: false }
     for (const name of [
-      '',
-      ' ',
-      'a/b',
-      'a\\b',
-      '.hidden',
-      '$smart',
-      '_x',
-      ' lead',
-      'trail ',
-      'a\u0000b',
-      'a\nb',
-      '😀',
-      'a?b',
-      'a%b',
-      'a#b',
-      'x'.repeat(129),
-      '<b>',
-      7,
-      null,
-      ['a'],
-      {},
-      undefined
+      '', ' ', 'a/b', 'a\\b', '.hidden', '$smart', '_x', ' lead', 'trail ', 'a\u0000b', 'a\nb', '😀', 'a?b', 'a%b',
+      'a#b', 'x'.repeat(129), '<b>', 7, null, ['a'], {}, undefined
     ]) { refused(await admin.ask('POST', '/servers', { name, config }), 400, JSON.stringify(name)) }
     for (const name of [
-      'constructor',
-      'prototype',
-      '__proto__',
-      'toString',
-      'hasOwnProperty',
-      'valueOf',
-      'isPrototypeOf',
-      'call',
-      'openapi',
-      'openapi.json',
-      'servers',
-      'stats',
-      'batch',
-      'group',
-      'groups',
-      'mcp',
-      'sse',
-      'messages',
-      'api',
-      'oauth',
-      'tools',
-      'prompts',
-      'resources'
+      'constructor', 'prototype', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', 'isPrototypeOf', 'call',
+      'openapi', 'openapi.json', 'servers', 'stats', 'batch', 'group', 'groups', 'mcp', 'sse', 'messages', 'api',
+      'oauth', 'tools', 'prompts', 'resources'
     ]) { refused(await admin.ask('POST', '/servers', { name, config }), 400, name) }
     const id = await admin.ask('POST', '/servers', { name: '33333333-3333-4333-8333-33333333333A', config })
     refused(id, 400)
@@ -721,32 +632,13 @@ test('the management API', async (t) => {
   await t.test('servers: what is no config', async () => {
     const before = await readFile(hub.settingsPath, 'utf8')
     for (const config of [
-      undefined,
-      null,
-      [],
-      'text',
-      7,
-      {},
-      { type: 'carrier-pigeon', url: fake.url },
-      { type: 'stdio' },
-      { type: 'stdio', url: fake.url },
-      { type: 'sse' },
-      { type: 'streamable-http', command: 'node' },
-      { type: 'stdio', command: 7 },
-      { type: 'stdio', command: '' },
-      { command: 'node', args: '--version' },
-      { command: 'node', args: [7] },
-      { command: 'node', env: { A: {} } },
-      { command: 'node', env: [] },
-      { url: 7 },
-      { url: 'not a url' },
-      { url: '' },
-      { url: fake.url, headers: { a: {} } },
-      { url: fake.url, headers: 'a: b' },
-      { url: fake.url, visibility: 'everyone' },
-      { url: fake.url, enabled: 'yes' },
-      { url: fake.url, keepAliveInterval: 'often' },
-      { url: fake.url, isolation: 'none' },
+      undefined, null, [], 'text', 7, {}, { type: 'carrier-pigeon', url: fake.url }, { type: 'stdio' },
+      { type: 'stdio', url: fake.url }, { type: 'sse' }, { type: 'streamable-http', command: 'node' },
+      { type: 'stdio', command: 7 }, { type: 'stdio', command: '' }, { command: 'node', args: '--version' },
+      { command: 'node', args: [7] }, { command: 'node', env: { A: {} } }, { command: 'node', env: [] }, { url: 7 },
+      { url: 'not a url' }, { url: '' }, { url: fake.url, headers: { a: {} } }, { url: fake.url, headers: 'a: b' },
+      { url: fake.url, visibility: 'everyone' }, { url: fake.url, enabled: 'yes' },
+      { url: fake.url, keepAliveInterval: 'often' }, { url: fake.url, isolation: 'none' },
       { url: fake.url, options: { timeout: 'long' } }
     ]) {
       refused(await admin.ask('POST', '/servers', { name: 'bad', config }), 400, JSON.stringify(config))
@@ -761,8 +653,7 @@ test('the management API', async (t) => {
     for (const config of [
       { url: fake.url, enabled: false, passthroughHeaders: 'x-a' },
       { url: fake.url, enabled: false, passthroughHeaders: [7] },
-      { url: fake.url, enabled: false, sharedWithUsers: 'bob' },
-      { url: fake.url, enabled: false, description: 7 }
+      { url: fake.url, enabled: false, sharedWithUsers: 'bob' }, { url: fake.url, enabled: false, description: 7 }
     ]) { refused(await admin.ask('POST', '/servers', { name: 'lists', config }), 400, JSON.stringify(config)) }
   })
 
@@ -855,11 +746,8 @@ test('the management API', async (t) => {
       'a mask that is not the one given': await admin.put('own', { ...shown.own, headers: { 'X-Other': `${MASK}abcd` } })
     })) refused(answer, 400, what)
     for (const config of [
-      shown.own,
-      { url: fake.url, headers: { a: `${MASK}1234` } },
-      { ...STDIO, env: { TOKEN: `${MASK}1234` } },
-      { ...STDIO, args: ['--token', `${MASK}1234`] },
-      { url: `http://user:${MASK}1234@127.0.0.1:1/mcp` }
+      shown.own, { url: fake.url, headers: { a: `${MASK}1234` } }, { ...STDIO, env: { TOKEN: `${MASK}1234` } },
+      { ...STDIO, args: ['--token', `${MASK}1234`] }, { url: `http://user:${MASK}1234@127.0.0.1:1/mcp` }
     ]) { refused(await admin.ask('POST', '/servers', { name: 'masked', config }), 400, JSON.stringify(config)) }
     assert.equal(at(await configOnDisk(hub, 'own'), 'headers', 'X-Api-Key'), canaries.key)
 
@@ -876,15 +764,10 @@ test('the management API', async (t) => {
     await admin.has('changing', 'connected')
     const answer = await admin.put('changing', { url: fake.url, description: 'two' })
     const record = fine(answer)
-    assert.deepEqual(
-      [
-        at(record, 'config', 'description'),
-        at(record, 'config', 'owner'),
-        at(record, 'config', 'visibility'),
-        at(record, 'config', 'visibilityDefaulted')
-      ],
-      ['two', 'admin', 'private', true]
-    )
+    assert.deepEqual([
+      at(record, 'config', 'description'), at(record, 'config', 'owner'), at(record, 'config', 'visibility'),
+      at(record, 'config', 'visibilityDefaulted')
+    ], ['two', 'admin', 'private', true])
     assert.equal(at(await configOnDisk(hub, 'changing'), 'headers'), undefined)
     await admin.has('changing', 'connected')
     fine(await admin.put('changing', { url: fake.url, enabled: false }))
@@ -1097,22 +980,11 @@ test('the management API', async (t) => {
     assert.equal((await send(`${url}/${id}`, { key: KEYED, body: initialize() })).status, 200)
 
     for (const body of [
-      { name: 'squad' },
-      {},
-      { name: '' },
-      { name: 7 },
-      { name: 'x', servers: ['nope'] },
-      { name: 'x', servers: [{ name: 'nope' }] },
-      { name: 'x', servers: 'fake' },
-      { name: 'x', servers: [7] },
-      { name: 'x', servers: [{}] },
-      { name: 'x', servers: [{ name: 'fake', tools: 'some' }] },
-      { name: 'x', servers: [{ name: 'fake', tools: 7 }] },
-      { name: 'x', servers: [{ name: 'fake', prompts: [7] }] },
-      { name: 'x', description: 7 },
-      { name: 'x', servers: ['__proto__'] },
-      [],
-      null
+      { name: 'squad' }, {}, { name: '' }, { name: 7 }, { name: 'x', servers: ['nope'] },
+      { name: 'x', servers: [{ name: 'nope' }] }, { name: 'x', servers: 'fake' }, { name: 'x', servers: [7] },
+      { name: 'x', servers: [{}] }, { name: 'x', servers: [{ name: 'fake', tools: 'some' }] },
+      { name: 'x', servers: [{ name: 'fake', tools: 7 }] }, { name: 'x', servers: [{ name: 'fake', prompts: [7] }] },
+      { name: 'x', description: 7 }, { name: 'x', servers: ['__proto__'] }, [], null
     ]) { refused(await admin.ask('POST', '/groups', body), 400, JSON.stringify(body)) }
     await admin.ok('POST', '/groups', { name: 'empty' }, 201)
     assert.deepEqual((await admin.ok('GET', '/groups/empty')).servers, [])
@@ -1185,13 +1057,8 @@ test('the management API', async (t) => {
     refused(await admin.run('nope', 'echo'), 404)
     refused(await admin.run('off', 'echo'), 404, 'disabled')
     for (const body of [
-      {},
-      { toolName: 7 },
-      { toolName: '' },
-      { toolName: 'echo', arguments: 'text' },
-      { toolName: 'echo', arguments: [] },
-      [],
-      null
+      {}, { toolName: 7 }, { toolName: '' }, { toolName: 'echo', arguments: 'text' },
+      { toolName: 'echo', arguments: [] }, [], null
     ]) {
       const answer = await admin.ask('POST', '/tools/call/fake', body)
       assert.ok(
@@ -1221,11 +1088,7 @@ test('the management API', async (t) => {
   await t.test('what is no request of the API', async () => {
     const headers = admin.headers
     for (const [method, route] of [
-      ['GET', '/api/nope'],
-      ['POST', '/api/nope'],
-      ['GET', '/api/servers/fake/nope'],
-      ['GET', '/api'],
-      ['GET', '/api/'],
+      ['GET', '/api/nope'], ['POST', '/api/nope'], ['GET', '/api/servers/fake/nope'], ['GET', '/api'], ['GET', '/api/'],
       ['DELETE', '/api/servers']
     ] as const) { refused(await ask(hub, method, route, { headers }), 404, `${method} ${route}`) }
     for (const raw of ['{', '{"name":}', 'hello', '[', '{"a":1}}', '']) {
@@ -1277,9 +1140,7 @@ test('the management API', async (t) => {
 
   await t.test('whether a thing exists comes before what the body says', async () => {
     for (const [method, route, body] of [
-      ['PUT', '/servers/nope', {}],
-      ['PUT', '/servers/nope', { config: 7 }],
-      ['POST', '/servers/nope/toggle', {}],
+      ['PUT', '/servers/nope', {}], ['PUT', '/servers/nope', { config: 7 }], ['POST', '/servers/nope/toggle', {}],
       ['PUT', '/groups/nope', { name: 7 }]
     ] as const) { refused(await admin.ask(method, route, body), 404, `${method} ${route} ${JSON.stringify(body)}`) }
   })
@@ -1341,9 +1202,7 @@ test('the management API', async (t) => {
       assert.ok(
         at(
           document,
-          ...target
-            .slice(2)
-            .split('/')
+          ...target.slice(2).split('/')
             .map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'))
         ) !== undefined,
         `${target} leads nowhere`
@@ -1436,11 +1295,7 @@ test('the management API', async (t) => {
     for (const secret of secrets) {
       assert.ok(
         !hub.output().includes(secret),
-        `in the log: ${secret}: ${hub
-          .output()
-          .split('\n')
-          .find((line) => line.includes(secret))
-          ?.slice(0, 1_000)}`
+        `in the log: ${secret}: ${hub.output().split('\n').find((line) => line.includes(secret))?.slice(0, 1_000)}`
       )
       assert.ok(!file.includes(secret), `in the file: ${secret}`)
       assert.ok(!metrics.includes(secret), `in the metrics: ${secret}`)
@@ -1513,9 +1368,7 @@ test('a user who is no admin', async (t) => {
 
   await t.test('changes only its own', async () => {
     for (const [method, route, body] of [
-      ['PUT', '', { config: { url: fake.url } }],
-      ['DELETE', '', undefined],
-      ['POST', '/toggle', { enabled: false }],
+      ['PUT', '', { config: { url: fake.url } }], ['DELETE', '', undefined], ['POST', '/toggle', { enabled: false }],
       ['POST', '/reload', undefined]
     ] as const) {
       refused(await bob.ask(method, `/servers/shared${route}`, body), 403, `${method} ${route}`)
@@ -1647,9 +1500,7 @@ test('draining: not ready, but still answering what it took on', async (t) => {
   const status = async (path: string, method = 'GET', body = ''): Promise<number> => await new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
     const request = httpRequest(`${hub.url}${path}`, { agent, method, headers: method === 'GET' ? {} : headers }, (reply) => {
-      reply.resume().on('end', () => {
-        resolve(reply.statusCode ?? 0)
-      })
+      reply.resume().on('end', () => { resolve(reply.statusCode ?? 0) })
     })
     request.on('error', reject).end(body)
   })
@@ -1713,24 +1564,21 @@ test('keys of a settings file', async (t) => {
   const scopes = { group: `thk_${'c'.repeat(64)}`, disabled: `thk_${'d'.repeat(64)}`, odd: 'an-old-key-of-another-shape' }
   const hub = await startHub(t, {
     env: { ADMIN_PASSWORD: PASSWORD },
-    settings: settings(
-      { fake: { url: fake.url }, two: { url: fake.url } },
-      {
-        bearerKeys: [
-          bearerKey(),
-          bearerKey({
-            id: '55555555-5555-4555-8555-555555555555',
-            name: 'group',
-            token: scopes.group,
-            accessType: 'groups',
-            allowedGroups: ['team']
-          }),
-          bearerKey({ id: '66666666-6666-4666-8666-666666666666', name: 'disabled', token: scopes.disabled, enabled: false }),
-          bearerKey({ id: '77777777-7777-4777-8777-777777777777', name: 'odd', token: scopes.odd })
-        ],
-        groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', servers: ['fake'] }]
-      }
-    )
+    settings: settings({ fake: { url: fake.url }, two: { url: fake.url } }, {
+      bearerKeys: [
+        bearerKey(),
+        bearerKey({
+          id: '55555555-5555-4555-8555-555555555555',
+          name: 'group',
+          token: scopes.group,
+          accessType: 'groups',
+          allowedGroups: ['team']
+        }),
+        bearerKey({ id: '66666666-6666-4666-8666-666666666666', name: 'disabled', token: scopes.disabled, enabled: false }),
+        bearerKey({ id: '77777777-7777-4777-8777-777777777777', name: 'odd', token: scopes.odd })
+      ],
+      groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', servers: ['fake'] }]
+    })
   })
   await connected(hub, 2)
   const url = `${hub.url}/mcp`

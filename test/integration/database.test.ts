@@ -140,14 +140,11 @@ void test('a database that has entries and does not know where they stand is lef
   const again = await openAt(url, join(folder, 'mcp_settings.json'))
   t.after(async () => { await again.close() })
   await assert.rejects(again.load(), /has lost its settings: the table "revision" is empty/)
-  assert.deepEqual(
-    [
-      (await query('SELECT * FROM servers')).length,
-      (await query('SELECT * FROM users')).length,
-      (await query('SELECT * FROM revision')).length
-    ],
-    [1, 0, 0]
-  )
+  assert.deepEqual([
+    (await query('SELECT * FROM servers')).length,
+    (await query('SELECT * FROM users')).length,
+    (await query('SELECT * FROM revision')).length
+  ], [1, 0, 0])
 })
 
 void test('a DB_URL as hosters give it out is taken, and what cannot be had is told in a sentence', { timeout }, async (t) => {
@@ -161,9 +158,7 @@ void test('a DB_URL as hosters give it out is taken, and what cannot be had is t
         startupTimeout,
         vault: vaultOfAll,
         warn: () => {},
-        info: (sentence) => {
-          said.push(sentence)
-        }
+        info: (sentence) => { said.push(sentence) }
       })
     ).store
   const holder = postgres(url, { max: 1 })
@@ -291,16 +286,8 @@ const secretive = (): Json => ({
 const secretiveChild = (): Json => ({
   command: 'node',
   args: [
-    'server.js',
-    '--api-key',
-    canary('arg'),
-    `--token=${canary('arg')}`,
-    `https://u:${canary('arg')}@host/`,
-    canary('arg'),
-    '-c',
-    `export X=${canary('arg')}; run`,
-    '--config',
-    JSON.stringify([{ key: canary('arg') }])
+    'server.js', '--api-key', canary('arg'), `--token=${canary('arg')}`, `https://u:${canary('arg')}@host/`,
+    canary('arg'), '-c', `export X=${canary('arg')}; run`, '--config', JSON.stringify([{ key: canary('arg') }])
   ],
   env: { PLAIN_NAME: canary('env'), API_KEY: canary('env') },
   enabled: false
@@ -372,12 +359,8 @@ async function npm (
     timeout: 60_000
   })
   let [stdout, stderr] = ['', '']
-  child.stdout.on('data', (chunk) => {
-    stdout += String(chunk)
-  })
-  child.stderr.on('data', (chunk) => {
-    stderr += String(chunk)
-  })
+  child.stdout.on('data', (chunk) => { stdout += String(chunk) })
+  child.stderr.on('data', (chunk) => { stderr += String(chunk) })
   const [code] = (await once(child, 'close')) as [number | null]
   return { code, stdout, stderr }
 }
@@ -557,10 +540,8 @@ void test('no secret stands in a table, or is printed; db:export has them back',
   assert.equal(code, 0, stderr)
   const exported = JSON.parse(stdout) as Json
   for (const [name, wanted] of [
-    ['remote', at(content, 'mcpServers', 'remote')],
-    ['child', at(content, 'mcpServers', 'child')],
-    ['renamed', config.remote],
-    ['api-child', config.child]
+    ['remote', at(content, 'mcpServers', 'remote')], ['child', at(content, 'mcpServers', 'child')],
+    ['renamed', config.remote], ['api-child', config.child]
   ] as Array<[string, Json]>) {
     for (const member of ['url', 'headers', 'oauth', 'proxy', 'args', 'env']) {
       assert.deepEqual(at(exported, 'mcpServers', name, member), wanted[member], `${name}.${member}`)
@@ -583,13 +564,10 @@ void test(
   async (t) => {
     const { url } = await database(t)
     const prompts = [{ name: 'p', template: '{{x}}' }]
-    const content = settings(
-      { remote: secretive(), plain: parked() },
-      {
-        prompts,
-        systemConfig: { mcpRouter: { apiKey: canary('router') }, smartRouting: { enabled: false, llmProviderApiKey: canary('llm') } }
-      }
-    )
+    const content = settings({ remote: secretive(), plain: parked() }, {
+      prompts,
+      systemConfig: { mcpRouter: { apiKey: canary('router') }, smartRouting: { enabled: false, llmProviderApiKey: canary('llm') } }
+    })
     const one = await startReplica(t, url, { settings: content })
     const two = await startReplica(t, url, { env: { ENCRYPTION_KEY: 'f'.repeat(64) } })
     const headers = await loggedIn(one)

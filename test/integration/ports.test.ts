@@ -32,18 +32,7 @@ import { planWrites, write } from '../../db/postgres/settings/write.ts'
 import { StorageError, type Storage, type Vault } from '../../db/store.ts'
 import { openVault } from '../../plugins/secrets/vault.ts'
 import {
-  activity,
-  authorization,
-  client,
-  consent,
-  counted,
-  fresh,
-  fullClient,
-  hashOf,
-  issued,
-  portsContract,
-  race,
-  soon,
+  activity, authorization, client, consent, counted, fresh, fullClient, hashOf, issued, portsContract, race, soon,
   type OpenedPorts
 } from '../contracts/ports.ts'
 import { change } from '../contracts/store.ts'
@@ -306,12 +295,9 @@ void test('what is over is swept away by a write in passing, and too much of it,
     'what was taken goes first, then what expires first'
   )
 
-  await boundOf(
-    async () => new PostgresTokens(asks, 8),
-    async () => {
-      await until(async () => (await count('tokens')) <= 8, 'too many tokens')
-    }
-  )
+  await boundOf(async () => new PostgresTokens(asks, 8), async () => {
+    await until(async () => (await count('tokens')) <= 8, 'too many tokens')
+  })
 
   const idle = fullClient({ createdAt: 1, lastUsedAt: undefined })
   await storage.clients.create(idle)
@@ -505,9 +491,7 @@ void test(
     } = await open(t, undefined, { mcpServers: { a: { command: 'node' } }, oauthTokens: foreign, 'x-more': 1 })
     const snapshot = await store.load()
     let told = 0
-    store.onChange(() => {
-      told++
-    })
+    store.onChange(() => { told++ })
     const secret = canary('token')
     const [own, access, refresh] = [authorization(), issued('access', { hash: hashOf(secret) }), issued('refresh')]
     await tokens.put(own, [access, refresh])
@@ -992,63 +976,39 @@ const asks = (
   async () => await upstreamTokens.swap('s', 'shared', 'any', 1),
   async () => await upstreamTokens.claim('s', 'shared', 'v', 1),
   async () => await upstreamTokens.remove('s', 'shared'),
-  async () => {
-    await upstreamTokens.removeAll({ server: 's' })
-  },
+  async () => { await upstreamTokens.removeAll({ server: 's' }) },
   async () => await upstreamTokens.changedWithin(1_000),
-  async () => {
-    await grants.put(fresh(), 'f', {}, soon())
-  },
+  async () => { await grants.put(fresh(), 'f', {}, soon()) },
   async () => await grants.take(fresh()),
-  async () => {
-    await tokens.put(authorization(), [issued('access')])
-  },
+  async () => { await tokens.put(authorization(), [issued('access')]) },
   async () => await tokens.find(fresh()),
   async () => await tokens.swap(fresh(), []),
-  async () => {
-    await tokens.revoke({ username: 'nobody' })
-  },
+  async () => { await tokens.revoke({ username: 'nobody' }) },
   async () => await tokens.revokedWithin(1_000),
   async () => await clients.find('c'),
   async () => await clients.list(),
   async () => await clients.create(client()),
   async () => await clients.replace('none', (former) => former),
   async () => await clients.remove('none'),
-  async () => {
-    await consents.put(consent())
-  },
+  async () => { await consents.put(consent()) },
   async () => await consents.find('ann', 'c'),
   async () => await consents.list('ann'),
   async () => await consents.remove('ann', 'c'),
-  async () => {
-    await consents.removeAll({ clientId: 'c' })
-  },
+  async () => { await consents.removeAll({ clientId: 'c' }) },
   async () => {
     await loginStates.put(fresh(), { kind: 'session', username: 'ann', value: 'v', createdAt: 1 }, soon())
   },
   async () => await usedStates.use(fresh(), 'a', soon()),
   async () => await loginStates.find(fresh()),
   async () => await loginStates.findByUid(fresh()),
-  async () => {
-    await loginStates.remove(fresh())
-  },
-  async () => {
-    await loginStates.removeAll('ann')
-  },
-  async () => {
-    await vectors.put('c', [{ id: 'i', hash: 'h', embedding: [1] }])
-  },
+  async () => { await loginStates.remove(fresh()) },
+  async () => { await loginStates.removeAll('ann') },
+  async () => { await vectors.put('c', [{ id: 'i', hash: 'h', embedding: [1] }]) },
   async () => await vectors.hashes('c', ['i']),
   async () => await vectors.nearest('c', [1], ['i'], 1),
-  async () => {
-    await vectors.use('c', ['i'])
-  },
-  async () => {
-    await vectors.removeUnused(60_000, 1)
-  },
-  async () => {
-    await activities?.append([activity()])
-  },
+  async () => { await vectors.use('c', ['i']) },
+  async () => { await vectors.removeUnused(60_000, 1) },
+  async () => { await activities?.append([activity()]) },
   async () => await activities?.list({}, 1, 10),
   async () => await activities?.find(activity().id),
   async () => await activities?.values({}),
@@ -1084,13 +1044,10 @@ void test('away', { timeout: 150_000 }, async (t) => {
       assert.ok(performance.now() - since < 500, 'what is known to be away is asked')
       await server.start()
       await until(() => storage.store.health() === undefined, 'the store does not come back')
-      await until(
-        async () => {
-          for (const ask of asks(storage)) await ask()
-          return true
-        },
-        'not back'
-      )
+      await until(async () => {
+        for (const ask of asks(storage)) await ask()
+        return true
+      }, 'not back')
       assert.equal(await storage.tokens.swap(refresh.hash, [next]), 'swapped')
       assert.deepEqual(await storage.tokens.find(next.hash), { ...own, ...next })
     }
@@ -1110,20 +1067,15 @@ void test('away', { timeout: 150_000 }, async (t) => {
     await locked
     const since = performance.now()
     const asked = [
-      storage.grants.take(fresh()),
-      storage.tokens.find(fresh()),
-      storage.vectors.use('c', ['i']),
+      storage.grants.take(fresh()), storage.tokens.find(fresh()), storage.vectors.use('c', ['i']),
       storage.tokens.put(authorization(), [issued('access')])
     ]
     // Behind those, lines that have a bound.
-    const found = race(
-      1_100,
-      async () =>
-        await storage.tokens.find(fresh()).then(
-          () => 'found',
-          (error: unknown) => (error instanceof StorageError && error.message.includes('too much') ? 'too much' : String(error))
-        )
-    )
+    const found = race(1_100, async () =>
+      await storage.tokens.find(fresh()).then(
+        () => 'found',
+        (error: unknown) => (error instanceof StorageError && error.message.includes('too much') ? 'too much' : String(error))
+      ))
     const kept = race(20, async () => { await storage.vectors.use('c', ['i']).catch(() => {}) })
     await Promise.all(
       asked.map(async (each) => {

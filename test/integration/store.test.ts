@@ -31,9 +31,7 @@ function onFile (
   settings: object | string | Buffer | undefined,
   run: (opened: OpenedFile & { t: Cleanup }) => Promise<void>
 ): void {
-  void test(`file: ${what}`, { timeout }, async (t) => {
-    await run({ ...(await openFile(t, settings)), t })
-  })
+  void test(`file: ${what}`, { timeout }, async (t) => { await run({ ...(await openFile(t, settings)), t }) })
 }
 
 onFile('a refusal names a whole backup, and no other', '{"mcpServers": {"a"', async ({ store, path }) => {
@@ -164,11 +162,7 @@ onFile(
     const text = await readFile(path, 'utf8')
     assert.match(text, /\n {4}"b": \{\n {6}"command": "node",/, 'as people read it')
     assert.deepEqual([...text.matchAll(/^ {4}"([^"]+)": \{/gm)].map(([, name]) => name), ['mcpServers', 'b', '1', 'a', '0', 'b:1', '5'])
-    assert.deepEqual(
-      (JSON.parse(text) as Document)[0],
-      'kept',
-      'what is unknown stays'
-    )
+    assert.deepEqual((JSON.parse(text) as Document)[0], 'kept', 'what is unknown stays')
     await writeFile(path, text.replace('"1": {', '"8": {').replace('"5": {', '"1": {'))
     assert.deepEqual(order(await store.load()), ['b', '8', 'a', '0', 'b:1', '1'], 'an edit of nothing but their order counts')
     assert.deepEqual(order(await (await reopen()).load()), ['b', '8', 'a', '0', 'b:1', '1'])
@@ -240,16 +234,12 @@ onFile(
   async ({ store, path, warnings }) => {
     const before = await store.load()
     const told: Snapshot[] = []
-    store.onChange((snapshot) => {
-      told.push(snapshot)
-    })
+    store.onChange((snapshot) => { told.push(snapshot) })
     await writeFile(path, '{\t"mcpServers":{"a":{"command":"x"}}}')
     await sleep(1_200)
     assert.equal(told.length, 0)
     for (const [at, edit] of [
-      async (text: string) => {
-        await writeFile(path, text)
-      },
+      async (text: string) => { await writeFile(path, text) },
       async (text: string) => {
         await writeFile(`${path}.new`, text)
         await rename(`${path}.new`, path)
@@ -282,9 +272,7 @@ onFile(
   { mcpServers: { a: { command: 'x' } } },
   async ({ store, path, warnings }) => {
     const before = await store.load()
-    store.onChange(() => {
-      warnings.push('told')
-    })
+    store.onChange(() => { warnings.push('told') })
     await writeFile(path, '{"mcpServers": {')
     await assert.rejects(
       store.commit([server('b')], before.version),
@@ -308,9 +296,7 @@ onFile(
   async ({ store, elsewhere, document }) => {
     const before = await store.load()
     const told: Snapshot[] = []
-    store.onChange((snapshot) => {
-      told.push(snapshot)
-    })
+    store.onChange((snapshot) => { told.push(snapshot) })
     await elsewhere([server('b')])
     const refused = store.commit([server('c')], before.version).catch((error: unknown) => {
       assert.equal(told.length, 1)
@@ -366,12 +352,7 @@ for (const [how, edit] of [
 }
 
 for (const [name, value] of [
-  ['users', {}],
-  ['groups', 'x'],
-  ['bearerKeys', null],
-  ['mcpServers', []],
-  ['mcpServers', null],
-  ['mcpServers', 5]
+  ['users', {}], ['groups', 'x'], ['bearerKeys', null], ['mcpServers', []], ['mcpServers', null], ['mcpServers', 5]
 ] as const) {
   const whole = {
     mcpServers: { a: { command: 'x' } },
@@ -381,9 +362,7 @@ for (const [name, value] of [
   }
   onFile(`an edit that makes ${JSON.stringify(value)} of "${name}" is a bad one`, whole, async ({ store, path, warnings }) => {
     const before = await store.load()
-    store.onChange(() => {
-      warnings.push('told')
-    })
+    store.onChange(() => { warnings.push('told') })
     await writeFile(path, JSON.stringify({ ...whole, [name]: value }))
     await until(() => warnings.length > 0, 'no warning')
     assert.match(warnings.join(), new RegExp(`^[^,]*"${name}" is not (a list|an object)\\.[^,]*The last valid settings stay`))
@@ -470,13 +449,8 @@ onFile('a second process is refused, by its number', {}, async ({ store, path, r
 
 onFile('a lock that nobody holds is taken over', {}, async ({ path, reopen }) => {
   for (const lock of [
-    '',
-    'garbage',
-    'null',
-    '{"pid":-1}',
-    '{"pid":999999999,"started":"x","id":"x"}',
-    `{"pid":${process.pid},"started":"another boot/1","id":"x"}`,
-    '{"pid":1,"started":"x/1","id":"x"}'
+    '', 'garbage', 'null', '{"pid":-1}', '{"pid":999999999,"started":"x","id":"x"}',
+    `{"pid":${process.pid},"started":"another boot/1","id":"x"}`, '{"pid":1,"started":"x/1","id":"x"}'
   ]) {
     await writeFile(`${path}.lock`, lock)
     const store = await reopen()

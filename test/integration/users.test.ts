@@ -61,18 +61,10 @@ test('users', async (t) => {
 
   await t.test('what is no user: 400', async () => {
     for (const body of [
-      {},
-      { username: 'x' },
-      { password: 'Good-Word-1' },
-      { username: 7, password: 'Good-Word-1' },
-      { username: 'x', password: null },
-      { username: ['x'], password: 'Good-Word-1' },
+      {}, { username: 'x' }, { password: 'Good-Word-1' }, { username: 7, password: 'Good-Word-1' },
+      { username: 'x', password: null }, { username: ['x'], password: 'Good-Word-1' },
       { username: 'x', password: 'Good-Word-1', isAdmin: 'true' },
-      { username: 'x', password: 'Good-Word-1', isAdmin: 1 },
-      [],
-      null,
-      'text',
-      '{'
+      { username: 'x', password: 'Good-Word-1', isAdmin: 1 }, [], null, 'text', '{'
     ]) {
       refused(await admin('POST', '/users', body), 400, JSON.stringify(body))
     }
@@ -84,32 +76,16 @@ test('users', async (t) => {
 
   await t.test('passwords that an admin gives keep every rule', async () => {
     const cases: Array<[password: string, failing: number]> = [
-      ['', 4],
-      ['Ab1!', 1],
-      ['Abcdef1', 2],
-      ['abcdefgh', 2],
-      ['12345678', 2],
-      ['!!!!!!!!', 2],
-      ['abcdefg1', 1],
-      ['abcdefg!', 1],
-      ['1234567!', 1],
-      ['äöüßäöü1!', 1],
-      ['٠١٢٣abcd!', 1],
-      [`Ab1!${'x'.repeat(253)}`, 1],
-      [`Ab1!${'ß'.repeat(127)}`, 1],
-      ['Ab1!😀😀', 1]
+      ['', 4], ['Ab1!', 1], ['Abcdef1', 2], ['abcdefgh', 2], ['12345678', 2], ['!!!!!!!!', 2], ['abcdefg1', 1],
+      ['abcdefg!', 1], ['1234567!', 1], ['äöüßäöü1!', 1], ['٠١٢٣abcd!', 1], [`Ab1!${'x'.repeat(253)}`, 1],
+      [`Ab1!${'ß'.repeat(127)}`, 1], ['Ab1!😀😀', 1]
     ]
     for (const [password, failing] of cases) {
       weak(await admin('POST', '/users', { username: 'x', password }), failing, password)
       weak(await admin('PUT', '/users/admin', { newPassword: password }), failing, password)
     }
     for (const [n, password] of [
-      'Abcdef1!',
-      'a 1234567 _',
-      `Ab1!${'x'.repeat(252)}`,
-      `Ab1!${'ß'.repeat(126)}`,
-      '1a😀😀😀😀😀😀',
-      'nul\u0000byte-1'
+      'Abcdef1!', 'a 1234567 _', `Ab1!${'x'.repeat(252)}`, `Ab1!${'ß'.repeat(126)}`, '1a😀😀😀😀😀😀', 'nul\u0000byte-1'
     ].entries()) {
       data(await admin('POST', '/users', { username: `good${n}`, password }), 201)
       fine(await login(hub, `good${n}`, password))
@@ -120,77 +96,23 @@ test('users', async (t) => {
   await t.test('names: which are taken, and how they are told apart', async () => {
     const word = 'Good-Word-1'
     const bad = [
-      '',
-      ' ',
-      'a b',
-      ' a',
-      'a ',
-      'a/b',
-      'a\\b',
-      'a%b',
-      'a:b',
-      'a;b',
-      'a,b',
-      'a#b',
-      'a?b',
-      'a"b',
-      'a\u0000b',
-      'a\nb',
-      'a\u202Eb',
-      'a\u200Bb',
-      'a\u200Db',
-      'a\uFEFFb',
-      'a\u3164b',
-      'a\uFE0Fb',
-      '\u0301a',
-      'a\uD800b',
-      '😀',
-      '.',
-      '..',
-      'x'.repeat(129),
-      '𝒙'.repeat(129)
+      '', ' ', 'a b', ' a', 'a ', 'a/b', 'a\\b', 'a%b', 'a:b', 'a;b', 'a,b', 'a#b', 'a?b', 'a"b', 'a\u0000b', 'a\nb',
+      'a\u202Eb', 'a\u200Bb', 'a\u200Db', 'a\uFEFFb', 'a\u3164b', 'a\uFE0Fb', '\u0301a', 'a\uD800b', '😀', '.', '..',
+      'x'.repeat(129), '𝒙'.repeat(129)
     ]
     const reserved = [
-      'guest',
-      'system',
-      'anonymous',
-      'api',
-      'mcp',
-      'sse',
-      'oauth',
-      'health',
-      'config',
-      'public-config',
-      'tools',
-      'docs',
-      'metrics',
-      'GUEST',
-      'Ｓystem',
-      'ſse',
-      'ToolS',
-      '__proto__',
-      'constructor',
-      'Constructor',
-      'toString',
-      'hasOwnProperty',
-      '__defineGetter__',
-      'prototype'
+      'guest', 'system', 'anonymous', 'api', 'mcp', 'sse', 'oauth', 'health', 'config', 'public-config', 'tools',
+      'docs', 'metrics', 'GUEST', 'Ｓystem', 'ſse', 'ToolS', '__proto__', 'constructor', 'Constructor', 'toString',
+      'hasOwnProperty', '__defineGetter__', 'prototype'
     ]
     for (const username of [...bad, ...reserved]) {
       refused(await admin('POST', '/users', { username, password: word }), 400, JSON.stringify(username))
     }
     refused(await admin('POST', '/users', { username: 'admin', password: word, isAdmin: true }), 400, 'taken')
     for (const [username, ...others] of [
-      ['x'.repeat(128)],
-      ['𝒙'.repeat(128)],
-      ['Straße', 'STRASSE', 'strasse', 'Strasse'],
-      ['Ann', 'ann', 'ANN', 'Ａnn', 'Ann'],
-      ['K-1', '\u212A-1', 'k-1'],
-      ['a@b.example+1_2'],
-      ['李明'],
-      ['अनिल'],
-      ['é', 'e\u0301', 'É'],
-      ['prototypes']
+      ['x'.repeat(128)], ['𝒙'.repeat(128)], ['Straße', 'STRASSE', 'strasse', 'Strasse'],
+      ['Ann', 'ann', 'ANN', 'Ａnn', 'Ann'], ['K-1', '\u212A-1', 'k-1'], ['a@b.example+1_2'], ['李明'], ['अनिल'],
+      ['é', 'e\u0301', 'É'], ['prototypes']
     ]) {
       const name = String(username)
       assert.equal(data(await admin('POST', '/users', { username: name, password: word }), 201).username, name.normalize('NFC'))
@@ -233,26 +155,16 @@ test('users', async (t) => {
     data(await admin('POST', '/users', { username: 'bob', password: 'Bobs-Word-1' }), 201)
     const bob = await loggedIn(hub, 'bob', 'Bobs-Word-1')
     for (const [method, route, body] of [
-      ['GET', '/users', undefined],
-      ['GET', '/users/bob', undefined],
-      ['GET', '/users/nobody', undefined],
-      ['POST', '/users', { wrong: 1 }],
-      ['POST', '/users', '{'],
-      ['PUT', '/users/bob', { isAdmin: true }],
-      ['PUT', '/users/nobody', {}],
-      ['DELETE', '/users/admin', undefined],
-      ['GET', '/users-stats', undefined]
+      ['GET', '/users', undefined], ['GET', '/users/bob', undefined], ['GET', '/users/nobody', undefined],
+      ['POST', '/users', { wrong: 1 }], ['POST', '/users', '{'], ['PUT', '/users/bob', { isAdmin: true }],
+      ['PUT', '/users/nobody', {}], ['DELETE', '/users/admin', undefined], ['GET', '/users-stats', undefined]
     ] as const) {
       refused(await ask(hub, method, route, body), 401, `${method} ${route}`)
       refused(await withToken(hub, 'garbage')(method, route, body), 401, `${method} ${route}`)
       refused(await bob(method, route, body), 403, `${method} ${route}`)
     }
     for (const [method, body] of [
-      ['PUT', {}],
-      ['PUT', { isAdmin: 'x' }],
-      ['PUT', '{'],
-      ['GET', undefined],
-      ['DELETE', undefined]
+      ['PUT', {}], ['PUT', { isAdmin: 'x' }], ['PUT', '{'], ['GET', undefined], ['DELETE', undefined]
     ] as const) { refused(await admin(method, '/users/nobody', body), 404, `${method} ${JSON.stringify(body)}`) }
     fine(await admin('DELETE', '/users/bob'))
   })
@@ -383,9 +295,7 @@ test('who is deleted, demoted or revoked changes nothing more by requests that a
   const busy = [...Array<Caller>(10).fill(root), ...[deleted, demoted, gone, key].flatMap((by) => Array<Caller>(60).fill(by))]
     .map(async (by, n) => await by('POST', '/groups', { name: `busy-${n}` }))
   const ends = [
-    root('DELETE', '/users/deleted'),
-    root('PUT', '/users/demoted', { isAdmin: false }),
-    root('DELETE', '/users/gone'),
+    root('DELETE', '/users/deleted'), root('PUT', '/users/demoted', { isAdmin: false }), root('DELETE', '/users/gone'),
     root('DELETE', `/auth/keys/${keys[1]?.id}`)
   ]
   await until(async () => rows(await root('GET', '/groups')).length > 3)
@@ -429,12 +339,8 @@ test('change-password', async (t) => {
 
   refused(await ask(hub, 'POST', '/auth/change-password', {}), 401)
   for (const body of [
-    {},
-    { currentPassword: 'x' },
-    { newPassword: 'Bobs-Word-2' },
-    { currentPassword: 7, newPassword: 'Bobs-Word-2' },
-    { currentPassword: 'Bobs-Word-1', newPassword: null },
-    []
+    {}, { currentPassword: 'x' }, { newPassword: 'Bobs-Word-2' }, { currentPassword: 7, newPassword: 'Bobs-Word-2' },
+    { currentPassword: 'Bobs-Word-1', newPassword: null }, []
   ]) { refused(await bob('POST', '/auth/change-password', body), 400, JSON.stringify(body)) }
   for (const short of ['', 'Ab1!x', '😀😀😀']) weak(await change(bob, 'Bobs-Word-1', short), 1, short)
   weak(await change(bob, 'Bobs-Word-1', 'x'.repeat(257)), 1)
@@ -519,11 +425,8 @@ test('register', async (t) => {
     fine(await withToken(hub, made.body.token)('GET', '/users'))
     assert.equal(registered(await withKey(hub)('POST', '/auth/register', { username: 'newer', password: 'sesame' })).isAdmin, false)
     for (const body of [
-      { username: 'new', password: PASSWORD },
-      { username: 'NEW', password: PASSWORD },
-      { username: 'x', password: PASSWORD, isAdmin: 'true' },
-      { username: 'x' },
-      { username: 'a b', password: PASSWORD }
+      { username: 'new', password: PASSWORD }, { username: 'NEW', password: PASSWORD },
+      { username: 'x', password: PASSWORD, isAdmin: 'true' }, { username: 'x' }, { username: 'a b', password: PASSWORD }
     ]) { refused(await root('POST', '/auth/register', body), 400, JSON.stringify(body)) }
     weak(await root('POST', '/auth/register', { username: 'x', password: 'short' }), 1)
   })
@@ -634,9 +537,7 @@ test('what strangers may have open at once has a bound', async () => {
   const failing = attempts()
   for (let n = 0; n < limits.passwordRequests * 2; n++) {
     await assert.rejects(
-      failing.check({ ip: '::1' }, 'admin', async () => {
-        throw new Error('away')
-      }),
+      failing.check({ ip: '::1' }, 'admin', async () => { throw new Error('away') }),
       { message: 'away' }
     )
   }
@@ -702,20 +603,17 @@ test('bearer keys are changed', async (t) => {
       allowedServers: ['fake']
     })
     const changed = data(answer)
-    assert.deepEqual(
-      { ...changed },
-      {
-        ...changed,
-        id: system.id,
-        name: 'renamed',
-        kind: 'system',
-        accessType: 'servers',
-        allowedServers: ['fake'],
-        allowedGroups: [],
-        enabled: true,
-        createdAt: system.createdAt
-      }
-    )
+    assert.deepEqual({ ...changed }, {
+      ...changed,
+      id: system.id,
+      name: 'renamed',
+      kind: 'system',
+      accessType: 'servers',
+      allowedServers: ['fake'],
+      allowedGroups: [],
+      enabled: true,
+      createdAt: system.createdAt
+    })
     assert.equal(changed.token, `${String(token).slice(0, 8)}...${String(token).slice(-4)}`)
     assert.deepEqual([await opens(token), await opens(token, '/fake'), await opens(token, '/two')], [403, 200, 403])
     refused(await withKey(hub, token)('GET', '/servers'), 401)
@@ -754,12 +652,8 @@ test('bearer keys are changed', async (t) => {
     assert.equal(await opens(mine.token), 200)
     data(await bob('PUT', route, shown))
     for (const body of [
-      { accessType: 'servers' },
-      { allowedServers: ['fake'] },
-      { allowedGroups: ['x'] },
-      { kind: 'system' },
-      { owner: 'eve' },
-      { name: 'x', kind: 'system' }
+      { accessType: 'servers' }, { allowedServers: ['fake'] }, { allowedGroups: ['x'] }, { kind: 'system' },
+      { owner: 'eve' }, { name: 'x', kind: 'system' }
     ]) { refused(await bob('PUT', route, body), 403, JSON.stringify(body)) }
     for (const id of [mine.id, system.id]) {
       for (const body of [{ name: 'x' }, { wrong: 1 }, { name: 7 }, '{']) refused(await eve('PUT', `/auth/keys/${String(id)}`, body), 403)
@@ -773,29 +667,13 @@ test('bearer keys are changed', async (t) => {
 
   await t.test('what is not taken', async () => {
     for (const body of [
-      {},
-      { token: 'x' },
-      { name: '' },
-      { name: 'x'.repeat(129) },
-      { name: 'a\u0000b' },
-      { name: 'a\u202Eb' },
-      { name: null },
-      { enabled: 'no' },
-      { accessType: 'everything' },
-      { allowedGroups: 'x' },
-      { allowedServers: [7] },
-      { kind: 'user' },
-      { owner: 'bob' },
-      [],
-      null,
-      '{'
+      {}, { token: 'x' }, { name: '' }, { name: 'x'.repeat(129) }, { name: 'a\u0000b' }, { name: 'a\u202Eb' },
+      { name: null }, { enabled: 'no' }, { accessType: 'everything' }, { allowedGroups: 'x' }, { allowedServers: [7] },
+      { kind: 'user' }, { owner: 'bob' }, [], null, '{'
     ]) { refused(await root('PUT', `/auth/keys/${String(system.id)}`, body), 400, JSON.stringify(body)) }
     for (const body of [
-      { name: 'x', owner: 'ghost' },
-      { name: 'x', kind: 'user', owner: 'ghost' },
-      { name: 'x', kind: 'user' },
-      { name: 'a\nb' },
-      { name: 'x', allowedGroups: 'x' }
+      { name: 'x', owner: 'ghost' }, { name: 'x', kind: 'user', owner: 'ghost' }, { name: 'x', kind: 'user' },
+      { name: 'a\nb' }, { name: 'x', allowedGroups: 'x' }
     ]) { refused(await root('POST', '/auth/keys', body), 400, JSON.stringify(body)) }
     refused(await ask(hub, 'PUT', `/auth/keys/${String(system.id)}`, { wrong: 1 }), 401)
   })
@@ -858,13 +736,10 @@ test('routing.bearerAuthKey becomes a key once, and not again when that was dele
 
 test('READONLY: nothing is written that nobody asked for', async (t) => {
   const text = JSON.stringify(
-    settings(
-      {},
-      {
-        users: [{ username: 'admin', password: await bcrypt.hash(PASSWORD, 4), isAdmin: true }],
-        systemConfig: { routing: { bearerAuthKey: 'an-old-key-that-somebody-chose' } }
-      }
-    ),
+    settings({}, {
+      users: [{ username: 'admin', password: await bcrypt.hash(PASSWORD, 4), isAdmin: true }],
+      systemConfig: { routing: { bearerAuthKey: 'an-old-key-that-somebody-chose' } }
+    }),
     null,
     2
   )
@@ -874,12 +749,8 @@ test('READONLY: nothing is written that nobody asked for', async (t) => {
   fine(await admin('GET', '/users'))
   fine(await withKey(hub)('GET', '/auth/keys'))
   for (const [method, route, body] of [
-    ['POST', '/users', {}],
-    ['PUT', '/users/admin', {}],
-    ['DELETE', '/users/nobody', undefined],
-    ['POST', '/auth/register', {}],
-    ['POST', '/auth/change-password', {}],
-    ['PUT', '/auth/keys/nope', {}]
+    ['POST', '/users', {}], ['PUT', '/users/admin', {}], ['DELETE', '/users/nobody', undefined],
+    ['POST', '/auth/register', {}], ['POST', '/auth/change-password', {}], ['PUT', '/auth/keys/nope', {}]
   ] as const) { refused(await admin(method, route, body), 403, route) }
   assert.equal(await hub.stop(), 0)
   assert.equal(await readFile(hub.settingsPath, 'utf8'), text)
