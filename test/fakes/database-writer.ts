@@ -15,7 +15,7 @@ async function write (prefix: string): Promise<void> {
   const { store } = await openStorage({
     settingsPath: '/nonexistent/mcp_settings.json',
     dbUrl,
-    startupTimeout: 10_000,
+    startupTimeout: 60_000,
     vault: await vault(),
     warn: (sentence) => { say(`warn ${sentence}`) },
     info: () => {}
