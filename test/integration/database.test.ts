@@ -48,7 +48,7 @@ const openAt = async (
   dbUrl: string,
   settingsPath = '/nonexistent/mcp_settings.json',
   warn: (sentence: string) => void = () => {}
-): Promise<Store> => (await openStorage({ settingsPath, dbUrl, startupTimeout: 10_000, vault: await vault(), warn, info: () => {} })).store
+): Promise<Store> => (await openStorage({ settingsPath, dbUrl, startupTimeout: 60_000, vault: await vault(), warn, info: () => {} })).store
 
 void test(
   "migrations are noted under a name of our own: what is noted under Drizzle's is another program's, or what an early version ran",
@@ -67,7 +67,7 @@ void test(
       }
     }
 
-    const foreign = await database(t)
+    const foreign = await database(t, undefined, { tables: false })
     await foreign.query('CREATE SCHEMA drizzle')
     await foreign.query('CREATE TABLE drizzle.__drizzle_migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)')
     await note(foreign.query)
@@ -75,7 +75,7 @@ void test(
     assert.deepEqual(await noted(foreign.query, '__drizzle_migrations'), ["another program's"])
 
     // As an early version left it: its first migration, noted under Drizzle's name.
-    const early = await database(t)
+    const early = await database(t, undefined, { tables: false })
     const folder = join(await temporaryFolder(t), 'migrations')
     await cp(path('db/migrations'), folder, { recursive: true })
     const journal = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8')) as { entries: unknown[] }
@@ -146,7 +146,7 @@ void test('a database that has entries and does not know where they stand is lef
 void test('a DB_URL as hosters give it out is taken, and what cannot be had is told in a sentence', async (t) => {
   const { url, query, name } = await database(t)
   const vaultOfAll = await vault()
-  const open = async (dbUrl: string, said: string[] = [], startupTimeout = 10_000): Promise<Store> =>
+  const open = async (dbUrl: string, said: string[] = [], startupTimeout = 60_000): Promise<Store> =>
     (
       await openStorage({
         settingsPath: '/nonexistent/mcp_settings.json',
@@ -162,8 +162,8 @@ void test('a DB_URL as hosters give it out is taken, and what cannot be had is t
   await holder`select pg_advisory_lock(${0x746f6f6c})`
   const said: string[] = []
   await assert.rejects(
-    open(url, said, 1_500),
-    /^Error: Another replica has been migrating the tables in the database at \S+ for 1\.5 s\. .*DB_STARTUP_TIMEOUT/
+    open(url, said, 3_000),
+    /^Error: Another replica has been migrating the tables in the database at \S+ for 3 s\. .*DB_STARTUP_TIMEOUT/
   )
   assert.match(said.join(), /^waiting for PostgreSQL at \S+ \(another replica is migrating the tables\)$/)
   await holder`select pg_advisory_unlock(${0x746f6f6c})`
@@ -339,18 +339,16 @@ const full = (): Json => ({
   prompts: [{ name: 'p', template: '{{x}}' }]
 })
 
-/** `npm run …` as an operator does it. */
-async function npm (
-  script: string,
-  args: string[],
-  env: Record<string, string>
+/** Runs a command for the database. @param npm by `npm run db:…`, as an operator does it, which starts the same program */
+async function db (
+  command: 'import' | 'export', args: string[], env: Record<string, string>, { npm = false } = {}
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   assert.ok(existsSync(path('dist/cli/db.js')), 'these commands run what npm ci builds: npm run build')
-  const child = spawn('npm', ['run', '--silent', script, '--', ...args], {
+  const [program, ...first] = npm ? ['npm', 'run', '--silent', `db:${command}`, '--'] : [process.execPath, path('dist/cli/db.js'), command]
+  const child = spawn(String(program), [...first, ...args], {
     cwd: path(''),
     env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 60_000
+    stdio: ['ignore', 'pipe', 'pipe']
   })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (chunk) => { stdout += String(chunk) })
@@ -415,7 +413,7 @@ void test('an empty database is seeded from the settings file, once; unknown sec
   assert.deepEqual(await serverNames(third, headers), [])
   assert.equal(await third.stop(), 0)
 
-  const { code, stdout, stderr } = await npm('db:export', ['-'], { DB_URL: url, ...shared })
+  const { code, stdout, stderr } = await db('export', ['-'], { DB_URL: url, ...shared })
   assert.equal(code, 0, stderr)
   const exported = JSON.parse(stdout) as Json
   for (const section of ['$schema', 'x-top', 'oauthClients', 'oauthTokens', 'prompts', 'systemConfig', 'groups']) {
@@ -433,13 +431,13 @@ void test('npm run db:import and db:export: all of a settings file goes in and c
   const [from, to] = [join(folder, 'from.json'), join(folder, 'to.json')]
   await writeFile(from, JSON.stringify(content))
   const env = { DB_URL: url, ...shared, SETTINGS_PATH: from }
-  const imported = await npm('db:import', [], env)
+  const imported = await db('import', [], env, { npm: true })
   assert.equal(imported.code, 0, imported.stderr)
   assertNoCanary(await allRows(query), 'a table after db:import')
-  const twice = await npm('db:import', [], env)
+  const twice = await db('import', [], env)
   assert.equal(twice.code, 1, 'a database that holds settings is not written over')
   assert.match(twice.stderr, /--replace/)
-  const exported = await npm('db:export', [to], env)
+  const exported = await db('export', [to], env, { npm: true })
   assert.equal(exported.code, 0, exported.stderr)
   assert.equal((await stat(to)).mode & 0o777, 0o600)
   const written = JSON.parse(await readFile(to, 'utf8')) as Json
@@ -463,11 +461,11 @@ void test('npm run db:import and db:export: all of a settings file goes in and c
   )
   // A database that has entries and does not know where they stand is not taken for an empty one.
   await query('DELETE FROM revision')
-  const lost = await npm('db:export', ['-'], env)
+  const lost = await db('export', ['-'], env)
   assert.deepEqual([lost.code, lost.stdout], [1, ''])
   assert.match(lost.stderr, /has lost its settings/)
-  assert.equal((await npm('db:import', ['--replace'], env)).code, 0)
-  assert.equal((await npm('db:export', ['-'], env)).stdout, await readFile(to, 'utf8'))
+  assert.equal((await db('import', ['--replace'], env)).code, 0)
+  assert.equal((await db('export', ['-'], env)).stdout, await readFile(to, 'utf8'))
   for (const { stdout, stderr } of [imported, twice, exported, lost]) assertNoCanary([stdout, stderr], 'the output')
   // A gateway takes the file that came out.
   const hub = await startReplica(t, '', { settings: written })
@@ -530,7 +528,7 @@ void test('no secret stands in a table, or is printed; db:export has them back',
   }
   assertNoCanary([hub.output()], 'the output')
 
-  const { code, stdout, stderr } = await npm('db:export', ['-'], { DB_URL: url, ...shared })
+  const { code, stdout, stderr } = await db('export', ['-'], { DB_URL: url, ...shared })
   assert.equal(code, 0, stderr)
   const exported = JSON.parse(stdout) as Json
   for (const [name, wanted] of [
@@ -546,7 +544,7 @@ void test('no secret stands in a table, or is printed; db:export has them back',
   assert.deepEqual([exported.oauthClients, exported.oauthTokens], [clientsOf(content), content.oauthTokens])
   assert.ok(!stdout.includes(key) && !stdout.includes(password), 'what is hashed is not to be had back')
   // With another key nothing is opened, and the reason is told.
-  const other = await npm('db:export', ['-'], { DB_URL: url, ...shared, ENCRYPTION_KEY: 'f'.repeat(64) })
+  const other = await db('export', ['-'], { DB_URL: url, ...shared, ENCRYPTION_KEY: 'f'.repeat(64) })
   assert.equal(other.code, 1)
   assert.match(other.stderr, /ENCRYPTION_KEY/)
   assertNoCanary([other.stdout, other.stderr], 'the output')
@@ -631,14 +629,14 @@ void test(
     // What is lost with a key can be got over without the API, too.
     const file = join(await temporaryFolder(t), 'masked.json')
     const env = { DB_URL: url, ...shared }
-    const whole = await npm('db:export', [file], env)
+    const whole = await db('export', [file], env)
     assert.equal(whole.code, 1)
     assert.match(
       whole.stderr,
       /^systemConfig cannot be opened: .*\nmcpServers\/remote cannot be opened|^mcpServers\/remote cannot be opened: .*\nsystemConfig cannot be opened/
     )
     assert.ok(!existsSync(file))
-    const masked = await npm('db:export', [file, '--masked'], env)
+    const masked = await db('export', [file, '--masked'], env)
     assert.equal(masked.code, 0, masked.stderr)
     assert.match(masked.stderr, /mcpServers\/remote cannot be opened/)
     assert.match(masked.stderr, /The file holds masks \(••••\) in place of the secrets that cannot be opened, and others in plain text/)
@@ -648,15 +646,15 @@ void test(
       at(written, 'mcpServers', 'remote', 'headers', 'X-Plain-Name'),
       `••••${String(at(config, 'headers', 'X-Plain-Name')).slice(-4)}`
     )
-    const taken = await npm('db:import', [file, '--replace'], env)
+    const taken = await db('import', [file, '--replace'], env)
     assert.equal(taken.code, 1)
     assert.match(
       taken.stderr,
       /masks where secrets should be.*headers\.Authorization of mcpServers\/remote.*smartRouting\.llmProviderApiKey of systemConfig/
     )
     await writeFile(file, JSON.stringify({ ...written, mcpServers: { remote: config }, systemConfig: { nameSeparator: '+' } }))
-    assert.equal((await npm('db:import', [file, '--replace'], env)).code, 0)
-    const mended = await npm('db:export', ['-'], env)
+    assert.equal((await db('import', [file, '--replace'], env)).code, 0)
+    const mended = await db('export', ['-'], env)
     assert.deepEqual(
       [at(JSON.parse(mended.stdout), 'mcpServers', 'remote', 'headers'), at(JSON.parse(mended.stdout), 'prompts')],
       [config.headers, prompts]

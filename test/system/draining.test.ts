@@ -5,22 +5,12 @@ import { Agent, request as httpRequest } from 'node:http'
 import { test } from 'tap'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { assertPlain, KEY, Session, settings, text, within } from '../helpers/client.ts'
-import { spawnHub, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
+import { appFor } from '../helpers/app.ts'
+import { spawnHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { Api, fine, PASSWORD } from '../helpers/management-client.ts'
 
-interface Draining {
-  hub: ProcessHub
-  admin: Api
-  /** How many calls are at the server. */
-  open: () => number
-  /** Lets the server answer all calls. */
-  answer: () => void
-  /** Sends one SIGTERM: a second one, as `stop` would send, ends everything at once. @returns the exit */
-  terminate: () => Promise<unknown>
-}
-
-/** A gateway with a server whose calls wait. */
-async function started (t: Cleanup, timeout: string): Promise<Draining> {
+/** A server whose calls wait until they are answered. */
+async function holding (t: Cleanup): Promise<{ url: string, open: () => number, answer: () => void }> {
   let answer = (): void => {}
   const gate = new Promise<void>((resolve) => { answer = resolve })
   let open = 0
@@ -33,21 +23,24 @@ async function started (t: Cleanup, timeout: string): Promise<Draining> {
       return undefined
     }
   })
-  const env = { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: timeout }
-  const hub = await spawnHub(t, { env, settings: settings({ held: { url: upstream.url } }) })
   t.after(() => { answer() })
-  const admin = await Api.login(hub)
+  return { url: upstream.url, open: () => open, answer: () => { answer() } }
+}
+
+/** A gateway within this process, whose end is that of a process after SIGTERM, with more time to drain. */
+async function started (t: Cleanup, upstream: { url: string }): Promise<{ hub: Hub, admin: Api, end: () => Promise<void> }> {
+  const app = await appFor(t, settings({ held: { url: upstream.url } }), {}, { drainTimeout: 60_000 })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  app.phase.name = 'ready'
+  const hub = { url, output: () => '' } as unknown as Hub
+  const admin = Api.key(hub, KEY)
   await admin.has('held', 'connected')
-  const terminate = async (): Promise<unknown> => {
-    const exit = once(hub.child, 'exit')
-    hub.child.kill('SIGTERM')
-    return await within('the exit', exit)
-  }
-  return { hub, admin, open: () => open, answer: () => { answer() }, terminate }
+  return { hub, admin, end: async () => { await within('the end', app.close()) } }
 }
 
 test('draining: not ready, but still answering what it took on', async (t) => {
-  const { hub, admin, open, answer, terminate } = await started(t, '60s')
+  const { open, answer, ...upstream } = await holding(t)
+  const { hub, admin, end } = await started(t, upstream)
   // A connection that is there before: new ones are refused.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => { agent.destroy() })
@@ -66,33 +59,41 @@ test('draining: not ready, but still answering what it took on', async (t) => {
   const call = admin.run('held', 'echo', { message: 'finished' })
   const message = session.request('tools/call', { name: 'held-echo', arguments: { message: 'as well' } })
   await until(() => open() === 2, 'the calls never came')
-  const exit = terminate()
+  const ended = end()
   await until(async () => await ready() === 503, 'never 503 while draining')
   assert.equal(await post(), 503, 'an SSE client whose stream has ended comes back later')
   answer()
   assert.equal(text(fine(await call)), 'finished')
   assert.equal(text((await message).result), 'as well')
   await within('the end of the stream', stream.done)
-  assert.deepEqual(await exit, [0, null])
+  await ended
 })
 
 test('draining: a call by REST alone is finished as well', async (t) => {
-  const { hub, admin, open, answer, terminate } = await started(t, '60s')
+  const { open, answer, ...upstream } = await holding(t)
+  const { hub, admin, end } = await started(t, upstream)
   const call = admin.run('held', 'echo', { message: 'finished' })
   await until(() => open() === 1, 'the call never came')
-  const exit = terminate()
+  const ended = end()
   const ready = async (): Promise<number> => await fetch(`${hub.url}/health/ready`).then(({ status }) => status, () => 0)
   await until(async () => await ready() !== 200, 'still ready')
   answer()
   assert.equal(text(fine(await call)), 'finished')
-  assert.deepEqual(await exit, [0, null])
+  await ended
 })
 
-test('draining has an end: a call that takes longer gets an error, and the exit is 0', async (t) => {
-  const { admin, open, terminate } = await started(t, '1s')
+test('draining has an end: a call that takes longer gets an error, and the process ends with 0', async (t) => {
+  const { open, url } = await holding(t)
+  const env = { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: '1s' }
+  const hub = await spawnHub(t, { env, settings: settings({ held: { url } }) })
+  const admin = Api.key(hub, KEY)
+  await admin.has('held', 'connected')
   const call = admin.run('held', 'echo').catch((error: unknown) => ({ status: 0, text: String(error) }))
   await until(() => open() === 1, 'the call never came')
-  assert.deepEqual(await terminate(), [0, null])
+  // Not `stop`, which could send a second signal, and that one ends everything at once.
+  const exit = once(hub.child, 'exit')
+  hub.child.kill('SIGTERM')
+  assert.deepEqual(await within('the exit', exit), [0, null])
   const answer = await within('the answer', call)
   assert.ok(answer.status >= 500, `${answer.status} ${answer.text}`)
   assertPlain(answer.text)
