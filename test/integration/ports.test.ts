@@ -502,37 +502,34 @@ const asks = (
   async () => await activities?.cleanup(0)
 ]
 
-void test(
-  'while the database is away every method says so, and works again when it is back',
-  async (t) => {
-    const server = await cluster(t)
-    const { storage } = await openPostgres(t, server)
-    const [own, refresh, next] = [authorization(), issued('refresh'), issued('refresh')]
-    await storage.tokens.put(own, [refresh])
-    for (const ask of asks(storage)) await ask()
-    await server.stop('immediate')
-    const assertAway = async (ask: () => Promise<unknown>): Promise<void> => {
-      await assert.rejects(ask(), (error: Error) => {
-        assert.ok(error instanceof StorageError, String(error))
-        assert.match(error.message, /^The database cannot be used \([^)]+\)\.$/)
-        assert.ok(!error.message.includes(passwordCanary) && error.cause === undefined)
-        return true
-      })
-    }
-    await Promise.all(asks(storage).map(assertAway))
-    await storage.clients.touch('c', Date.now())
-    await until(() => storage.store.health() !== undefined, 'the store does not notice')
-    for (const ask of asks(storage)) await assertAway(ask)
-    await server.start()
-    await until(() => storage.store.health() === undefined, 'the store does not come back')
-    await until(async () => {
-      for (const ask of asks(storage)) await ask()
+void test('while the database is away every method says so, and works again when it is back', async (t) => {
+  const server = await cluster(t)
+  const { storage } = await openPostgres(t, server)
+  const [own, refresh, next] = [authorization(), issued('refresh'), issued('refresh')]
+  await storage.tokens.put(own, [refresh])
+  for (const ask of asks(storage)) await ask()
+  await server.stop('immediate')
+  const assertAway = async (ask: () => Promise<unknown>): Promise<void> => {
+    await assert.rejects(ask(), (error: Error) => {
+      assert.ok(error instanceof StorageError, String(error))
+      assert.match(error.message, /^The database cannot be used \([^)]+\)\.$/)
+      assert.ok(!error.message.includes(passwordCanary) && error.cause === undefined)
       return true
-    }, 'not back')
-    assert.equal(await storage.tokens.swap(refresh.hash, [next]), 'swapped')
-    assert.deepEqual(await storage.tokens.find(next.hash), { ...own, ...next })
+    })
   }
-)
+  await Promise.all(asks(storage).map(assertAway))
+  await storage.clients.touch('c', Date.now())
+  await until(() => storage.store.health() !== undefined, 'the store does not notice')
+  for (const ask of asks(storage)) await assertAway(ask)
+  await server.start()
+  await until(() => storage.store.health() === undefined, 'the store does not come back')
+  await until(async () => {
+    for (const ask of asks(storage)) await ask()
+    return true
+  }, 'not back')
+  assert.equal(await storage.tokens.swap(refresh.hash, [next]), 'swapped')
+  assert.deepEqual(await storage.tokens.find(next.hash), { ...own, ...next })
+})
 
 void test('what takes too long ends with a sentence', async (t) => {
   setLimits(t, timeouts, { statement: 500, write: 60_000 })
@@ -548,9 +545,7 @@ void test('what takes too long ends with a sentence', async (t) => {
   })
   await locked
   const asked = [
-    storage.grants.take(fresh()),
-    storage.tokens.find(fresh()),
-    storage.vectors.use('c', ['i']),
+    storage.grants.take(fresh()), storage.tokens.find(fresh()), storage.vectors.use('c', ['i']),
     storage.tokens.put(authorization(), [issued('access')])
   ]
   // Behind those, lines that have a bound.

@@ -697,8 +697,13 @@ test('bearer keys are changed', async (t) => {
     ]) { refused(await root('PUT', `/auth/keys/${String(system.id)}`, body), 400, JSON.stringify(body)) }
     for (const body of [
       { name: 'x', owner: 'ghost' }, { name: 'x', kind: 'user', owner: 'ghost' }, { name: 'x', kind: 'user' },
-      { name: 'a\nb' }, { name: 'x', allowedGroups: 'x' }
+      { name: 'a\nb' }, { name: 'x', allowedGroups: 'x' }, {}, { name: '' }, { name: 7 }, { name: 'prototype' },
+      { name: 'x', kind: 'root' }, { name: 'x', accessType: 'everything' }, { name: 'x', allowedServers: 'fake' },
+      { name: 'x', enabled: 'yes' }, [], null, 'text'
     ]) { refused(await root('POST', '/auth/keys', body), 400, JSON.stringify(body)) }
+    const token = `thk_${'0'.repeat(64)}`
+    const own = await root('POST', '/auth/keys', { name: 'x', token })
+    assert.ok(own.status === 400 || at(own.body, 'data', 'token') !== token, 'nobody chooses their own token')
     refused(await ask(hub, 'PUT', `/auth/keys/${String(system.id)}`, { wrong: 1 }), 401)
   })
 
