@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
 import type { AuditEntry } from '../../db/audit-trail.ts'
-import {
-  maxClientIdle, maxEntries, touchInterval, type Activities, type Activity, type Authorization, type Client,
-  type Consent, type Issued, type LoginState, type TokenKind
-} from '../../db/ports.ts'
+import { maxClientIdle, maxEntries, touchInterval, type Activities, type Activity, type Client, type LoginState } from '../../db/ports.ts'
 import type { Storage } from '../../db/store.ts'
 import type { Cleanup } from '../helpers/hub.ts'
+import {
+  minute, hour, hashOf, fresh, soon, issued, authorization, client, fullClient, consent, activity, race, counted
+} from './ports-data.ts'
+
+export * from './ports-data.ts'
 
 /** Storage under test, its store loaded. */
 export interface OpenedPorts {
@@ -20,80 +22,6 @@ export interface OpenedPorts {
   now: () => number
 }
 export type OpenPorts = (t: Cleanup) => Promise<OpenedPorts>
-
-const minute = 60_000
-const hour = 60 * minute
-export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
-/** A hash that nothing else has. */
-export const fresh = (): string => randomBytes(32).toString('hex')
-/** Later than any test ends, whatever time passes in it. */
-export const soon = (): number => Date.now() + 1_000 * hour
-export const issued = (kind: TokenKind, more: Partial<Issued> = {}): Issued => ({
-  hash: fresh(),
-  kind,
-  scope: 'mcp profile',
-  expiresAt: soon(),
-  ...more
-})
-export const authorization = (more: Partial<Authorization> = {}): Authorization => ({
-  family: randomUUID(),
-  clientId: 'client',
-  username: 'ann',
-  ...more
-})
-/** A client that an admin created, unless said otherwise. */
-export const client = (more: Partial<Client> = {}): Client => ({
-  clientId: randomUUID(),
-  name: 'a client',
-  redirectUris: ['http://127.0.0.1/callback'],
-  grantTypes: ['authorization_code', 'refresh_token'],
-  tokenEndpointAuthMethod: 'none',
-  scope: 'mcp profile',
-  origin: 'admin',
-  createdAt: Date.now(),
-  ...more
-})
-/** A client with all members. */
-export const fullClient = (more: Partial<Client> = {}): Client => client({
-  secretHash: fresh(),
-  registrationTokenHash: fresh(),
-  redirectUris: ['https://app.example.com/callback', 'com.example.app:/callback'],
-  responseTypes: ['code'],
-  tokenEndpointAuthMethod: 'client_secret_basic',
-  clientUri: 'https://app.example.com/',
-  logoUri: 'https://app.example.com/logo.png',
-  policyUri: 'https://app.example.com/policy',
-  tosUri: 'https://app.example.com/tos',
-  contacts: ['a@example.com', 'b@example.com'],
-  softwareId: 'app',
-  softwareVersion: '1.0',
-  applicationType: 'native',
-  origin: 'registered',
-  lastUsedAt: Date.now(),
-  ...more
-})
-export const consent = (more: Partial<Consent> = {}): Consent => ({
-  username: `user-${randomUUID()}`,
-  clientId: randomUUID(),
-  scope: 'mcp profile',
-  grantedAt: Date.now(),
-  ...more
-})
-export const activity = (more: Partial<Activity> = {}): Activity => ({
-  id: randomUUID(),
-  timestamp: 1_790_000_000_000,
-  server: 'files',
-  tool: 'read',
-  duration: 12.25,
-  status: 'success',
-  ...more
-})
-
-/** So many at once. */
-export const race = async <Result>(count: number, run: (n: number) => Promise<Result>): Promise<Result[]> =>
-  await Promise.all(Array.from({ length: count }, async (_, n) => await run(n)))
-export const counted = (answers: readonly string[]): Record<string, number> =>
-  Object.fromEntries([...new Set(answers)].sort().map((answer) => [answer, answers.filter((each) => each === answer).length]))
 
 /** What a text may hold and PostgreSQL cannot, or only in quotes. */
 const odd = 'a\0b\ud800c "{,}\\ \' ü 😀'
