@@ -56,23 +56,26 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
   return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...ports }
 }
 
-/** The ports where the settings are one document. */
-export function storageOn (file: Store & SectionFile, vault: Vault): Storage {
-  const tokens = new FileTokens(file)
+/**
+ * The ports where the settings are one document.
+ * @param now the clock of what expires, in ms since 1970
+ */
+export function storageOn (file: Store & SectionFile, vault: Vault, now = Date.now): Storage {
+  const tokens = new FileTokens(file, undefined, now)
   const consents = new FileConsents(file)
-  const upstreamTokens = new FileUpstreamTokens(file, vault)
+  const upstreamTokens = new FileUpstreamTokens(file, vault, undefined, now)
   return {
     store: file,
     counters: new MemoryCounters(),
-    grants: new MemoryGrants(),
+    grants: new MemoryGrants(undefined, now),
     tokens,
     clients: new FileClients({ file, tokens, consents }),
     consents,
-    loginStates: new MemoryLoginStates(),
-    usedStates: new MemoryUsedStates(),
+    loginStates: new MemoryLoginStates(undefined, now),
+    usedStates: new MemoryUsedStates(undefined, now),
     upstreamTokens,
     resealing: upstreamTokens,
-    vectors: new MemoryVectors()
+    vectors: new MemoryVectors(undefined, now)
   }
 }
 

@@ -17,19 +17,24 @@ type Entry = Token & { readonly used?: boolean }
 export class FileTokens implements Tokens {
   readonly #list: EntryList<Entry>
   readonly #maxTokens: number
+  readonly #now: () => number
   /** Recently revoked families, each with the time when it may be forgotten. */
   readonly #revoked = new Map<string, number>()
 
-  /** @param count max tokens kept; beyond, the families with the most tokens are removed */
-  constructor (file: SectionFile, count: number = maxEntries.tokensInFile) {
+  /**
+   * @param count max tokens kept; beyond, the families with the most tokens are removed
+   * @param now the clock, in ms since 1970
+   */
+  constructor (file: SectionFile, count: number = maxEntries.tokensInFile, now = Date.now) {
     this.#list = new EntryList(file, {
       name: section,
       isEntry,
       keyOf: ({ hash }) => hash,
       isEditable: false,
-      limit: (entries) => { removeExcess(entries, count) }
+      limit: (entries) => { removeExcess(entries, count, now()) }
     })
     this.#maxTokens = count
+    this.#now = now
   }
 
   async put (authorization: Authorization, issued: readonly Issued[]): Promise<void> {
@@ -38,21 +43,21 @@ export class FileTokens implements Tokens {
 
   async find (hash: string): Promise<Token | undefined> {
     const found = this.#list.entries.get(hash)
-    if (found === undefined || !isValid(found)) return undefined
+    if (found === undefined || !isValid(found, this.#now())) return undefined
     const { used, ...token } = found
     return token
   }
 
   // There is one process, which knows what it revoked.
   async revokedWithin (time: number): Promise<string[]> {
-    const since = Date.now() - time + retention
+    const since = this.#now() - time + retention
     return [...this.#revoked].filter(([, until]) => until >= since).map(([family]) => family)
   }
 
   async swap (hash: string, issued: readonly Issued[]): Promise<'swapped' | 'reused' | 'unknown'> {
     return await this.#list.change((entries) => {
       const found = entries.get(hash)
-      if (found === undefined || found.kind !== 'refresh' || found.expiresAt <= Date.now()) return 'unknown'
+      if (found === undefined || found.kind !== 'refresh' || found.expiresAt <= this.#now()) return 'unknown'
       if (found.used === true) {
         this.#revoke(entries, ({ family }) => family === found.family)
         return 'reused'
@@ -78,7 +83,7 @@ export class FileTokens implements Tokens {
   }
 
   #add (entries: Map<string, Entry>, { family, clientId, username, mark }: Authorization, issued: readonly Issued[]): void {
-    if ((this.#revoked.get(family) ?? 0) > Date.now()) return
+    if ((this.#revoked.get(family) ?? 0) > this.#now()) return
     for (const { hash, kind, scope, resource, expiresAt } of issued) {
       entries.set(hash, {
         hash,
@@ -104,14 +109,14 @@ export class FileTokens implements Tokens {
 
   #remember (family: string): void {
     for (const [former, until] of this.#revoked) {
-      if (until > Date.now() && this.#revoked.size < this.#maxTokens) break
+      if (until > this.#now() && this.#revoked.size < this.#maxTokens) break
       this.#revoked.delete(former)
     }
-    this.#revoked.set(family, Date.now() + retention)
+    this.#revoked.set(family, this.#now() + retention)
   }
 }
 
-const isValid = ({ used, expiresAt }: Entry): boolean => used !== true && expiresAt > Date.now()
+const isValid = ({ used, expiresAt }: Entry, now: number): boolean => used !== true && expiresAt > now
 
 /** Whether a revocation of a family, client or user includes a token. */
 function isAffected ({ family, clientId, username }: Token, target: Exclude<Revocation, { readonly hash: string }>): boolean {
@@ -140,8 +145,8 @@ export function withoutTokens (document: Document): Document {
 }
 
 /** Removes expired tokens; if there are still too many, also the families with the most tokens. */
-function removeExcess (entries: Map<string, Entry>, count: number): void {
-  for (const [hash, { expiresAt }] of entries) if (expiresAt <= Date.now()) entries.delete(hash)
+function removeExcess (entries: Map<string, Entry>, count: number, now: number): void {
+  for (const [hash, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(hash)
   if (entries.size <= count) return
   const families = new Map<string, { family: string, size: number, last: number }>()
   for (const [, { family, expiresAt }] of entries) {

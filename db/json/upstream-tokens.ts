@@ -29,14 +29,19 @@ const keyIdOf = (sealed: string): string => sealed.split('.')[1] ?? ''
 export class FileUpstreamTokens implements UpstreamTokens, Resealing {
   readonly #list: EntryList<Entry>
   readonly #vault: Vault
+  readonly #now: () => number
   /** Claims by key: the version that is being replaced, and until when. */
   readonly #claims = new Map<string, { readonly version: string, readonly until: number }>()
   /** What was removed lately, by key. */
   readonly #removed = new Map<string, { readonly server: string, readonly holder: string, readonly at: number }>()
 
-  /** @param count max values kept; beyond, those that were unchanged longest are removed */
-  constructor (file: SectionFile, vault: Vault, count: number = maxEntries.upstreamTokensInFile) {
+  /**
+   * @param count max values kept; beyond, those that were unchanged longest are removed
+   * @param now the clock, in ms since 1970
+   */
+  constructor (file: SectionFile, vault: Vault, count: number = maxEntries.upstreamTokensInFile, now = Date.now) {
     this.#vault = vault
+    this.#now = now
     this.#list = new EntryList(file, {
       name: upstreamSection,
       isEntry: isUpstreamToken,
@@ -77,7 +82,7 @@ export class FileUpstreamTokens implements UpstreamTokens, Resealing {
       const former = entries.get(key)
       const isFree = replaces === undefined && (former === undefined || this.#open(former) === undefined)
       if (replaces !== 'any' && !isFree && (replaces === undefined || former?.version !== replaces.version)) return undefined
-      const entry: Entry = { server, holder, version: randomUUID(), changedAt: Date.now(), data, sealed }
+      const entry: Entry = { server, holder, version: randomUUID(), changedAt: this.#now(), data, sealed }
       entries.set(key, entry)
       return entry.version
     })
@@ -91,8 +96,8 @@ export class FileUpstreamTokens implements UpstreamTokens, Resealing {
     const key = keyOf(server, holder)
     if (this.#list.entries.get(key)?.version !== version) return false
     const held = this.#claims.get(key)
-    if (held?.version === version && held.until > Date.now()) return false
-    this.#claims.set(key, { version, until: Date.now() + time })
+    if (held?.version === version && held.until > this.#now()) return false
+    this.#claims.set(key, { version, until: this.#now() + time })
     return true
   }
 
@@ -105,7 +110,7 @@ export class FileUpstreamTokens implements UpstreamTokens, Resealing {
   }
 
   async changedWithin (time: number): Promise<LoginChange[]> {
-    const since = Date.now() - time
+    const since = this.#now() - time
     const stored = [...this.#list.entries.values()].filter(({ changedAt }) => changedAt >= since)
     const removed = [...this.#removed.values()].filter(({ at }) => at >= since)
     return [
@@ -163,7 +168,7 @@ export class FileUpstreamTokens implements UpstreamTokens, Resealing {
       for (const [key] of found) entries.delete(key)
       return found
     })
-    const at = Date.now()
+    const at = this.#now()
     for (const [key, removed] of this.#removed) if (removed.at < at - retention) this.#removed.delete(key)
     for (const [key, { server, holder }] of gone) {
       this.#claims.delete(key)

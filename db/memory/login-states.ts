@@ -5,14 +5,17 @@ interface Entry { readonly state: LoginState, readonly expiresAt: number }
 /** States of browsers of this process alone; a restart ends them. When there are too many, the oldest are removed. */
 export class MemoryLoginStates implements LoginStates {
   readonly #bounds: Bounds
+  readonly #now: () => number
   readonly #entries = new Map<string, Entry>()
   /** The hash of each state with a uid. */
   readonly #uids = new Map<string, string>()
   /** The hashes of each user's states. */
   readonly #users = new Map<string, Set<string>>()
 
-  constructor (bounds: Bounds = { perUser: maxEntries.loginStatesPerUser, all: maxEntries.loginStates }) {
+  /** @param now the clock, in ms since 1970 */
+  constructor (bounds: Bounds = { perUser: maxEntries.loginStatesPerUser, all: maxEntries.loginStates }, now = Date.now) {
     this.#bounds = bounds
+    this.#now = now
   }
 
   async put (hash: string, state: LoginState, expiresAt: number): Promise<void> {
@@ -31,7 +34,7 @@ export class MemoryLoginStates implements LoginStates {
 
   async find (hash: string): Promise<LoginState | undefined> {
     const found = this.#entries.get(hash)
-    if (found !== undefined && found.expiresAt > Date.now()) return found.state
+    if (found !== undefined && found.expiresAt > this.#now()) return found.state
     this.#remove(hash)
     return undefined
   }

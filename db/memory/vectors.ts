@@ -7,13 +7,18 @@ interface Kept { readonly hash: string, readonly unit: Float32Array, usedAt: num
 /** Embeddings of this process alone; they are made again after a restart. When there are too many, the oldest are removed. */
 export class MemoryVectors implements Vectors {
   readonly #maxNumbers: number
+  readonly #now: () => number
   /** By collection and id. */
   readonly #collections = new Map<string, Map<string, Kept>>()
   #numbers = 0
 
-  /** @param numbers max numbers kept, over all embeddings */
-  constructor (numbers: number = maxEntries.vectorNumbers) {
+  /**
+   * @param numbers max numbers kept, over all embeddings
+   * @param now the clock, in ms since 1970
+   */
+  constructor (numbers: number = maxEntries.vectorNumbers, now = Date.now) {
     this.#maxNumbers = numbers
+    this.#now = now
   }
 
   async put (collection: string, added: readonly Vector[]): Promise<void> {
@@ -25,7 +30,7 @@ export class MemoryVectors implements Vectors {
       this.#remove(collection, id)
       const vectors = this.#collections.get(collection) ?? new Map()
       this.#collections.delete(collection)
-      this.#collections.set(collection, vectors.set(id, { hash, unit: own, usedAt: Date.now() }))
+      this.#collections.set(collection, vectors.set(id, { hash, unit: own, usedAt: this.#now() }))
       this.#numbers += own.length
     })
     while (this.#numbers > this.#maxNumbers) {
@@ -67,12 +72,12 @@ export class MemoryVectors implements Vectors {
     const vectors = this.#collections.get(collection)
     for (const id of ids) {
       const vector = vectors?.get(id)
-      if (vector) vector.usedAt = Date.now()
+      if (vector) vector.usedAt = this.#now()
     }
   }
 
   async removeUnused (age: number, count: number): Promise<number> {
-    const before = Date.now() - age
+    const before = this.#now() - age
     let removed = 0
     for (const [collection, vectors] of this.#collections) {
       for (const [id, { usedAt }] of vectors) {

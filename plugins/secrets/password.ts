@@ -5,7 +5,8 @@ import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
 import { maxScryptMemory, scryptParts, type ScryptCost } from '../../schemas/password-hash.ts'
 
-const derive = promisify<string, Buffer, number, ScryptCost & { maxmem: number }, Buffer>(scrypt)
+type Derive = (password: string, salt: Buffer, length: number, cost: ScryptCost & { maxmem: number }) => Promise<Buffer>
+const derive: Derive = promisify<string, Buffer, number, ScryptCost & { maxmem: number }, Buffer>(scrypt)
 
 /** The second of OWASP's recommendations for scrypt: 32 MiB of memory for each guess. */
 const cost: ScryptCost = { N: 2 ** 15, r: 8, p: 3 }
@@ -18,11 +19,17 @@ const unmatchable = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength)
 /** Hashes and checks passwords, `limits.concurrentHashes` at the same time: each takes a tenth of a second of a core, and memory. */
 export class Passwords {
   readonly #slots = new Semaphore({ places: limits.concurrentHashes })
+  readonly #derive: Derive
+
+  /** @param deriveKey scrypt */
+  constructor (deriveKey = derive) {
+    this.#derive = deriveKey
+  }
 
   /** The hash of a password as it is stored: `scrypt$N$r$p$salt$key`, salt and key in base64. */
   async hash (password: string): Promise<string> {
     const salt = randomBytes(16)
-    const key = await this.#inSlot(async () => await derive(password.normalize('NFKC'), salt, keyLength, { ...cost, maxmem }))
+    const key = await this.#inSlot(async () => await this.#derive(password.normalize('NFKC'), salt, keyLength, { ...cost, maxmem }))
     return ['scrypt', cost.N, cost.r, cost.p, salt.toString('base64'), key.toString('base64')].join('$')
   }
 
@@ -36,7 +43,7 @@ export class Passwords {
     const imported = isImported(stored) ? stored : undefined
     const costliest = costliestOf([...all, imported].filter(isImported))
     return await this.#inSlot(async () => {
-      const deriving = derive(password.normalize('NFKC'), parts.salt, parts.key.length, { ...parts.cost, maxmem })
+      const deriving = this.#derive(password.normalize('NFKC'), parts.salt, parts.key.length, { ...parts.cost, maxmem })
       const compare = async (hash: string | undefined): Promise<boolean> =>
         hash === undefined ? false : await bcrypt.compare(password, hash).catch(() => false)
       const padding = imported === costliest ? undefined : costliest

@@ -1,121 +1,45 @@
 import assert from 'node:assert/strict'
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { AuditEntry } from '../../db/audit-trail.ts'
-import {
-  maxClientIdle,
-  maxEntries,
-  touchInterval,
-  type Activities,
-  type Activity,
-  type Authorization,
-  type Client,
-  type Consent,
-  type Issued,
-  type LoginState,
-  type TokenKind
-} from '../../db/ports.ts'
+import { maxClientIdle, maxEntries, touchInterval, type Activities, type Activity, type Client, type LoginState } from '../../db/ports.ts'
 import type { Storage } from '../../db/store.ts'
 import type { Cleanup } from '../helpers/hub.ts'
+import {
+  minute, hour, hashOf, fresh, soon, issued, authorization, client, fullClient, consent, activity, race, counted
+} from './ports-data.ts'
+
+export * from './ports-data.ts'
 
 /** Storage under test, its store loaded. */
 export interface OpenedPorts {
   storage: Storage
   /** Another one on the same data: at the same time where that can be, else once the newest is closed. */
   another: () => Promise<Storage>
+  /** Lets so many ms pass for what expires: the clock goes on, or what a database keeps grows older. */
+  pass: (ms: number) => Promise<void>
+  /** The time of the ports, in ms since 1970. */
+  now: () => number
 }
 export type OpenPorts = (t: Cleanup) => Promise<OpenedPorts>
 
-export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
-/** A hash that nothing else has. */
-export const fresh = (): string => randomBytes(32).toString('hex')
-export const soon = (): number => Date.now() + 60_000
-export const issued = (kind: TokenKind, more: Partial<Issued> = {}): Issued => ({
-  hash: fresh(),
-  kind,
-  scope: 'mcp profile',
-  expiresAt: soon(),
-  ...more
-})
-export const authorization = (more: Partial<Authorization> = {}): Authorization => ({
-  family: randomUUID(),
-  clientId: 'client',
-  username: 'ann',
-  ...more
-})
-/** A client that an admin created, unless said otherwise. */
-export const client = (more: Partial<Client> = {}): Client => ({
-  clientId: randomUUID(),
-  name: 'a client',
-  redirectUris: ['http://127.0.0.1/callback'],
-  grantTypes: ['authorization_code', 'refresh_token'],
-  tokenEndpointAuthMethod: 'none',
-  scope: 'mcp profile',
-  origin: 'admin',
-  createdAt: Date.now(),
-  ...more
-})
-/** A client with all members. */
-export const fullClient = (more: Partial<Client> = {}): Client => client({
-  secretHash: fresh(),
-  registrationTokenHash: fresh(),
-  redirectUris: ['https://app.example.com/callback', 'com.example.app:/callback'],
-  responseTypes: ['code'],
-  tokenEndpointAuthMethod: 'client_secret_basic',
-  clientUri: 'https://app.example.com/',
-  logoUri: 'https://app.example.com/logo.png',
-  policyUri: 'https://app.example.com/policy',
-  tosUri: 'https://app.example.com/tos',
-  contacts: ['a@example.com', 'b@example.com'],
-  softwareId: 'app',
-  softwareVersion: '1.0',
-  applicationType: 'native',
-  origin: 'registered',
-  lastUsedAt: Date.now(),
-  ...more
-})
-export const consent = (more: Partial<Consent> = {}): Consent => ({
-  username: `user-${randomUUID()}`,
-  clientId: randomUUID(),
-  scope: 'mcp profile',
-  grantedAt: Date.now(),
-  ...more
-})
-export const activity = (more: Partial<Activity> = {}): Activity => ({
-  id: randomUUID(),
-  timestamp: 1_790_000_000_000,
-  server: 'files',
-  tool: 'read',
-  duration: 12.25,
-  status: 'success',
-  ...more
-})
-
-/** So many at once. */
-export const race = async <Result>(count: number, run: (n: number) => Promise<Result>): Promise<Result[]> =>
-  await Promise.all(Array.from({ length: count }, async (_, n) => await run(n)))
-export const counted = (answers: readonly string[]): Record<string, number> =>
-  Object.fromEntries([...new Set(answers)].sort().map((answer) => [answer, answers.filter((each) => each === answer).length]))
-
-const timeout = 60_000
 /** What a text may hold and PostgreSQL cannot, or only in quotes. */
 const odd = 'a\0b\ud800c "{,}\\ \' ü 😀'
 
 /** What all ports do, whatever they keep their data in. @param database whether it keeps activities */
 export function portsContract (name: string, open: OpenPorts, { database }: { database: boolean }): void {
-  void test(name, { timeout: 150_000 }, async (t) => { await suite(t, open, database) })
+  void test(name, async (t) => { await suite(t, open, database) })
 }
 
 /** One storage serves all of these tests: opening a database takes longer than most of them. */
 async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void> {
   let opened = await open(t)
   const it = (what: string, run: (storage: Storage, reopen: () => Promise<Storage>) => Promise<void>): void => {
-    void t.test(what, { timeout }, async () => {
+    void t.test(what, async () => {
       const { storage, another } = opened
       await run(storage, async () => {
         await storage.store.close()
-        opened = { storage: await another(), another }
+        opened = { ...opened, storage: await another() }
         return opened.storage
       })
     })
@@ -138,9 +62,9 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     const [late, taken] = [fresh(), fresh()]
     await grants.put(late, 'late', {}, Date.now() - 1)
     assert.equal(await grants.take(late), undefined)
-    await grants.put(taken, 'taken', {}, Date.now() + 2_000)
+    await grants.put(taken, 'taken', {}, opened.now() + 10 * minute)
     assert.equal((await grants.take(taken))?.first, true)
-    await sleep(2_100)
+    await opened.pass(11 * minute)
     assert.deepEqual(await grants.take(taken), { first: false, family: 'taken' })
   })
 
@@ -170,10 +94,11 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.deepEqual(await tokens.find(refresh.hash), { ...full, ...refresh })
     assert.deepEqual(await tokens.find(plain.hash), { family: bare.family, clientId: 'client', ...plain })
     assert.deepEqual([await tokens.find(late.hash), await tokens.find(fresh())], [undefined, undefined])
-    const brief = issued('access', { expiresAt: Date.now() + 300 })
+    const brief = issued('access', { expiresAt: opened.now() + 10 * minute })
     await tokens.put(full, [brief])
-    await sleep(350)
-    assert.equal(await tokens.find(brief.hash), undefined)
+    assert.deepEqual(await tokens.find(brief.hash), { ...full, ...brief })
+    await opened.pass(11 * minute)
+    assert.deepEqual([await tokens.find(brief.hash), await tokens.find(access.hash) !== undefined], [undefined, true])
   })
 
   it('a refresh token is swapped once; reuse ends its family, and no other', async ({ tokens }) => {
@@ -271,10 +196,10 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     for (const each of [one, other, kept]) await tokens.put(each, [issued('access')])
     await tokens.revoke({ username: one.username ?? '' })
     await tokens.revoke({ family: other.family })
-    const families = await tokens.revokedWithin(10_000)
+    const families = await tokens.revokedWithin(10 * minute)
     assert.deepEqual([one, other, kept].map(({ family }) => families.includes(family)), [true, true, false])
-    await sleep(50)
-    assert.equal((await tokens.revokedWithin(10)).includes(one.family), false)
+    await opened.pass(11 * minute)
+    assert.equal((await tokens.revokedWithin(10 * minute)).includes(one.family), false)
   })
 
   it('any text may stand in a token', async ({ tokens }) => {
@@ -298,10 +223,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   it('tokens, what was used and what was revoked are there after a restart', async ({ tokens }, reopen) => {
     const [own, other, gone] = [authorization(), authorization(), authorization()]
     const [first, second, kept, lost] = [
-      issued('refresh'),
-      issued('refresh'),
-      issued('access', { resource: 'https://hub.example.com' }),
-      issued('access')
+      issued('refresh'), issued('refresh'), issued('access', { resource: 'https://hub.example.com' }), issued('access')
     ]
     await tokens.put(own, [first])
     await tokens.put(other, [kept])
@@ -517,7 +439,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.equal((await again.find(other, 'shared'))?.value, 'shared')
     await again.removeAll({ server: other })
     assert.equal(await again.find(other, 'shared'), undefined)
-    const changes = (await again.changedWithin(60_000)).filter((each) => each.server === other)
+    const changes = (await again.changedWithin(hour)).filter((each) => each.server === other)
     assert.deepEqual(changes.map(({ holder, version }) => [holder, version]).sort(), [['shared', undefined], [holder, undefined]])
   })
 
@@ -525,14 +447,14 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     const [server, holder] = [`server ${randomUUID()}`, 'shared']
     assert.equal(await logins.claim(server, holder, randomUUID(), 1_000), false)
     const version = await logins.swap(server, holder, undefined, 1) ?? ''
-    const claims = await race(10, async () => await logins.claim(server, holder, version, 300))
+    const claims = await race(10, async () => await logins.claim(server, holder, version, 10 * minute))
     assert.equal(claims.filter(Boolean).length, 1)
-    await sleep(400)
-    assert.equal(await logins.claim(server, holder, version, 60_000), true)
+    await opened.pass(11 * minute)
+    assert.equal(await logins.claim(server, holder, version, hour), true)
     const next = await logins.swap(server, holder, { version }, 2) ?? ''
-    assert.equal(await logins.claim(server, holder, version, 1_000), false)
-    assert.equal(await logins.claim(server, holder, next, 1_000), true)
-    assert.deepEqual((await logins.changedWithin(60_000)).filter((each) => each.server === server), [{ server, holder, version: next }])
+    assert.equal(await logins.claim(server, holder, version, hour), false)
+    assert.equal(await logins.claim(server, holder, next, hour), true)
+    assert.deepEqual((await logins.changedWithin(hour)).filter((each) => each.server === server), [{ server, holder, version: next }])
   })
 
   it('of all who use a state at once, one is the first; the others learn with what, and how long ago', async ({ usedStates }) => {
@@ -540,13 +462,13 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     const answers = await race(20, async (n) => (await usedStates.use(one, `answers-${n % 4}`, soon())).answers)
     const [first = ''] = answers
     assert.deepEqual(new Set(answers), new Set([first]), 'all learn what the first one used it with')
-    await sleep(300)
+    await opened.pass(10 * minute)
     const { age, ...late } = await usedStates.use(one, 'others', soon())
     assert.deepEqual(late, { answers: first })
-    assert.ok(age >= 250 && age < 30_000, String(age))
+    assert.ok(age >= 10 * minute && age < 20 * minute, String(age))
     const { age: fresher, ...unused } = await usedStates.use(other, 'mine', soon())
     assert.deepEqual(unused, { answers: 'mine' })
-    assert.ok(fresher < 200, String(fresher))
+    assert.ok(fresher < minute, String(fresher))
   })
 
   it('a login session is found until it expires, is removed, or its user is', async ({ loginStates }) => {
@@ -557,12 +479,13 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await loginStates.put(one, { ...session, uid: fresh() }, soon())
     await loginStates.put(two, session, soon())
     await loginStates.put(late, { ...session, uid: fresh() }, Date.now() - 1)
-    await loginStates.put(brief, { ...session, uid: fresh() }, Date.now() + 300)
+    await loginStates.put(brief, { ...session, uid: fresh() }, opened.now() + 10 * minute)
     await loginStates.put(other, interaction, soon())
     assert.deepEqual([await loginStates.find(two), await loginStates.find(other)], [session, interaction])
     assert.deepEqual([await loginStates.findByUid(session.uid ?? ''), await loginStates.findByUid(fresh())], [session, undefined])
     assert.deepEqual([await loginStates.find(late), await loginStates.find(fresh())], [undefined, undefined])
-    await sleep(350)
+    assert.notEqual(await loginStates.find(brief), undefined)
+    await opened.pass(11 * minute)
     assert.equal(await loginStates.find(brief), undefined)
     await loginStates.remove(one)
     await loginStates.remove(one)
@@ -621,17 +544,13 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await vectors.put('c', [{ id: 'north', hash: 'before', embedding: [1, 2] }, { id: 'north', hash: 'new', embedding: [9, 0] }])
     assert.equal((await vectors.hashes('c', ids)).get('north'), 'new')
     assert.ok(((await vectors.nearest('c', [1, 0], ['north'], 1))[0]?.score ?? 0) > 0.999)
-    // A moment between those that were used before it, and those that are used now. The clocks of the two sides differ a little.
-    await sleep(400)
-    const moment = performance.now()
-    const age = (): number => performance.now() - moment
-    await sleep(400)
+    await opened.pass(hour)
     await vectors.use('c', ['north', 'none'])
     await vectors.put('c', [{ id: 'east', hash: 'again', embedding: [1, 0] }])
-    assert.equal(await vectors.removeUnused(60_000, 100), 0, 'not as old as that')
-    assert.equal(await vectors.removeUnused(age(), 2), 2, 'in small steps')
-    assert.equal(await vectors.removeUnused(age(), 100), 3, 'of all collections')
-    assert.equal(await vectors.removeUnused(age(), 100), 0)
+    assert.equal(await vectors.removeUnused(2 * hour, 100), 0, 'not as old as that')
+    assert.equal(await vectors.removeUnused(hour / 2, 2), 2, 'in small steps')
+    assert.equal(await vectors.removeUnused(hour / 2, 100), 3, 'of all collections')
+    assert.equal(await vectors.removeUnused(hour / 2, 100), 0)
     assert.deepEqual([...(await vectors.hashes('c', [...ids, 'long'])).keys()].sort(), ['east', 'north'])
     assert.equal((await vectors.hashes('d', ['east'])).size, 0)
   })
@@ -718,17 +637,9 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       assert.deepEqual([ids(found), total, approximate], [ids(newest.slice((page - 1) * limit, page * limit)), 1_200, false], `page ${page} of ${limit}`)
     }
     for (const filter of [
-      { server: 'files' },
-      { tool: 't1' },
-      { status: 'error' },
-      { group: 'team' },
-      { username: 'ann' },
-      { keyId: 'k1' },
-      { keyName: 'one' },
-      { status: 'success' },
-      { server: 'files', status: 'error', username: 'ann' },
-      { server: 'none' },
-      { server: undefined }
+      { server: 'files' }, { tool: 't1' }, { status: 'error' }, { group: 'team' }, { username: 'ann' }, { keyId: 'k1' },
+      { keyName: 'one' }, { status: 'success' }, { server: 'files', status: 'error', username: 'ann' },
+      { server: 'none' }, { server: undefined }
     ] as const) {
       const wanted = newest.filter((each) =>
         Object.entries(filter).every(([name, value]) => value === undefined || each[name as 'server'] === value)
@@ -797,15 +708,9 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await activities.append(batch)
     const start = 1_000 * hour
     for (const [from, to] of [
-      [undefined, undefined],
-      [start, start + hour],
-      [start + 1, start + 5 * hour - 1],
-      [start + 100_000, start + 300_000],
-      [start + hour - 1, start + hour + 1],
-      [start + 2 * hour + 7, undefined],
-      [undefined, start + 3 * hour + 7],
-      [start + 5, start + 4],
-      [0, start + 100 * hour]
+      [undefined, undefined], [start, start + hour], [start + 1, start + 5 * hour - 1],
+      [start + 100_000, start + 300_000], [start + hour - 1, start + hour + 1], [start + 2 * hour + 7, undefined],
+      [undefined, start + 3 * hour + 7], [start + 5, start + 4], [0, start + 100 * hour]
     ]) {
       for (const server of [undefined, 'a']) {
         const wanted = batch.filter((each) =>

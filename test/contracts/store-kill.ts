@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { tsServer, type Cleanup } from '../helpers/hub.ts'
 
 /** A writer that has loaded its code and waits for the word. */
@@ -46,8 +45,8 @@ export async function killRounds (
     if (round + waiting.length + 1 < rounds) waiting.push(start())
     child.stdin.write(`go r${round}\n`)
     await said('ok')
-    // From 20 to 160 ms, however many rounds there are.
-    await sleep(20 + 140 * (round % Math.min(rounds, 20)) / Math.min(rounds, 20))
+    // In the middle of what it writes: after another number of changes in each round.
+    while (lines.filter((line) => line.startsWith('ok')).length < 1 + 2 * (round % 20)) await once(child.stdout, 'data')
     child.kill('SIGKILL')
     await once(child, 'close')
     for (const line of lines) {

@@ -32,79 +32,25 @@ const members = fc.array(
   fc.oneof(name, fc.record({ name: fc.constantFrom('one', 'two'), tools: fc.constantFrom<'all' | string[]>('all', ['x', 'y']) })),
   { maxLength: 4 }
 )
+const removable = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> => fc.option(value, { nil: undefined })
+/** Changes of one entry under any name: a value that the name is a part of, or none. */
+const entries = (weight: number, entity: string, value: (key: string) => fc.Arbitrary<unknown>): fc.WeightedArbitrary<Change> => ({
+  weight,
+  arbitrary: name.chain((key) => removable(value(key)).map((value) => ({ entity, key, value }) as Change))
+})
+const argument = fc.record({ name, required: fc.boolean() }, { requiredKeys: ['name'] })
 const change: fc.Arbitrary<Change> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.record({ entity: fc.constant('mcpServers' as const), key: name, value: fc.option(config, { nil: undefined }) })
-  },
+  entries(4, 'mcpServers', () => config),
   { weight: 2, arbitrary: fc.record({ entity: fc.constant('mcpServers' as const), key: name, value: config, rename: name }) },
-  {
-    weight: 2,
-    arbitrary: name.chain((key) =>
-      fc.record({
-        entity: fc.constant('groups' as const),
-        key: fc.constant(key),
-        value: fc.option(fc.record({ id: fc.constant(key), name, servers: members }), { nil: undefined })
-      })
-    )
-  },
-  {
-    weight: 2,
-    arbitrary: name.chain((key) =>
-      fc.record({
-        entity: fc.constant('bearerKeys' as const),
-        key: fc.constant(key),
-        value: fc.option(fc.record({ id: fc.constant(key), name: text, allowedServers: fc.array(name, { maxLength: 3 }) }), {
-          nil: undefined
-        })
-      })
-    )
-  },
-  {
-    weight: 3,
-    arbitrary: name.chain((key) =>
-      fc.record({
-        entity: fc.constant('users' as const),
-        key: fc.constant(key),
-        value: fc.option(fc.record({ username: fc.constant(key), isAdmin: fc.boolean() }), { nil: undefined })
-      })
-    )
-  },
-  {
-    weight: 2,
-    arbitrary: name.chain((key) =>
-      fc.record({
-        entity: fc.constant('prompts' as const),
-        key: fc.constant(key),
-        value: fc.option(
-          fc.record(
-            {
-              id: fc.constant(key),
-              name,
-              template: text,
-              arguments: fc.array(fc.record({ name, required: fc.boolean() }, { requiredKeys: ['name'] }), { maxLength: 2 }),
-              enabled: fc.boolean()
-            },
-            { requiredKeys: ['id', 'name', 'template'] }
-          ),
-          { nil: undefined }
-        )
-      })
-    )
-  },
-  {
-    weight: 2,
-    arbitrary: name.chain((key) =>
-      fc.record({
-        entity: fc.constant('resources' as const),
-        key: fc.constant(key),
-        value: fc.option(
-          fc.record({ id: fc.constant(key), uri: name, content: text, mimeType: text }, { requiredKeys: ['id', 'uri', 'content'] }),
-          { nil: undefined }
-        )
-      })
-    )
-  },
+  entries(2, 'groups', (key) => fc.record({ id: fc.constant(key), name, servers: members })),
+  entries(2, 'bearerKeys', (key) => fc.record({ id: fc.constant(key), name: text, allowedServers: fc.array(name, { maxLength: 3 }) })),
+  entries(3, 'users', (key) => fc.record({ username: fc.constant(key), isAdmin: fc.boolean() })),
+  entries(2, 'prompts', (key) => fc.record({
+    id: fc.constant(key), name, template: text, arguments: fc.array(argument, { maxLength: 2 }), enabled: fc.boolean()
+  }, { requiredKeys: ['id', 'name', 'template'] })),
+  entries(2, 'resources', (key) => fc.record({ id: fc.constant(key), uri: name, content: text, mimeType: text }, {
+    requiredKeys: ['id', 'uri', 'content']
+  })),
   {
     weight: 1,
     arbitrary: fc.record({
@@ -156,58 +102,38 @@ function changed (model: Model, all: readonly Change[]): Model | undefined {
       continue
     }
     if (change.value !== undefined && (change.key === '' || !isReadable(change))) return undefined
-    if (change.entity === 'users') { if (change.value) next.users.set(change.key, change.value); else next.users.delete(change.key) }
-    if (change.entity === 'groups') {
-      if (change.value) next.groups.set(change.key, structuredClone(change.value))
-      else next.groups.delete(change.key)
-    }
-    if (change.entity === 'prompts') { if (change.value) next.prompts.set(change.key, change.value); else next.prompts.delete(change.key) }
-    if (change.entity === 'resources') {
-      if (change.value) next.resources.set(change.key, change.value)
-      else next.resources.delete(change.key)
-    }
-    if (change.entity === 'bearerKeys') {
-      if (change.value) next.keys.set(change.key, structuredClone(change.value))
-      else next.keys.delete(change.key)
-    }
+    const { entity, key, value } = change
+    const { users, groups, keys: bearerKeys, prompts, resources } = next
+    const section = { users, groups, bearerKeys, prompts, resources }[entity]
+    if (value === undefined) section.delete(key)
+    else (section as Map<string, unknown>).set(key, structuredClone(value))
   }
   const isUnique = (list: string[]): boolean => new Set(list).size === list.length
   const admins = ({ users }: Model): number => [...users.values()].filter(({ isAdmin }) => isAdmin).length
   const holds =
-    isUnique([...next.users.keys()].map(foldName)) &&
-    isUnique([...next.groups.values()].map(({ name }) => name)) &&
+    isUnique([...next.users.keys()].map(foldName)) && isUnique([...next.groups.values()].map(({ name }) => name)) &&
     (admins(model) === 0 || admins(next) > 0)
   return holds ? next : undefined
 }
 
 /** Both in one form: as JSON says them, in order. */
-const told = ({ servers, groups, keys, users, prompts, resources, system }: Snapshot): unknown =>
-  JSON.parse(
-    JSON.stringify({
-      servers: [...servers.values()].map(({ name, config }) => [name, config]),
-      groups: [...groups.values()],
-      keys: [...keys],
-      users: [...users],
-      prompts: [...prompts],
-      resources: [...resources],
-      system
-    })
-  )
-const expected = ({ servers, groups, keys, users, prompts, resources, system }: Model): unknown =>
-  JSON.parse(
-    JSON.stringify({
-      servers: [...servers],
-      groups: [...groups.values()].map(({ servers, ...group }) => ({
-        ...group,
-        members: servers.map((member) => (typeof member === 'string' ? { name: member } : member))
-      })),
-      keys: [...keys],
-      users: [...users],
-      prompts: [...prompts],
-      resources: [...resources],
-      system
-    })
-  )
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+const lists = ({ keys, users, prompts, resources, system }: Snapshot | Model): object => ({
+  keys: [...keys], users: [...users], prompts: [...prompts], resources: [...resources], system
+})
+const told = (snapshot: Snapshot): unknown => plain({
+  ...lists(snapshot),
+  servers: [...snapshot.servers.values()].map(({ name, config }) => [name, config]),
+  groups: [...snapshot.groups.values()]
+})
+const expected = (model: Model): unknown => plain({
+  ...lists(model),
+  servers: [...model.servers],
+  groups: [...model.groups.values()].map(({ servers, ...group }) => ({
+    ...group,
+    members: servers.map((member) => (typeof member === 'string' ? { name: member } : member))
+  }))
+})
 
 /** One random sequence of commands on a new store, compared with the model after each; what was answered. */
 async function follow (commands: readonly Command[], opened: Opened): Promise<string[]> {

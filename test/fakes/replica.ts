@@ -103,7 +103,7 @@ export async function asThird (t: Cleanup, url: string, work: (snapshot: Snapsho
   const { store } = await openStorage({
     settingsPath: '/nonexistent/mcp_settings.json',
     dbUrl: url,
-    startupTimeout: 10_000,
+    startupTimeout: 60_000,
     vault: await vault(),
     warn: () => {},
     info: () => {}

@@ -26,11 +26,9 @@ async function open (t: Cleanup, url: string, settings: object | undefined): Pro
     const storage = await openStorage({
       settingsPath,
       dbUrl: url,
-      startupTimeout: 10_000,
+      startupTimeout: 60_000,
       vault: await vault(),
-      warn: (sentence) => {
-        warnings.push(sentence)
-      },
+      warn: (sentence) => { warnings.push(sentence) },
       info: () => {}
     })
     opened.push(storage)
@@ -81,21 +79,22 @@ async function empty (store: Store): Promise<void> {
 }
 
 /**
- * As `openPglite`, one test after another: the embedded database of one serves the next, since making and opening it takes seconds. A test
- * that seeds it, or leaves what cannot be removed, has one of its own.
+ * One test after another on one database, since making and opening one takes longer than most tests. A test that seeds it, or leaves what
+ * cannot be removed, has one of its own.
+ * @param open makes a database, and opens a store on it
  * @param end after the last test
  */
-export function openPgliteInTurn (end: Cleanup): Open {
+export function inTurn (open: (t: Cleanup, settings?: object) => Promise<Opened>, end: Cleanup): Open {
   interface Held { opened: Opened, store: Store, remove: () => Promise<void> }
   let left: Held | undefined
   end.after(async () => { await left?.remove() })
   const make = async (): Promise<Held> => {
     const steps: Array<() => unknown> = []
-    const opened = await openPglite({ after: (step) => { steps.push(step) } })
+    const opened = await open({ after: (step) => { steps.push(step) } })
     return { opened, store: opened.store, remove: async () => { for (const step of steps.reverse()) await step() } }
   }
   return async (t, settings) => {
-    if (settings !== undefined) return await openPglite(t, settings)
+    if (settings !== undefined) return await open(t, settings)
     const held = left ?? await make()
     left = undefined
     t.after(async () => {

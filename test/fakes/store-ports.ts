@@ -1,11 +1,33 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openStorage } from '../../db/open.ts'
+import { sql } from 'drizzle-orm'
+import { JsonFileStore } from '../../db/json/file.ts'
+import { openStorage, storageOn } from '../../db/open.ts'
+import type { Db } from '../../db/postgres/connection/driver.ts'
+import { PgliteDriver } from '../../db/postgres/connection/pglite.ts'
+import { openDatabase } from '../../db/postgres/open.ts'
 import type { Storage, Vault } from '../../db/store.ts'
 import type { OpenedPorts } from '../contracts/ports.ts'
 import type { Cleanup } from '../helpers/hub.ts'
 import { vault } from './replica.ts'
 import { temporaryFolder } from './store-file.ts'
+
+/** The columns with times of what expires. */
+const times = {
+  grants: ['expires'],
+  token_families: ['expires', 'revoked_at'],
+  tokens: ['expires'],
+  login_states: ['expires'],
+  used_states: ['expires', 'used'],
+  upstream_tokens: ['claimed', 'changed'],
+  vectors: ['used_at']
+}
+async function makeOlder (db: Db, ms: number): Promise<void> {
+  for (const [table, columns] of Object.entries(times)) {
+    const older = columns.map((column) => `${column} = ${column} - interval '${ms} milliseconds'`)
+    await db.execute(sql.raw(`UPDATE ${table} SET ${older.join(', ')}`))
+  }
+}
 
 /** Storage on a settings file in a folder of its own, or on a database. */
 export async function openPorts (
@@ -18,18 +40,33 @@ export async function openPorts (
   if (settings !== undefined) await writeFile(path, JSON.stringify(settings, null, 2))
   const opened: Storage[] = []
   t.after(async () => { for (const { store } of opened) await store.close() })
+  let passed = 0
+  // An embedded database has one connection: that of the newest storage.
+  let embedded: PgliteDriver | undefined
+  const { migrate } = PgliteDriver.prototype
+  const open = async (): Promise<Storage> => {
+    const common = { warn: () => {}, vault: await makeVault() }
+    if (dbUrl === undefined) return storageOn(new JsonFileStore(path, common.warn), common.vault, () => Date.now() + passed)
+    PgliteDriver.prototype.migrate = async function (folder) { embedded = this; return await migrate.call(this, folder) }
+    try {
+      return await openStorage({ settingsPath: path, dbUrl, startupTimeout: 60_000, ...common, info: () => {} })
+    } finally {
+      PgliteDriver.prototype.migrate = migrate
+    }
+  }
   const another = async (): Promise<Storage> => {
-    const storage = await openStorage({
-      settingsPath: path,
-      dbUrl,
-      startupTimeout: 10_000,
-      vault: await makeVault(),
-      warn: () => {},
-      info: () => {}
-    })
+    const storage = await open()
     opened.push(storage)
     await storage.store.load()
     return storage
   }
-  return { path, storage: await another(), another }
+  const pass = async (ms: number): Promise<void> => {
+    passed += ms
+    if (embedded !== undefined) await makeOlder(embedded.db, ms)
+    else if (dbUrl !== undefined) {
+      const driver = await openDatabase({ dbUrl, startupTimeout: 60_000, info: () => {}, warn: () => {} })
+      try { await makeOlder(driver.db, ms) } finally { await driver.end() }
+    }
+  }
+  return { path, storage: await another(), another, pass, now: () => Date.now() + (dbUrl === undefined ? passed : 0) }
 }

@@ -7,16 +7,15 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
+import { openBackup } from '../../cli/backup/contents.ts'
 import { Passwords } from '../../plugins/secrets/password.ts'
 import { markOf } from '../../plugins/users/mark.ts'
 import type { User } from '../../schemas/settings.ts'
 import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
-import { database } from '../helpers/database.ts'
+import { database, type Database } from '../helpers/database.ts'
 import { path, startHub, until, type Hub } from '../helpers/hub.ts'
 import { zip } from '../fakes/zip.ts'
-
-const timeout = 240_000
 
 /** A folder for a gateway's settings and data. */
 async function folderFor (t: Test): Promise<string> {
@@ -90,7 +89,7 @@ async function greets (hub: Hub): Promise<void> {
   assert.equal(text(await (await Session.open(`${hub.url}/mcp/greeter`)).call('greet')), 'hello, canary-word')
 }
 
-test('a settings file, with a bundle', { timeout }, async (t) => {
+test('a settings file, with a bundle', async (t) => {
   const folder = await folderFor(t)
   const hub = await hubIn(t, folder, { settings: settings({}) })
   await addGreeter(hub)
@@ -152,15 +151,17 @@ test('a settings file, with a bundle', { timeout }, async (t) => {
     }
     for (const bytes of attempts) {
       await writeFile(damaged, bytes)
-      const { code, told } = await run('restore', elsewhere, [damaged])
-      assert.equal(code, 1, told)
-      assert.match(told, /cannot be used/)
-      assert.deepEqual(await filesBelow(elsewhere), ['damaged.zip'])
+      await assert.rejects(openBackup(damaged, join(elsewhere, 'work')), /cannot be used/)
+      await rm(join(elsewhere, 'work'), { recursive: true, force: true })
     }
+    const { code, told } = await run('restore', elsewhere, [damaged])
+    assert.equal(code, 1, told)
+    assert.match(told, /cannot be used/)
+    assert.deepEqual(await filesBelow(elsewhere), ['damaged.zip'])
   })
 })
 
-test('an old backup revives no tokens of former passwords', { timeout }, async (t) => {
+test('an old backup revives no tokens of former passwords', async (t) => {
   const folder = await folderFor(t)
   const passwords = new Passwords()
   const user = { username: 'ada', password: await passwords.hash('Former-123'), createdAt: '2026-01-01T00:00:00.000Z' } satisfies User
@@ -208,9 +209,11 @@ test('an old backup revives no tokens of former passwords', { timeout }, async (
   })
 })
 
-test('PostgreSQL', { timeout }, async (t) => {
+const empty = async (t: Test): Promise<Database> => await database(t, undefined, { tables: false })
+
+test('PostgreSQL', async (t) => {
   const folder = await folderFor(t)
-  const [{ url, query }, second, third] = [await database(t), await database(t), await database(t)]
+  const [{ url, query }, second, third] = [await database(t), await empty(t), await empty(t)]
   const env = { DB_URL: url }
   const dataDir = join(folder, '.tool-hub')
   const hub = await hubIn(t, folder, { settings: settings({}), env })

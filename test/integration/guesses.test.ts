@@ -22,10 +22,7 @@ test('ten wrong passwords for one user from one address', async (t) => {
           },
           (reply) => {
             let text = ''
-            reply
-              .on('data', (chunk) => {
-                text += String(chunk)
-              })
+            reply.on('data', (chunk) => { text += String(chunk) })
               .on('end', () => {
                 transcript.push(text)
                 resolve({

@@ -15,32 +15,30 @@ import { portsContract } from '../contracts/ports.ts'
 import { storeContract } from '../contracts/store.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { loggedIn, managed, parked, serverNames, spawnReplica, vault } from '../fakes/replica.ts'
-import { openPglite, openPgliteInTurn } from '../fakes/store-database.ts'
+import { inTurn, openPglite } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { openPorts } from '../fakes/store-ports.ts'
 import { connected, Session, settings, text, within } from '../helpers/client.ts'
 import { emptyFolder, pglite } from '../helpers/database.ts'
 import { isFull } from '../helpers/full.ts'
 
-const timeout = 90_000
-
 // The first one takes seconds, and no test shall pay for it.
 before(emptyFolder)
 
-storeContract('PGlite', isFull ? openPglite : openPgliteInTurn(t), { alone: true, model: false })
+storeContract('PGlite', isFull ? openPglite : inTurn(openPglite, t), { alone: true })
 portsContract('PGlite', async (t) => await openPorts(t, (await pglite(t)).url), { database: true })
 
 const openAt = async (dbUrl: string): Promise<Storage> =>
   await openStorage({
     settingsPath: '/nonexistent/mcp_settings.json',
     dbUrl,
-    startupTimeout: 10_000,
+    startupTimeout: 60_000,
     vault: await vault(),
     warn: () => {},
     info: () => {}
   })
 
-void test('PGlite: migrations that were noted under Drizzle\'s own name are taken over', { timeout }, async (t) => {
+void test('PGlite: migrations that were noted under Drizzle\'s own name are taken over', async (t) => {
   const { url, folder } = await pglite(t)
   await chmod(folder, 0o755)
   const engine = await PGlite.create(folder)
@@ -52,7 +50,7 @@ void test('PGlite: migrations that were noted under Drizzle\'s own name are take
   assert.equal((await stat(folder)).mode & 0o777, 0o700, 'a folder that was open to everybody')
 })
 
-void test('PGlite: a start that takes long names the embedded database, and no server', { timeout }, async (t) => {
+void test('PGlite: a start that takes long names the embedded database, and no server', async (t) => {
   const { url, folder } = await pglite(t)
   const { migrate } = PgliteDriver.prototype
   t.after(() => { PgliteDriver.prototype.migrate = migrate })
@@ -64,7 +62,7 @@ void test('PGlite: a start that takes long names the embedded database, and no s
   assert.deepEqual(said, [`waiting for the embedded database in ${folder} (its tables are being checked and brought up to date)`])
 })
 
-void test('PGlite: a folder that holds something else is refused, and left as it is', { timeout }, async (t) => {
+void test('PGlite: a folder that holds something else is refused, and left as it is', async (t) => {
   const folder = await temporaryFolder(t)
   const server = join(folder, 'server')
   await mkdir(server)
@@ -82,7 +80,7 @@ void test('PGlite: a folder that holds something else is refused, and left as it
   await assert.rejects(openAt(`pglite://${join(server, 'PG_VERSION')}`), /cannot be opened .*ENOTDIR/)
 })
 
-void test('PGlite: through a symbolic link the real folder is opened, and locked', { timeout }, async (t) => {
+void test('PGlite: through a symbolic link the real folder is opened, and locked', async (t) => {
   const { folder } = await pglite(t)
   const link = join(await temporaryFolder(t), 'link')
   await symlink(folder, link)
@@ -95,7 +93,6 @@ void test('PGlite: through a symbolic link the real folder is opened, and locked
 
 void test(
   'a gateway on an embedded database: all of it is there after a restart, and a second gateway is refused',
-  { timeout },
   async (t) => {
     const { url, folder } = await pglite(t)
     const upstream = await startUpstream(t)
@@ -123,7 +120,7 @@ void test(
   }
 )
 
-void test('a gateway on a settings file loads no database', { timeout }, async (t) => {
+void test('a gateway on a settings file loads no database', async (t) => {
   const folder = await temporaryFolder(t)
   const hub = await spawnReplica(t, '', { env: { NODE_V8_COVERAGE: folder } })
   assert.equal(await hub.stop(), 0)

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import filePromises, { appendFile, chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createHash } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'tap'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { apply, type Document } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { recover, writeInPlace } from '../../db/json/recovery.ts'
@@ -17,9 +16,9 @@ import { Settings } from '../../plugins/settings/settings.ts'
 import { change, storeContract } from '../contracts/store.ts'
 import { startWriter } from '../contracts/store-kill.ts'
 import { openFile, temporaryFolder, type OpenedFile } from '../fakes/store-file.ts'
+import { silence } from '../helpers/client.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 
-const timeout = 60_000
 const server = (key: string, description = ''): Change => ({ entity: 'mcpServers', key, value: { command: 'node', description } })
 const mode = async (path: string): Promise<number> => (await stat(path)).mode & 0o777
 
@@ -31,9 +30,7 @@ function onFile (
   settings: object | string | Buffer | undefined,
   run: (opened: OpenedFile & { t: Cleanup }) => Promise<void>
 ): void {
-  void test(`file: ${what}`, { timeout }, async (t) => {
-    await run({ ...(await openFile(t, settings)), t })
-  })
+  void test(`file: ${what}`, async (t) => { await run({ ...(await openFile(t, settings)), t }) })
 }
 
 onFile('a refusal names a whole backup, and no other', '{"mcpServers": {"a"', async ({ store, path }) => {
@@ -98,7 +95,7 @@ onFile('a folder or a pipe in its place is refused', undefined, async ({ store, 
   await assert.rejects(store.load(), (error: Error) => error.message.includes(path) && error.message.includes('EISDIR'))
 })
 
-void test('file: a missing file is made by the first commit, with its folder', { timeout }, async (t) => {
+void test('file: a missing file is made by the first commit, with its folder', async (t) => {
   const path = join(await temporaryFolder(t), 'a', 'b', 'settings.json')
   const store = new JsonFileStore(path, () => {})
   t.after(async () => { await store.close() })
@@ -164,11 +161,7 @@ onFile(
     const text = await readFile(path, 'utf8')
     assert.match(text, /\n {4}"b": \{\n {6}"command": "node",/, 'as people read it')
     assert.deepEqual([...text.matchAll(/^ {4}"([^"]+)": \{/gm)].map(([, name]) => name), ['mcpServers', 'b', '1', 'a', '0', 'b:1', '5'])
-    assert.deepEqual(
-      (JSON.parse(text) as Document)[0],
-      'kept',
-      'what is unknown stays'
-    )
+    assert.deepEqual((JSON.parse(text) as Document)[0], 'kept', 'what is unknown stays')
     await writeFile(path, text.replace('"1": {', '"8": {').replace('"5": {', '"1": {'))
     assert.deepEqual(order(await store.load()), ['b', '8', 'a', '0', 'b:1', '1'], 'an edit of nothing but their order counts')
     assert.deepEqual(order(await (await reopen()).load()), ['b', '8', 'a', '0', 'b:1', '1'])
@@ -235,29 +228,24 @@ onFile('through symbolic links the real file is written', { mcpServers: {} }, as
 })
 
 onFile(
-  'edits are picked up within 3 s, a new format is no edit',
+  'edits are picked up, however they are made; a new format is no edit',
   { mcpServers: { a: { command: 'x' } } },
   async ({ store, path, warnings }) => {
     const before = await store.load()
     const told: Snapshot[] = []
-    store.onChange((snapshot) => {
-      told.push(snapshot)
-    })
+    store.onChange((snapshot) => { told.push(snapshot) })
     await writeFile(path, '{\t"mcpServers":{"a":{"command":"x"}}}')
-    await sleep(1_200)
+    await store.load()
     assert.equal(told.length, 0)
     for (const [at, edit] of [
-      async (text: string) => {
-        await writeFile(path, text)
-      },
+      async (text: string) => { await writeFile(path, text) },
       async (text: string) => {
         await writeFile(`${path}.new`, text)
         await rename(`${path}.new`, path)
       },
       async (text: string) => {
-        await rm(path)
-        await sleep(30)
-        await writeFile(path, text)
+        rmSync(path)
+        writeFileSync(path, text)
       },
       // The same size and time as before: only the content tells.
       async (text: string) => {
@@ -266,10 +254,8 @@ onFile(
         await utimes(path, atime, mtime)
       }
     ].entries()) {
-      const since = Date.now()
       await edit(JSON.stringify({ mcpServers: { a: { command: 'x' }, [`b${at}`]: { command: 'y' } } }))
       await until(() => told.length === at + 1, `edit ${at} was not seen`)
-      assert.ok(Date.now() - since < 3_000)
       assert.deepEqual([...(told[at]?.servers.keys() ?? [])], ['a', `b${at}`])
       assert.equal(told[at]?.servers.get('a'), before.servers.get('a'))
     }
@@ -282,16 +268,15 @@ onFile(
   { mcpServers: { a: { command: 'x' } } },
   async ({ store, path, warnings }) => {
     const before = await store.load()
-    store.onChange(() => {
-      warnings.push('told')
-    })
+    store.onChange(() => { warnings.push('told') })
     await writeFile(path, '{"mcpServers": {')
     await assert.rejects(
       store.commit([server('b')], before.version),
       (error) => error instanceof Conflict && error.edited && !error.message.includes(path)
     )
     await until(() => warnings.length > 0, 'no warning')
-    await sleep(1_500)
+    // It looks at the file once a second.
+    await silence(1_100)
     assert.equal(warnings.length, 1, warnings.join('\n'))
     assert.ok(warnings[0]?.includes(path))
     assert.ok(store.health() !== undefined && store.health(true) !== undefined)
@@ -308,9 +293,7 @@ onFile(
   async ({ store, elsewhere, document }) => {
     const before = await store.load()
     const told: Snapshot[] = []
-    store.onChange((snapshot) => {
-      told.push(snapshot)
-    })
+    store.onChange((snapshot) => { told.push(snapshot) })
     await elsewhere([server('b')])
     const refused = store.commit([server('c')], before.version).catch((error: unknown) => {
       assert.equal(told.length, 1)
@@ -331,11 +314,13 @@ for (const [how, edit] of [
     t.after(async () => { await settings.close() })
     const edits: string[] = []
     const changes: string[] = []
-    const until = Date.now() + 1_500
-    const isGoingOn = (): boolean => Date.now() < until || Math.min(edits.length, changes.length) <= 5
+    const count = { begun: 0 }
+    const turn = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
     const editing = (async () => {
-      for (let n = 0; isGoingOn(); n++) {
-        await sleep(20 + n % 20)
+      // An edit during each change, at another moment of it.
+      for (let n = 0; edits.length < 15; n++) {
+        for (const { begun } = count; count.begun === begun;) await turn()
+        for (let turns = 0; turns < n * 10; turns++) await turn()
         // An editor reads and saves; in one go, so that it is not its own doing when something is lost.
         let text: Document
         try { text = JSON.parse(readFileSync(path, 'utf8')) as Document } catch { continue }
@@ -344,12 +329,13 @@ for (const [how, edit] of [
       }
     })()
     const tokens = new FileTokens(store as JsonFileStore)
-    for (let n = 0; isGoingOn(); n++) {
+    for (let n = 0; edits.length < 15; n++) {
+      count.begun++
       try {
         await settings.change(() => [server(`c${n}`)])
         changes.push(`c${n}`)
         await tokens.put({ family: `f${n}`, clientId: 'c' }, [
-          { hash: `h${n}`, kind: 'refresh', scope: '', expiresAt: Date.now() + 60_000 }
+          { hash: `h${n}`, kind: 'refresh', scope: '', expiresAt: Date.now() + 3_600_000 }
         ])
       } catch (error) {
         // Half of an edit that is written into the file is a bad one.
@@ -359,39 +345,39 @@ for (const [how, edit] of [
     await editing
     await settings.change(() => [server('last')])
     const there = Object.keys((await document()).mcpServers as object)
-    assert.ok(edits.length > 5 && changes.length > 5, `${edits.length} edits, ${changes.length} changes`)
+    assert.ok(changes.length > 5, `${changes.length} changes`)
     assert.deepEqual([...edits, ...changes].filter((name) => !there.includes(name)), [])
     assert.deepEqual([...settings.current.servers.keys()].sort(), there.sort())
   })
 }
 
-for (const [name, value] of [
-  ['users', {}],
-  ['groups', 'x'],
-  ['bearerKeys', null],
-  ['mcpServers', []],
-  ['mcpServers', null],
-  ['mcpServers', 5]
-] as const) {
-  const whole = {
-    mcpServers: { a: { command: 'x' } },
-    users: [{ username: 'u' }],
-    groups: [{ id: 'g', name: 'g', servers: [] }],
-    bearerKeys: [{ id: 'k', name: 'k' }]
-  }
-  onFile(`an edit that makes ${JSON.stringify(value)} of "${name}" is a bad one`, whole, async ({ store, path, warnings }) => {
-    const before = await store.load()
-    store.onChange(() => {
-      warnings.push('told')
-    })
-    await writeFile(path, JSON.stringify({ ...whole, [name]: value }))
-    await until(() => warnings.length > 0, 'no warning')
-    assert.match(warnings.join(), new RegExp(`^[^,]*"${name}" is not (a list|an object)\\.[^,]*The last valid settings stay`))
-    await assert.rejects(store.commit([server('b')], before.version), Conflict)
-    await writeFile(path, JSON.stringify({ ...whole, [name]: undefined }))
-    await until(() => store.health() === undefined, 'still bad')
-  })
+const whole = {
+  mcpServers: { a: { command: 'x' } },
+  users: [{ username: 'u' }],
+  groups: [{ id: 'g', name: 'g', servers: [] }],
+  bearerKeys: [{ id: 'k', name: 'k' }]
 }
+onFile('an edit that makes another kind of value of a section is a bad one', whole, async ({ store, path }) => {
+  const before = await store.load()
+  store.onChange(() => { assert.fail('told of a bad edit') })
+  for (const [name, value] of [
+    ['users', {}], ['groups', 'x'], ['bearerKeys', null], ['mcpServers', []], ['mcpServers', null], ['mcpServers', 5]
+  ] as const) {
+    await writeFile(path, JSON.stringify({ ...whole, [name]: value }))
+    await assert.rejects(store.load(), new RegExp(`"${name}" is not (a list|an object)\\.`))
+    await assert.rejects(store.commit([server('b')], before.version), Conflict)
+    assert.notEqual(store.health(true), undefined)
+    await writeFile(path, JSON.stringify(whole))
+    await store.load()
+    assert.equal(store.health(), undefined)
+  }
+})
+
+onFile('an edit may leave a section out', whole, async ({ store, path }) => {
+  await store.load()
+  await writeFile(path, JSON.stringify({ ...whole, users: undefined }))
+  assert.equal((await store.load()).users.size, 0)
+})
 
 onFile(
   'a file that goes away is told, and written anew by the next commit',
@@ -470,13 +456,8 @@ onFile('a second process is refused, by its number', {}, async ({ store, path, r
 
 onFile('a lock that nobody holds is taken over', {}, async ({ path, reopen }) => {
   for (const lock of [
-    '',
-    'garbage',
-    'null',
-    '{"pid":-1}',
-    '{"pid":999999999,"started":"x","id":"x"}',
-    `{"pid":${process.pid},"started":"another boot/1","id":"x"}`,
-    '{"pid":1,"started":"x/1","id":"x"}'
+    '', 'garbage', 'null', '{"pid":-1}', '{"pid":999999999,"started":"x","id":"x"}',
+    `{"pid":${process.pid},"started":"another boot/1","id":"x"}`, '{"pid":1,"started":"x/1","id":"x"}'
   ]) {
     await writeFile(`${path}.lock`, lock)
     const store = await reopen()
@@ -553,7 +534,7 @@ onFile('an interrupted write in place is undone from a whole .bak', '{"mcpServer
   }
 })
 
-void test('file: writing in place keeps the old bytes until it is done, and the inode', { timeout }, async (t) => {
+void test('file: writing in place keeps the old bytes until it is done, and the inode', async (t) => {
   const path = join(await temporaryFolder(t), 'x.json')
   await writeFile(path, 'old and longer')
   const { ino } = await stat(path)
@@ -574,7 +555,7 @@ void test('file: writing in place keeps the old bytes until it is done, and the 
   assert.equal(await recover(path), undefined)
 })
 
-void test('apply: shares what is not touched, and takes 10,000 changes in one', { timeout }, async () => {
+void test('apply: shares what is not touched', async () => {
   const document: Document = {
     mcpServers: { a: { command: 'a' }, b: {} },
     groups: [{ id: 'g', name: 'g', servers: ['a'] }, 'odd', { id: 'g', name: 'twice', servers: [] }],
@@ -592,62 +573,20 @@ void test('apply: shares what is not touched, and takes 10,000 changes in one', 
   assert.equal((next.mcpServers as Document).a, (document.mcpServers as Document).a)
   assert.equal(next.groups, document.groups)
   assert.deepEqual(apply(document, [{ entity: 'groups', key: 'g', value: undefined }]).groups, ['odd'])
-  const since = cpuTime()
-  const many = apply(
-    document,
-    Array.from({ length: 10_000 }, (_, n) => [
-      server(`s${n}`),
-      { entity: 'users' as const, key: `u${n}`, value: { username: `u${n}` } }
-    ]).flat()
-  )
-  assert.equal(Object.keys(many.mcpServers as object).length, 10_002)
-  assert.ok(cpuTime() - since < 1_000)
+  const many = apply(document, Array.from({ length: 100 }, (_, n) => server(`s${n}`)))
+  assert.equal(Object.keys(many.mcpServers as object).length, 102)
 })
 
-/** CPU that this process has used, in ms: the machine may be busy with others. */
-const cpuTime = (): number => process.cpuUsage().user / 1_000 + process.cpuUsage().system / 1_000
-
-void test('file: 10,000 servers and 1,000 groups', { timeout }, async (t) => {
-  const mcpServers = Object.fromEntries(
-    Array.from({ length: 10_000 }, (_, n) => [
-      `server-${n}`,
-      {
-        type: 'stdio',
-        command: 'node',
-        args: ['server.js', `${n}`],
-        env: { A: '1' },
-        enabled: false,
-        owner: 'admin',
-        visibility: 'public',
-        tools: { echo: { enabled: true } }
-      }
-    ])
-  )
-  const groups = Array.from({ length: 1_000 }, (_, n) => ({
-    id: `g${n}`,
-    name: `group ${n}`,
-    servers: Array.from({ length: 10 }, (_, m) => ({ name: `server-${n * 10 + m}`, tools: 'all' }))
-  }))
-  const { store, elsewhere } = await openFile(t, { users: [{ username: 'admin', isAdmin: true }], mcpServers, groups })
-  let since = cpuTime()
-  let snapshot = await store.load()
-  const load = cpuTime() - since
-  const times: number[] = []
-  for (let n = 0; n < 31; n++) {
-    since = cpuTime()
-    snapshot = await store.commit([server(`server-${n * 300}`, 'new')], snapshot.version)
-    times.push(cpuTime() - since)
-  }
-  // The third fastest of them: what others do on the machine meanwhile is not what is measured.
-  const [commit = 0] = times.sort((a, b) => a - b).slice(2)
+const large = {
+  mcpServers: Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`server-${n}`, { command: 'node', args: [`${n}`] }])),
+  groups: [{ id: 'g', name: 'group', servers: [{ name: 'server-1', tools: 'all' }] }]
+}
+onFile('of many servers, an edit of one leaves the others the same objects', large, async ({ store, elsewhere }) => {
+  const snapshot = await change(store, () => [server('server-300', 'new')])
   await elsewhere([server('server-1', 'edited')])
-  since = cpuTime()
   const edited = await store.load()
-  const edit = cpuTime() - since
-  t.comment(`load ${load.toFixed(0)} ms, one commit ${commit.toFixed(0)} ms, an edit taken up in ${edit.toFixed(0)} ms`)
-  assert.equal([...edited.servers].filter(([name, each]) => snapshot.servers.get(name) !== each).length, 1)
+  assert.deepEqual([...edited.servers].filter(([name, each]) => snapshot.servers.get(name) !== each).map(([name]) => name), ['server-1'])
   assert.equal(edited.groups, snapshot.groups)
-  assert.ok(load < 1_500 && commit < 100 && edit < 500)
 })
 
 onFile(

@@ -1,47 +1,100 @@
-// A gateway that is to stop while a client is being asked, and other clients have sent half of a request.
+// SIGTERM: what was taken on is answered, new work is not taken.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createConnection } from 'node:net'
+import { Agent, request as httpRequest } from 'node:http'
 import { test } from 'tap'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { at, connected, KEY, send, Session, settings, text, within } from '../helpers/client.ts'
+import { startUpstream } from '../fakes/fault-http.ts'
+import { assertPlain, KEY, Session, settings, text, within } from '../helpers/client.ts'
+import { appFor } from '../helpers/app.ts'
 import { spawnHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
-import { call, question } from '../helpers/wire.ts'
+import { Api, fine, PASSWORD } from '../helpers/management-client.ts'
 
-/** Sends what is no whole request, and keeps the connection. */
-async function halfSend (t: Cleanup, hub: Hub, head: string): Promise<void> {
-  const socket = createConnection(hub.port, '127.0.0.1')
-  socket.on('error', () => {})
-  t.after(() => { socket.destroy() })
-  await once(socket, 'connect')
-  socket.write(head)
+/** A server whose calls wait until they are answered. */
+async function holding (t: Cleanup): Promise<{ url: string, open: () => number, answer: () => void }> {
+  let answer = (): void => {}
+  const gate = new Promise<void>((resolve) => { answer = resolve })
+  let open = 0
+  const upstream = await startUpstream(t, {
+    on: async ({ method }) => {
+      if (method === 'tools/call') {
+        open++
+        await gate
+      }
+      return undefined
+    }
+  })
+  t.after(() => { answer() })
+  return { url: upstream.url, open: () => open, answer: () => { answer() } }
 }
 
-test('while it drains, a client can still answer a question; a request of which half came keeps it from ending no longer', async (t) => {
-  const upstream = await startUpstream(t, {
-    tools: [tool('ask')],
-    on: async (one) => one.method === 'tools/call'
-      ? { content: [{ type: 'text', text: JSON.stringify((await one.ask(...question)).result) }] }
-      : undefined
+/** A gateway within this process, whose end is that of a process after SIGTERM, with more time to drain. */
+async function started (t: Cleanup, upstream: { url: string }): Promise<{ hub: Hub, admin: Api, end: () => Promise<void> }> {
+  const app = await appFor(t, settings({ held: { url: upstream.url } }), {}, { drainTimeout: 60_000 })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  app.phase.name = 'ready'
+  const hub = { url, output: () => '' } as unknown as Hub
+  const admin = Api.key(hub, KEY)
+  await admin.has('held', 'connected')
+  return { hub, admin, end: async () => { await within('the end', app.close()) } }
+}
+
+test('draining: not ready, but still answering what it took on', async (t) => {
+  const { open, answer, ...upstream } = await holding(t)
+  const { hub, admin, end } = await started(t, upstream)
+  // A connection that is there before: new ones are refused.
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => { agent.destroy() })
+  const status = async (route: string, method = 'GET', body = ''): Promise<number> => await new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    const request = httpRequest(`${hub.url}${route}`, { agent, method, headers: method === 'GET' ? {} : headers }, (reply) => {
+      reply.resume().on('end', () => { resolve(reply.statusCode ?? 0) })
+    })
+    request.on('error', reject).end(body)
   })
-  const hub = await spawnHub(t, { settings: settings({ asks: { url: upstream.url } }), env: { DRAIN_TIMEOUT: '9s' } })
-  await connected(hub, 1)
-  const session = await Session.open(`${hub.url}/mcp/asks`, { capabilities: { elicitation: {} } })
-  const asking = await session.start(call('ask'))
-  const asked = await asking.wait(({ method }) => method === 'elicitation/create')
-  await halfSend(t, hub, 'POST /mcp HTTP/1.1\r\n')
-  await halfSend(
-    t, hub,
-    `POST /mcp/asks HTTP/1.1\r\nhost: 127.0.0.1:${hub.port}\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\n` +
-    `accept: application/json\r\nmcp-session-id: ${session.id}\r\ncontent-length: 100\r\n\r\n{`
-  )
-  await fetch(`${hub.url}/health`)
-  const stopped = hub.stop()
-  await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 503, 'it does not drain')
-  const body = { jsonrpc: '2.0', id: asked.id, result: { action: 'accept', content: {} } }
-  const reply = await send(session.url, { headers: session.headers, body })
-  assert.equal(reply.status, 202, reply.body)
-  const answer = await asking.wait(({ id }) => id === 'call')
-  assert.equal(at(JSON.parse(text(answer.result)), 'action'), 'accept')
-  assert.equal(await within('the end', stopped), 0, hub.output().slice(-1_000))
+  const ready = async (): Promise<number> => await status('/health/ready')
+  const post = async (): Promise<number> => await status('/messages?sessionId=unknown', 'POST', '{"jsonrpc":"2.0","method":"x"}')
+  assert.deepEqual([await ready(), await post()], [200, 404])
+  const session = await Session.open(`${hub.url}/mcp`)
+  const stream = await session.listen()
+  const call = admin.run('held', 'echo', { message: 'finished' })
+  const message = session.request('tools/call', { name: 'held-echo', arguments: { message: 'as well' } })
+  await until(() => open() === 2, 'the calls never came')
+  const ended = end()
+  await until(async () => await ready() === 503, 'never 503 while draining')
+  assert.equal(await post(), 503, 'an SSE client whose stream has ended comes back later')
+  answer()
+  assert.equal(text(fine(await call)), 'finished')
+  assert.equal(text((await message).result), 'as well')
+  await within('the end of the stream', stream.done)
+  await ended
+})
+
+test('draining: a call by REST alone is finished as well', async (t) => {
+  const { open, answer, ...upstream } = await holding(t)
+  const { hub, admin, end } = await started(t, upstream)
+  const call = admin.run('held', 'echo', { message: 'finished' })
+  await until(() => open() === 1, 'the call never came')
+  const ended = end()
+  const ready = async (): Promise<number> => await fetch(`${hub.url}/health/ready`).then(({ status }) => status, () => 0)
+  await until(async () => await ready() !== 200, 'still ready')
+  answer()
+  assert.equal(text(fine(await call)), 'finished')
+  await ended
+})
+
+test('draining has an end: a call that takes longer gets an error, and the process ends with 0', async (t) => {
+  const { open, url } = await holding(t)
+  const env = { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: '1s' }
+  const hub = await spawnHub(t, { env, settings: settings({ held: { url } }) })
+  const admin = Api.key(hub, KEY)
+  await admin.has('held', 'connected')
+  const call = admin.run('held', 'echo').catch((error: unknown) => ({ status: 0, text: String(error) }))
+  await until(() => open() === 1, 'the call never came')
+  // Not `stop`, which could send a second signal, and that one ends everything at once.
+  const exit = once(hub.child, 'exit')
+  hub.child.kill('SIGTERM')
+  assert.deepEqual(await within('the exit', exit), [0, null])
+  const answer = await within('the answer', call)
+  assert.ok(answer.status >= 500, `${answer.status} ${answer.text}`)
+  assertPlain(answer.text)
 })

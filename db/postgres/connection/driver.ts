@@ -34,7 +34,5 @@ export interface Driver {
 /** The channel for NOTIFY between replicas. */
 export const channel = 'tool_hub'
 
-/** Timeout of one statement, and of an idle transaction, in ms. */
-export const statementTimeout = 10_000
 /** Timeout for making a connection, in s. */
 export const connectTimeout = 5

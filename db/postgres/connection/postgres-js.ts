@@ -3,9 +3,10 @@ import { migrate } from 'drizzle-orm/postgres-js/migrator'
 import pLimit from 'p-limit'
 import postgres from 'postgres'
 import { parseAddress, type Address } from './address.ts'
-import { channel, connectTimeout, statementTimeout, type Db, type Driver } from './driver.ts'
+import { channel, connectTimeout, type Db, type Driver } from './driver.ts'
 import { TransactionConnection, type TransactionClient } from './transaction-connection.ts'
 import { runMigrations } from './migrations.ts'
+import { timeouts } from './timeouts.ts'
 
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
@@ -24,17 +25,17 @@ const options: Options = {
   types: { json },
   keep_alive: 15
 }
-const queryOptions: Options = {
+const queryOptions = (): Options => ({
   ...options,
   idle_timeout: 60,
   connection: {
     application_name: 'tool-hub',
-    statement_timeout: statementTimeout,
-    idle_in_transaction_session_timeout: statementTimeout,
+    statement_timeout: timeouts.statement,
+    idle_in_transaction_session_timeout: timeouts.statement,
     // Whatever the database's default is: the second of two transactions at a row must see the changes of the first.
     default_transaction_isolation: 'read committed'
   }
-}
+})
 /** Max connections for single statements, and for transactions. */
 const poolSize = { statements: 4, transactions: 4 }
 
@@ -50,7 +51,7 @@ class Connections {
 
   constructor (address: Address) {
     this.#address = address
-    this.#sql = postgres(address.url, { ...queryOptions, ...address.tls, max: poolSize.statements })
+    this.#sql = postgres(address.url, { ...queryOptions(), ...address.tls, max: poolSize.statements })
     const begin = async <Result>(work: (client: TransactionClient) => Promise<Result>): Promise<Result> => await this.#begin(work)
     this.db = drizzle(Object.assign(this.#sql, { begin }) as unknown as postgres.Sql)
   }
@@ -81,7 +82,7 @@ class Connections {
   }
 
   #connect (): TransactionConnection {
-    const connection = new TransactionConnection(this.#address.url, { ...queryOptions, ...this.#address.tls })
+    const connection = new TransactionConnection(this.#address.url, { ...queryOptions(), ...this.#address.tls })
     // Drizzle changed the parsers and serializers of the client that it was given; this client needs the same.
     Object.assign(connection.options.parsers, this.#sql.options.parsers)
     Object.assign(connection.options.serializers, this.#sql.options.serializers)

@@ -2,9 +2,10 @@ import type { Db, Driver } from './driver.ts'
 
 /**
  * Timeouts of database operations, in ms: reading the head, reading rows, writing a commit, storing the first commit. They are for a
- * database that does not answer at all; one that can be reached reports a slow statement itself, after `statementTimeout`.
+ * database that does not answer at all; one that can be reached reports a slow statement itself, after `statement`, as it ends a
+ * transaction that is idle for so long.
  */
-export const timeouts = { head: 5_000, read: 15_000, write: 11_000, seed: 60_000 }
+export const timeouts = { head: 5_000, read: 15_000, write: 11_000, seed: 60_000, statement: 10_000 }
 
 /**
  * Runs a database operation with a timeout in ms. When it expires, all connections are dropped, since they may hang for hours.

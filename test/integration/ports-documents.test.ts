@@ -1,0 +1,516 @@
+// The ports where their data comes from a settings file: its entries, edits of it, what a database takes from it, and keys that change.
+import assert from 'node:assert/strict'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { randomUUID } from 'node:crypto'
+import { test } from 'tap'
+import type { Client } from '../../db/ports.ts'
+import type { Driver } from '../../db/postgres/connection/driver.ts'
+import { openDatabase } from '../../db/postgres/open.ts'
+import { readRows } from '../../db/postgres/settings/read.ts'
+import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
+import { planWrites, write } from '../../db/postgres/settings/write.ts'
+import { StorageError, type Vault } from '../../db/store.ts'
+import { openVault } from '../../plugins/secrets/vault.ts'
+import { authorization, client, consent, hashOf, issued, race, soon } from '../contracts/ports.ts'
+import { change } from '../contracts/store.ts'
+import { database } from '../helpers/database.ts'
+import { assertNoCanary, canary } from '../fakes/canaries.ts'
+import { vault } from '../fakes/replica.ts'
+import { openPorts as open } from '../fakes/store-ports.ts'
+import { until, type Cleanup } from '../helpers/hub.ts'
+
+/** Access to a database beside its storage. */
+async function driverOf (t: Cleanup, url: string): Promise<Driver> {
+  const driver = await openDatabase({ dbUrl: url, startupTimeout: 60_000, info: () => {}, warn: () => {} })
+  t.after(async () => { await driver.end() })
+  return driver
+}
+
+// ---- the settings file ----------------------------------------------------------------------------
+
+const document = async (path: string): Promise<{ oauthTokens: Array<Record<string, unknown>>; [name: string]: unknown }> =>
+  JSON.parse(await readFile(path, 'utf8'))
+
+void test(
+  'file: tokens stand under oauthTokens as hashes; foreign entries stay; readers keep their version, and are told nothing',
+  async (t) => {
+    const foreign = [{ accessToken: 'plain', refreshToken: 'of another program', clientId: 'c1' }, 'odd', null]
+    const {
+      path,
+      storage: { store, tokens },
+      another
+    } = await open(t, undefined, { mcpServers: { a: { command: 'node' } }, oauthTokens: foreign, 'x-more': 1 })
+    const snapshot = await store.load()
+    let told = 0
+    store.onChange(() => { told++ })
+    const secret = canary('token')
+    const [own, access, refresh] = [authorization(), issued('access', { hash: hashOf(secret) }), issued('refresh')]
+    await tokens.put(own, [access, refresh])
+    await tokens.swap(refresh.hash, [issued('refresh')])
+    const { oauthTokens, ...rest } = await document(path)
+    assert.deepEqual(rest, { mcpServers: { a: { command: 'node' } }, 'x-more': 1 })
+    assert.deepEqual(oauthTokens.slice(0, 4), [...foreign, { ...own, ...access }])
+    assert.deepEqual(oauthTokens[4], { ...own, ...refresh, used: true })
+    assertNoCanary([await readFile(path, 'utf8')], 'the settings file')
+    assert.equal((await stat(path)).mode & 0o777, 0o600)
+    assert.equal(await store.load(), snapshot)
+    assert.equal(
+      (await store.commit([{ entity: 'mcpServers', key: 'b', value: { command: 'node' } }], snapshot.version)).version,
+      snapshot.version + 1
+    )
+    await tokens.revoke({ username: 'ann' })
+    assert.deepEqual((await document(path)).oauthTokens.slice(0, 3), foreign)
+    assert.equal(told, 0)
+    await store.close()
+    await assert.rejects(tokens.put(own, [access]), StorageError)
+    assert.deepEqual((await document(path)).mcpServers, { a: { command: 'node' }, b: { command: 'node' } })
+    await (await another()).tokens.put(own, [issued('access')])
+    assert.deepEqual((await document(path)).oauthTokens.slice(0, 3), foreign)
+  }
+)
+
+void test('file: tokens and settings that are written at once are all there', async (t) => {
+  const { path, storage: { store, tokens } } = await open(t)
+  const all = Array.from({ length: 30 }, () => issued('access'))
+  await race(60, async (n) => {
+    const token = all[n / 2]
+    if (token !== undefined) await tokens.put(authorization(), [token])
+    else await change(store, () => [{ entity: 'mcpServers', key: `s${n}`, value: { command: 'node' } }])
+  })
+  const { oauthTokens, mcpServers } = await document(path)
+  assert.deepEqual(new Set(oauthTokens.map(({ hash }) => hash)), new Set(all.map(({ hash }) => hash)))
+  assert.equal(Object.keys(mcpServers as object).length, 30)
+})
+
+void test('file: an edit can take tokens away, and brings none back', async (t) => {
+  const { path, storage: { store, tokens } } = await open(t)
+  const [first, second, access] = [issued('refresh'), issued('refresh'), issued('access')]
+  await tokens.put(authorization(), [first])
+  const before = await readFile(path, 'utf8')
+  await tokens.swap(first.hash, [second, access])
+  // An editor that was open meanwhile, with something else changed, too.
+  await writeFile(path, JSON.stringify({ ...JSON.parse(before), mcpServers: { edited: { command: 'node' } } }))
+  await until(async () => (await store.load()).servers.has('edited'))
+  assert.deepEqual([await tokens.find(first.hash), await tokens.find(second.hash)], [undefined, undefined])
+  assert.equal(await tokens.swap(first.hash, []), 'reused')
+  const [kept, dropped] = [issued('access'), issued('access')]
+  await tokens.put(authorization(), [kept])
+  await tokens.put(authorization(), [dropped])
+  const edited = await document(path)
+  await writeFile(path, JSON.stringify({ ...edited, oauthTokens: edited.oauthTokens.filter(({ hash }) => hash !== dropped.hash) }))
+  await until(async () => { await store.load(); return await tokens.find(dropped.hash) === undefined })
+  assert.ok(await tokens.find(kept.hash))
+})
+
+void test('file: where tokens cannot be written, nothing is changed, and the reason is told', async (t) => {
+  const { path, storage: { tokens } } = await open(t)
+  const [own, access, refresh] = [authorization(), issued('access'), issued('refresh')]
+  await tokens.put(own, [access, refresh])
+  const good = await readFile(path, 'utf8')
+  await writeFile(path, '{"cut off')
+  const next = issued('refresh')
+  await assert.rejects(
+    tokens.swap(refresh.hash, [next]),
+    (error: Error) => error instanceof StorageError && error.message.includes('edited')
+  )
+  assert.deepEqual(await tokens.find(access.hash), { ...own, ...access })
+  await writeFile(path, good)
+  assert.equal(await tokens.find(next.hash), undefined)
+  assert.equal(await tokens.swap(refresh.hash, [next]), 'swapped')
+
+  const odd = await open(t, undefined, { oauthTokens: { of: 'another kind' } })
+  await assert.rejects(
+    odd.storage.tokens.put(own, [access]),
+    (error: Error) => error instanceof StorageError && error.message.includes('oauthTokens')
+  )
+  assert.equal(await odd.storage.tokens.find(access.hash), undefined)
+  assert.deepEqual((await document(odd.path)).oauthTokens, { of: 'another kind' })
+})
+
+interface ClientDocument { oauthClients: unknown[], oauthConsents?: unknown[], oauthTokens?: unknown[] }
+const clientDocument = async (path: string): Promise<ClientDocument> => JSON.parse(await readFile(path, 'utf8'))
+
+/** Entries as MCPHub writes them: of an admin, and of a client that registered itself. */
+const mcphubEntries = (): { admins: Record<string, unknown>, registered: Record<string, unknown> } => ({
+  admins: {
+    clientId: 'mcphub-1',
+    clientSecret: canary('client-secret'),
+    name: 'an app',
+    redirectUris: ['https://app.example.com/callback'],
+    grants: ['authorization_code'],
+    scopes: ['read', 'mcp'],
+    owner: 'admin',
+    'x-note': { by: 'hand' }
+  },
+  registered: {
+    clientId: 'mcphub-2',
+    name: 'an agent',
+    redirectUris: ['http://localhost/cb'],
+    grants: ['authorization_code', 'refresh_token'],
+    scopes: ['mcp'],
+    owner: 'dynamic-registration',
+    metadata: {
+      application_type: 'native',
+      client_uri: 'https://agent.example.com',
+      token_endpoint_auth_method: 'none',
+      contacts: ['a@example.com'],
+      jwks_uri: 'https://agent.example.com/jwks'
+    }
+  }
+})
+/** Those entries as clients. */
+const mcphubClients = ({ clientSecret }: Record<string, unknown>): { admins: Client, registered: Client } => ({
+  admins: {
+    clientId: 'mcphub-1',
+    secretHash: hashOf(String(clientSecret)),
+    name: 'an app',
+    redirectUris: ['https://app.example.com/callback'],
+    grantTypes: ['authorization_code'],
+    scope: 'read mcp',
+    origin: 'admin',
+    createdAt: 0
+  },
+  registered: {
+    clientId: 'mcphub-2',
+    name: 'an agent',
+    redirectUris: ['http://localhost/cb'],
+    grantTypes: ['authorization_code', 'refresh_token'],
+    tokenEndpointAuthMethod: 'none',
+    scope: 'mcp',
+    clientUri: 'https://agent.example.com',
+    contacts: ['a@example.com'],
+    applicationType: 'native',
+    origin: 'registered',
+    createdAt: 0
+  }
+})
+
+void test(
+  'file: clients of MCPHub count as they are; a plain secret becomes a hash when its entry is written; the rest of an entry stays',
+  async (t) => {
+    const { admins, registered } = mcphubEntries()
+    const wanted = mcphubClients(admins)
+    const foreign = ['odd', { clientId: 7 }, null]
+    const bare = { clientId: 'bare', clientSecret: canary('client-secret') }
+    const again = { ...bare, name: 'the same id again' }
+    const { path, storage: { clients, store } } = await open(t, undefined, {
+      mcpServers: { a: { command: 'node' } },
+      oauthClients: [admins, ...foreign, registered, bare, again],
+      'x-more': 1
+    })
+    assert.deepEqual(await clients.find('mcphub-1'), wanted.admins)
+    assert.deepEqual(await clients.find('mcphub-2'), wanted.registered, 'its age is not known: it is not idle')
+    const { name, redirectUris, grantTypes, scope, secretHash } = await clients.find('bare') ?? client()
+    assert.deepEqual(
+      [name, redirectUris, grantTypes, scope, secretHash],
+      ['bare', [], ['authorization_code', 'refresh_token'], 'mcp profile', hashOf(bare.clientSecret)]
+    )
+    const snapshot = await store.load()
+    const own = client()
+    await clients.create(own)
+    assert.deepEqual((await clientDocument(path)).oauthClients.slice(0, 7), [admins, ...foreign, registered, bare, again])
+
+    await clients.replace('mcphub-1', (former) => ({ ...former, name: 'renamed' }))
+    await clients.replace('mcphub-2', ({ clientUri, ...former }) => former)
+    const { clientSecret, ...kept } = admins
+    const { oauthClients } = await clientDocument(path)
+    assert.deepEqual(oauthClients.slice(0, 5), [
+      { ...kept, name: 'renamed', secretHash: hashOf(String(clientSecret)), origin: 'admin' },
+      ...foreign,
+      {
+        ...registered,
+        tokenEndpointAuthMethod: 'none',
+        contacts: ['a@example.com'],
+        applicationType: 'native',
+        origin: 'registered'
+      }
+    ])
+    assert.deepEqual(await clients.find('mcphub-1'), { ...wanted.admins, name: 'renamed' })
+    const { clientUri, ...without } = wanted.registered
+    assert.deepEqual(await clients.find('mcphub-2'), without, 'a member that was taken away does not come back from the metadata')
+    await clients.remove('bare')
+    assert.equal(await clients.find('bare'), undefined, 'not the second one of its id')
+    for (const each of [path, `${path}.bak`]) assertNoCanary([await readFile(each, 'utf8')], each)
+    assert.equal(await store.load(), snapshot, 'readers of the settings keep their version')
+  }
+)
+
+void test('file: an edit adds, changes and removes clients; of consents it only removes some', async (t) => {
+  const { path, storage: { clients, consents, store } } = await open(t)
+  const [kept, dropped] = [client(), client()]
+  const added = { clientId: 'added', clientSecret: 'by hand', name: 'n', redirectUris: ['https://x/'] }
+  for (const each of [kept, dropped]) await clients.create(each)
+  const [withdrawn, stays] = [consent(), consent()]
+  for (const each of [withdrawn, stays]) await consents.put(each)
+  const edited = await clientDocument(path)
+  assert.equal(edited.oauthConsents?.length, 2)
+  await consents.remove(withdrawn.username, withdrawn.clientId)
+  await writeFile(path, JSON.stringify({
+    ...edited,
+    oauthClients: [{ ...edited.oauthClients[0] as object, name: 'edited' }, added],
+    mcpServers: { edited: { command: 'node' } }
+  }))
+  await until(async () => (await store.load()).servers.has('edited'))
+  assert.deepEqual(await clients.find(kept.clientId), { ...kept, name: 'edited' })
+  assert.deepEqual(
+    [await clients.find(dropped.clientId), (await clients.find('added'))?.secretHash],
+    [undefined, hashOf('by hand')]
+  )
+  assert.equal(await consents.find(withdrawn.username, withdrawn.clientId), undefined, 'an old file brings back what was withdrawn')
+  assert.deepEqual(await consents.find(stays.username, stays.clientId), stays)
+  await consents.put(consent())
+  assert.equal((await clientDocument(path)).oauthConsents?.length, 2)
+  await writeFile(path, JSON.stringify({ oauthClients: [] }))
+  await until(async () => { await store.load(); return await consents.find(stays.username, stays.clientId) === undefined })
+  assert.deepEqual(await clients.list(), [])
+})
+
+void test(
+  'file: a client goes in one write with all that it has; where that cannot be written, all of it stays',
+  async (t) => {
+    const { path, storage: { clients, consents, tokens } } = await open(t)
+    const own = client()
+    const [token, given] = [issued('refresh'), consent({ clientId: own.clientId })]
+    await clients.create(own)
+    await tokens.put(authorization({ clientId: own.clientId }), [token])
+    await consents.put(given)
+    const good = await readFile(path, 'utf8')
+    await writeFile(path, '{"cut off')
+    const isEdited = (error: Error): boolean => error instanceof StorageError && error.message.includes('edited')
+    await assert.rejects(clients.remove(own.clientId), isEdited)
+    await assert.rejects(clients.create(client()), isEdited)
+    await assert.rejects(clients.replace(own.clientId, (former) => former), isEdited)
+    await assert.rejects(consents.put(consent()), isEdited)
+    await clients.touch(own.clientId, Date.now())
+    assert.deepEqual(await clients.find(own.clientId), own)
+    assert.deepEqual(await consents.list(given.username), [given])
+    await writeFile(path, good)
+    assert.ok(await tokens.find(token.hash))
+    // The file as it is after each write: there is none with a part of it.
+    const states = new Set<string>()
+    const removal = { isDone: false }
+    const watching = (async () => {
+      while (!removal.isDone) {
+        const { oauthClients, oauthConsents, oauthTokens } = await clientDocument(path)
+        states.add([oauthClients, oauthConsents, oauthTokens].map((list) => list?.length).join())
+      }
+    })()
+    assert.equal(await clients.remove(own.clientId), true)
+    removal.isDone = true
+    await watching
+    const { oauthClients, oauthConsents, oauthTokens } = await clientDocument(path)
+    assert.deepEqual([oauthClients, oauthConsents, oauthTokens], [[], [], []])
+    assert.ok([...states].every((state) => state === '1,1,1' || state === '0,0,0'), [...states].join(' '))
+
+    const odd = await open(t, undefined, { oauthClients: { of: 'another kind' }, oauthConsents: 1, oauthTokens: '' })
+    const says = (section: string) => (error: Error): boolean => error instanceof StorageError && error.message.includes(`"${section}"`)
+    await assert.rejects(odd.storage.clients.create(own), says('oauthClients'))
+    await assert.rejects(odd.storage.consents.put(given), says('oauthConsents'))
+    assert.deepEqual([await odd.storage.clients.list(), await odd.storage.consents.list(given.username)], [[], []])
+    assert.deepEqual((await clientDocument(odd.path)).oauthClients, { of: 'another kind' })
+    const half = await open(t, undefined, { oauthClients: [], oauthConsents: 1, oauthTokens: '' })
+    await half.storage.clients.create(own)
+    assert.equal(await half.storage.clients.remove(own.clientId), true, 'what cannot be read holds nothing of it')
+  }
+)
+
+void test('file: an edit that makes another kind of value of clients, consents or tokens is refused', async (t) => {
+  const { path, storage: { store, clients, consents, tokens } } = await open(t)
+  const [own, given, access] = [client(), consent(), issued('access')]
+  await clients.create(own)
+  await consents.put(given)
+  await tokens.put(authorization(), [access])
+  const good = await readFile(path, 'utf8')
+  for (const section of ['oauthClients', 'oauthConsents', 'oauthTokens']) {
+    for (const value of [{}, null, 'text']) {
+      await writeFile(path, JSON.stringify({ ...JSON.parse(good), [section]: value }))
+      await assert.rejects(store.load(), new RegExp(`"${section}" is not a list`))
+      assert.ok(await clients.find(own.clientId), section)
+      assert.ok(await consents.find(given.username, given.clientId), section)
+      assert.ok(await tokens.find(access.hash), section)
+      await assert.rejects(clients.create(client()), StorageError)
+    }
+  }
+  await writeFile(path, good)
+  await clients.create(client())
+})
+
+// ---- clients of a settings file in a database -----------------------------------------------------
+
+void test('a database that begins with a settings file takes its clients, and gives them back', async (t) => {
+  const { admins, registered } = mcphubEntries()
+  const wanted = mcphubClients(admins)
+  const foreign = { name: 'without an id' }
+  const { url, query } = await database(t)
+  const { storage, another } = await open(t, url, {
+    mcpServers: { a: { command: 'node' } },
+    oauthClients: [admins, foreign, registered, { ...registered, name: 'the same id again' }],
+    oauthConsents: [consent(), 'odd']
+  })
+  assert.deepEqual(await storage.clients.list(), [wanted.admins, wanted.registered])
+  assert.deepEqual(await query('SELECT count(*)::int AS n FROM oauth_consents'), [{ n: 0 }], 'as with tokens: one may be withdrawn')
+  assert.equal((await query("SELECT 1 FROM sections WHERE name = 'oauthClients'")).length, 1, 'the entry of another shape')
+  const { clientSecret, ...kept } = admins
+  const driver = await driverOf(t, url)
+  assert.deepEqual((await exportDocument(driver, await vault()))?.document.oauthConsents, ['odd'])
+  const exported = async (): Promise<unknown> => (await exportDocument(driver, await vault()))?.document.oauthClients
+  const hashed = { ...kept, secretHash: hashOf(String(clientSecret)), origin: 'admin' }
+  const own = { ...registered, tokenEndpointAuthMethod: 'none', clientUri: 'https://agent.example.com', contacts: ['a@example.com'] }
+  assert.deepEqual(await exported(), [foreign, hashed, { ...own, applicationType: 'native', origin: 'registered' }])
+  await storage.clients.replace('mcphub-1', (former) => ({ ...former, name: 'renamed' }))
+  await storage.clients.remove('mcphub-2')
+  await (await another()).store.close()
+  assert.deepEqual(await exported(), [foreign, { ...hashed, name: 'renamed' }])
+
+  // A settings file that replaces all replaces the clients, and those that it does not have lose what they had.
+  const [gone, stays] = [{ token: issued('access'), id: randomUUID() }, { token: issued('access'), id: 'mcphub-1' }]
+  await storage.clients.create(client({ clientId: gone.id }))
+  for (const { token, id } of [gone, stays]) await storage.tokens.put(authorization({ clientId: id }), [token])
+  await assert.rejects(importDocument(driver, await vault(), {}, false), /holds settings already/)
+  await importDocument(driver, await vault(), { oauthClients: [admins] }, true)
+  assert.deepEqual(await storage.clients.list(), [wanted.admins])
+  assert.deepEqual(
+    [await storage.tokens.find(gone.token.hash), (await storage.tokens.find(stays.token.hash))?.clientId],
+    [undefined, 'mcphub-1']
+  )
+  await assert.rejects(
+    importDocument(driver, await vault(), { oauthClients: [{ ...admins, clientSecret: '••••abcd' }] }, true),
+    /masks.*clientSecret of oauthClients\/mcphub-1/
+  )
+  assert.deepEqual(await storage.clients.list(), [wanted.admins])
+})
+
+void test('clients that an earlier version kept as an unknown section move to their table, once', async (t) => {
+  const { admins, registered } = mcphubEntries()
+  const wanted = mcphubClients(admins)
+  const { url, query } = await database(t)
+  const first = await open(t, url, { mcpServers: { a: { command: 'node' } } })
+  const taken = client({ clientId: 'taken', name: 'as it is' })
+  await first.storage.clients.create(taken)
+  const [driver, ownVault] = [await driverOf(t, url), await vault()]
+  const before = await readRows(driver.db, ownVault)
+  const entry = [admins, 'odd', { ...registered, clientId: 'taken' }, registered]
+  const rows = { ...before.rows, sections: [{ position: 1, name: 'oauthClients', entry }, { position: 2, name: 'x-more', entry: 1 }] }
+  await driver.db.transaction(async (tx) => {
+    assert.ok(await write(tx, before, randomUUID(), planWrites(before.rows, rows, ownVault)))
+  })
+  const sections = async (): Promise<unknown> => (await readRows(driver.db, ownVault)).rows.sections.map(({ name, entry }) => [name, entry])
+  // Several replicas start at once.
+  const opened = await race(3, async () => await first.another())
+  for (const { clients, store } of opened) {
+    assert.deepEqual(await clients.list(), [wanted.admins, wanted.registered, taken])
+    assert.deepEqual([...(await store.load()).servers.keys()], ['a'])
+  }
+  assert.deepEqual(await sections(), [['oauthClients', ['odd']], ['x-more', 1]])
+  assert.equal((await readRows(driver.db, ownVault)).version, before.version + 2, 'one of them moves them')
+  await opened[0]?.clients.remove('mcphub-1')
+  await first.another()
+  assert.equal(await first.storage.clients.find('mcphub-1'), undefined)
+  // Without entries of another shape, the section is gone.
+  const now = await readRows(driver.db, ownVault)
+  const only = { ...now.rows, sections: [{ position: 1, name: 'oauthClients', entry: [admins] }] }
+  await driver.db.transaction(async (tx) => { await write(tx, now, randomUUID(), planWrites(now.rows, only, ownVault)) })
+  assert.deepEqual(await (await first.another()).clients.find('mcphub-1'), wanted.admins)
+  assert.deepEqual(await sections(), [])
+  assert.deepEqual(await query("SELECT 1 FROM sections WHERE name = 'oauthClients'"), [])
+})
+
+void test('unknown members of clients are sealed again with a new key', async (t) => {
+  const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
+  const vaultOf = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
+  const { url, query } = await database(t)
+  const { admins } = mcphubEntries()
+  const sealed = async (): Promise<unknown> => (await query('SELECT sealed FROM oauth_clients'))[0]?.sealed
+  await open(t, url, { oauthClients: [admins] }, vaultOf(former))
+  const before = await sealed()
+  await open(t, url, undefined, vaultOf(`${newest},${former}`))
+  await until(async () => await sealed() !== before, 'not sealed again')
+  const driver = await driverOf(t, url)
+  const { document, locked } = await exportDocument(driver, await vaultOf(newest)()) ?? {}
+  assert.deepEqual([(document?.oauthClients as Array<Record<string, unknown>>)[0]?.['x-note'], locked], [{ by: 'hand' }, []])
+  // With another key a client works as it did, and its export says what is left out.
+  const other = await open(t, url, undefined, vaultOf('c'.repeat(64)))
+  assert.equal((await other.storage.clients.find('mcphub-1'))?.name, 'an app')
+  await other.storage.clients.replace('mcphub-1', (client) => ({ ...client, name: 'renamed' }))
+  const withoutKey = await exportDocument(driver, await vaultOf('c'.repeat(64))())
+  assert.match(String(withoutKey?.locked), /The client "mcphub-1" cannot be opened: .*ENCRYPTION_KEY/)
+  const again = await exportDocument(driver, await vaultOf(newest)())
+  const [entry] = again?.document.oauthClients as Array<Record<string, unknown>>
+  assert.deepEqual([entry?.name, entry?.['x-note']], ['renamed', { by: 'hand' }])
+})
+
+/** A vault with these keys, as ENCRYPTION_KEY has them. */
+const vaultWith = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
+
+for (const kind of ['file', 'PostgreSQL']) {
+  void test(`${kind}: a login that cannot be opened counts as none, and another one takes its place, once`, async (t) => {
+    const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
+    const dbUrl = kind === 'file' ? undefined : (await database(t)).url
+    const first = await open(t, dbUrl, {}, vaultWith(former))
+    await first.storage.upstreamTokens.swap('guarded', 'client', undefined, 'lost')
+    const document = kind === 'file' ? JSON.parse(await readFile(first.path, 'utf8')) as object : undefined
+    const { storage: { upstreamTokens } } = await open(t, dbUrl, document, vaultWith(newest))
+    assert.equal(await upstreamTokens.find('guarded', 'client'), undefined)
+    const stored = await race(5, async (n) => await upstreamTokens.swap('guarded', 'client', undefined, n))
+    assert.equal(stored.filter((version) => version !== undefined).length, 1)
+    assert.equal((await upstreamTokens.find('guarded', 'client'))?.value, stored.findIndex((version) => version !== undefined))
+  })
+}
+
+for (const kind of ['file', 'PostgreSQL']) {
+  void test(`${kind}: all that a former key has sealed is sealed anew, and opens without that key`, async (t) => {
+    const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
+    const dbUrl = kind === 'file' ? undefined : (await database(t)).url
+    const state = { kind: 'session', username: 'ann', value: 'state', createdAt: 1 } as const
+    const entries = Array.from({ length: 120 }, (_, n) => ({
+      id: randomUUID(), timestamp: n, username: 'ann', action: 'create', entity: 'group', name: `g${n}`, after: `{"n":${n}}`
+    } as const))
+    const first = await open(t, dbUrl, {}, vaultWith(former))
+    await first.storage.upstreamTokens.swap('guarded', 'shared', undefined, { token: 'kept' })
+    await first.storage.grants.put(hashOf('code'), 'family', 'grant', soon())
+    await first.storage.loginStates.put(hashOf('cookie'), state, soon())
+    await first.storage.auditTrail?.append(entries)
+    const secret = await first.storage.socialLogins?.secret()
+    const document = async (path: string): Promise<object | undefined> =>
+      kind === 'file' ? JSON.parse(await readFile(path, 'utf8')) as object : undefined
+    const lost = await open(t, dbUrl, await document(first.path), vaultWith(newest))
+    const expected = kind === 'file' ? 1 : 124
+    const { former: none, locked } = await lost.storage.resealing.count()
+    assert.deepEqual([none, locked.reduce((sum, { count }) => sum + count, 0)], [0, expected])
+    const [entry] = await lost.storage.auditTrail?.list({}, 1) ?? []
+    assert.deepEqual([entry?.after, entry?.locked], [undefined, kind === 'file' ? undefined : true])
+
+    const both = await open(t, dbUrl, await document(first.path), vaultWith(`${newest},${former}`))
+    const { signal } = new AbortController()
+    assert.equal((await both.storage.resealing.count()).former, expected)
+    // Two replicas at once: each text is sealed anew once.
+    const passes = await Promise.all([both, ...kind === 'file' ? [] : [{ storage: await both.another() }]].map(async ({ storage }) =>
+      await storage.resealing.run(signal)))
+    assert.equal(passes.reduce((sum, { anew }) => sum + anew, 0), expected)
+    assert.deepEqual(await both.storage.resealing.count(), { former: 0, locked: [] })
+    assert.deepEqual(await both.storage.resealing.run(signal), { anew: 0, broken: 0 })
+
+    const { storage } = await open(t, dbUrl, await document(both.path), vaultWith(newest))
+    assert.deepEqual(await storage.resealing.count(), { former: 0, locked: [] })
+    assert.deepEqual((await storage.upstreamTokens.find('guarded', 'shared'))?.value, { token: 'kept' })
+    if (kind === 'file') return
+    assert.deepEqual(await storage.loginStates.find(hashOf('cookie')), state)
+    assert.deepEqual(await storage.grants.take(hashOf('code')), { first: true, family: 'family', value: 'grant' })
+    assert.equal(await storage.socialLogins?.secret(), secret)
+    const listed = await storage.auditTrail?.list({}, 200) ?? []
+    assert.deepEqual(listed.map(({ after, locked }) => [after, locked]).reverse(), entries.map(({ after }) => [after, undefined]))
+  })
+}
+
+void test(
+  'a database that begins with a settings file takes no tokens from it: they would come back by an export after they were revoked',
+  async (t) => {
+    const foreign = { accessToken: 'of another program' }
+    const [own, { url }] = [{ ...authorization(), ...issued('refresh') }, await database(t)]
+    const { storage } = await open(t, url, { oauthTokens: [own, foreign] })
+    assert.equal(await storage.tokens.find(own.hash), undefined)
+    const driver = await driverOf(t, url)
+    assert.deepEqual((await exportDocument(driver, await vault()))?.document.oauthTokens, [foreign])
+  }
+)
