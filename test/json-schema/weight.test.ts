@@ -88,8 +88,8 @@ test('what may take more steps than the bound is read and checked with a timeout
         const args = argsOf(share)
         const meter = new HeldMeter()
         const input = toInput(schema, { meter })
-        // Compiled before, which has a timeout of its own.
-        input.check({})
+        // Compiled before, which has a timeout of its own: for small arguments, and for large ones.
+        for (const each of [{}, argsOf(0.01)]) use(input, each)
         Object.assign(meter, { runs: 0, patience: 1 })
         use(input, args)
         const steps: number = weight * sizeOf(args, Infinity, 1)
