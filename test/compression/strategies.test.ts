@@ -23,9 +23,9 @@ const changed = sources.map((path) => {
   const size = `${lines.length}`
   return [`diff --git a/${path} b/${path}`, 'index 1111111..2222222 100644', `--- a/${path}`, `+++ b/${path}`, `@@ -1,${size} +1,${size} @@`, ...body].join('\n')
 }).join('\n')
-const log = Array.from({ length: 20_000 }, (_, n) => {
+const log = Array.from({ length: 5_000 }, (_, n) => {
   const time = `2026-11-22T10:${String(Math.floor(n / 600) % 60).padStart(2, '0')}:${String(n % 60).padStart(2, '0')}Z`
-  if (n === 13_131) return `${time} ERROR upstream refused the connection: code=ECONNREFUSED port=4711\n    at Socket.connect (net.js:12:3)\n    at retry (pool.js:40:1)`
+  if (n === 3_131) return `${time} ERROR upstream refused the connection: code=ECONNREFUSED port=4711\n    at Socket.connect (net.js:12:3)\n    at retry (pool.js:40:1)`
   return `${time} INFO request ${n} of client-${n % 7} took ${n % 90} ms`
 }).join('\n')
 const inputs = { json: lock, log, search: grep, diff: changed, text: `${read('README.md')}\n${read('docs/lifecycle.md')}` }
@@ -54,7 +54,7 @@ void test('each kind of text is told, and comes out within the target, by the to
 void test('targets below what the first line needs hold as well', async () => {
   const count = await loadTokenCounter()
   for (const strategy of strategyNames) {
-    for (const maxOutputTokens of [1, 3, 12, 18, 21, 30, 39, 44]) {
+    for (const maxOutputTokens of [1, 12, 21, 44]) {
       const compressed = compress(inputs[strategy], { ...options, strategy, maxOutputTokens }, count)
       assert.ok(compressed && compressed.text !== '', `${strategy} ${maxOutputTokens}`)
       assert.ok(count(compressed.text) <= maxOutputTokens, `${strategy}: ${count(compressed.text)} of ${maxOutputTokens}`)
@@ -230,7 +230,7 @@ void test('diff: files and hunks stay, context goes first', async () => {
 void test('what would stall a tokenizer or a scanner does not', async () => {
   const count = await loadTokenCounter()
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
-  for (const text of ['a'.repeat(500_000), '😀'.repeat(100_000), '\n'.repeat(300_000), ' '.repeat(300_000), `${'{'.repeat(200_000)}`, deep, '0'.repeat(300_000), 'a:1:'.repeat(80_000)]) {
+  for (const text of ['a'.repeat(100_000), '😀'.repeat(30_000), '\n'.repeat(60_000), ' '.repeat(60_000), `${'{'.repeat(50_000)}`, deep, '0'.repeat(60_000), 'a:1:'.repeat(20_000)]) {
     for (const strategy of ['auto', ...strategyNames] as const) {
       const compressed = compress(text, { ...options, strategy }, count)
       if (compressed) assert.ok(count(compressed.text) <= 1_200 && compressed.text.length < text.length)
