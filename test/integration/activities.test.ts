@@ -15,7 +15,6 @@ import { at, connected, KEY, Session, settings, type Json } from '../helpers/cli
 import { database } from '../helpers/database.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 
-const timeout = 120_000
 const SECRET = 'canary-of-the-echo-server-1'
 const ADA = `thk_${'c'.repeat(64)}`
 const adaKey = { id: '33333333-3333-4333-8333-333333333333', name: 'ada\'s laptop', token: ADA, kind: 'user', owner: 'ada', enabled: true }
@@ -98,7 +97,7 @@ test('the recorder', async (t) => {
     assert.deepEqual([large.waiting, large.shed], [0, 6], 'what the database did not take in time')
   })
 
-  await t.test('keeps what could not be written until it can; says so once', { timeout: 30_000 }, async () => {
+  await t.test('keeps what could not be written until it can; says so once', async () => {
     let isAway = true
     const seen = new Set<string>()
     const { recorder: it, logged } = recorder({
@@ -128,7 +127,7 @@ test('the recorder', async (t) => {
   })
 })
 
-test('with a settings file there is no record', { timeout }, async (t) => {
+test('with a settings file there is no record', async (t) => {
   const hub = await startHub(t, { settings: settings({}) })
   assert.deepEqual(await managed(hub, 'GET', '/activities/available'), { available: false })
   for (const [method, path] of [
@@ -141,7 +140,7 @@ test('with a settings file there is no record', { timeout }, async (t) => {
   ] as const) assert.equal((await manage(hub, method, path)).status, 404, path)
 })
 
-test('on PostgreSQL', { timeout }, async (t) => {
+test('on PostgreSQL', async (t) => {
   const { url, query } = await database(t)
   const upstream = await startUpstream(t, {
     tools: [tool('echo'), tool('leak'), tool('fails')],
@@ -372,7 +371,7 @@ test('on PostgreSQL', { timeout }, async (t) => {
   })
 })
 
-test('among 100,000 calls, pages, filters and sums are found by an index', { timeout }, async (t) => {
+test('among 100,000 calls, pages, filters and sums are found by an index', async (t) => {
   const { url, query } = await database(t)
   const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
   t.after(async () => { await driver.end() })

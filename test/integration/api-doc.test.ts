@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { at, type Json } from '../helpers/client.ts'
-import { path, spawnHub, until } from '../helpers/hub.ts'
+import { path, startHub } from '../helpers/hub.ts'
 
 const guide = readFileSync(path('docs/api.md'), 'utf8')
 const PASSWORD = 'A-test-pass1'
@@ -28,9 +28,8 @@ test('the guide has ten tasks, each with its lines', async () => {
   assert.equal(guide.split(printed.password).length, 2, 'the password is set at the top')
 })
 
-test('every block runs as printed', { timeout: 150_000 }, async (t) => {
-  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
-  await until(async () => (await fetch(`${hub.url}/health`)).ok, () => hub.output())
+test('every block runs as printed', async (t) => {
+  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD } })
   const script = blocks
     .map(({ heading, script: lines }) => `echo '== ${heading}'\n${lines}\necho`)
     .join('\n')
@@ -40,8 +39,7 @@ test('every block runs as printed', { timeout: 150_000 }, async (t) => {
   const child = spawn('sh', ['-eu', '-s'], {
     cwd: hub.folder,
     env: { PATH: process.env.PATH ?? '', HOME: hub.folder },
-    stdio: ['pipe', 'pipe', 'pipe'],
-    timeout: 120_000
+    stdio: ['pipe', 'pipe', 'pipe']
   })
   let output = ''
   let errors = ''
