@@ -59,8 +59,7 @@ export function example (schema: unknown, whole: unknown, all: boolean, name = '
     case 'array': return [example(at(schema, 'items'), whole, all, name)]
     case 'object': {
       const required = new Set((at(schema, 'required') ?? []) as string[])
-      const own = Object.entries((at(schema, 'properties') ?? {}) as Json)
-        .filter(([key]) => all || required.has(key))
+      const own = Object.entries((at(schema, 'properties') ?? {}) as Json).filter(([key]) => all || required.has(key))
         .map(([key, value]) => [key, example(value, whole, all, key)])
       const cases = ['anyOf', 'oneOf'].flatMap((keyword) =>
         at(schema, keyword, 0) === undefined ? [] : [example({ type: 'object', ...(at(schema, keyword, 0) as Json) }, whole, all)]

@@ -49,7 +49,7 @@ void test('PostgreSQL: two replicas embed each tool once, and a restart none', a
 })
 
 void test('smartRouting.dbUrl: vectors in a database of their own, beside a settings file', async (t) => {
-  const postgres = await database(t)
+  const postgres = await database(t, undefined, { tables: false })
   const { folder } = await pglite(t)
   for (const dbUrl of [postgres.url, `pglite://${folder}-vectors`]) {
     const { api, given } = await world(t, { dbUrl })

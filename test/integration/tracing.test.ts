@@ -243,9 +243,7 @@ test('a sampler of none sends nothing; a collector that is away harms no call', 
     const hub = await traced(t, servers, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_BSP_SCHEDULE_DELAY: '10' })
     await connected(hub, 1)
     const session = await Session.open(`${hub.url}/mcp`)
-    for (let count = 0; count < 5; count++) {
-      assert.equal(text(await session.call('fake-echo', { message: 'hi' })), 'hi')
-    }
+    for (let count = 0; count < 5; count++) assert.equal(text(await session.call('fake-echo', { message: 'hi' })), 'hi')
     await until(() => hub.output().includes('traces cannot be sent'))
     // Their spans cannot be sent either: at the latest, that is tried when the gateway ends.
     for (let count = 0; count < 5; count++) await session.call('fake-echo', { message: 'hi' })

@@ -101,13 +101,11 @@ test('the document', async (t) => {
       lacking(
         (one) =>
           !managed(one) ||
-          responses(one)
-            .filter(([status]) => status.startsWith('2'))
-            .every(
-              ([, response]) =>
-                at(resolve(document, at(response, 'content', 'application/json', 'schema')), 'properties', 'success') !== undefined ||
+          responses(one).filter(([status]) => status.startsWith('2')).every(
+            ([, response]) =>
+              at(resolve(document, at(response, 'content', 'application/json', 'schema')), 'properties', 'success') !== undefined ||
                 at(response, 'content', 'application/json', 'schema', 'anyOf') !== undefined
-            )
+          )
       ),
       []
     )
@@ -177,8 +175,7 @@ test('the document', async (t) => {
     const isJson = ({ operation }: Operation): boolean => at(operation, 'requestBody', 'content', 'application/json') !== undefined
     assert.deepEqual(lacking((one) => !isJson(one) || examples(one).length > 0), [])
     const answered = (one: Operation): unknown[] =>
-      responses(one)
-        .filter(([status]) => status.startsWith('2'))
+      responses(one).filter(([status]) => status.startsWith('2'))
         .flatMap(([, response]) => Object.values(at(response, 'content') as Json))
     assert.deepEqual(
       lacking((one) => one.operation.requestBody !== undefined || answered(one).every((content) => examplesOf(content).length > 0)),
@@ -193,11 +190,10 @@ test('the document', async (t) => {
       }
     }
     assert.deepEqual(
-      operations
-        .filter(
-          ({ method, operation, path }) =>
-            ['post', 'put'].includes(method) && operation.requestBody === undefined && !/\/(reload|regenerate-secret)$/.test(path)
-        )
+      operations.filter(
+        ({ method, operation, path }) =>
+          ['post', 'put'].includes(method) && operation.requestBody === undefined && !/\/(reload|regenerate-secret)$/.test(path)
+      )
         .map(({ name }) => name),
       [],
       'bodies'
@@ -227,13 +223,7 @@ test('the document', async (t) => {
       at(document, 'paths', '/api/system-config', 'put', 'requestBody', 'content', 'application/json', 'schema')
     )
     assert.deepEqual(Object.keys(at(body, 'properties') as Json).sort(), [
-      'enableSessionRebuild',
-      'install',
-      'mcpRouter',
-      'nameSeparator',
-      'oauthServer',
-      'routing',
-      'smartRouting',
+      'enableSessionRebuild', 'install', 'mcpRouter', 'nameSeparator', 'oauthServer', 'routing', 'smartRouting',
       'toolResultCompression'
     ])
     const minTokens = at(body, 'properties', 'toolResultCompression', 'anyOf', 0, 'properties', 'minTokens')

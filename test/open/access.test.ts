@@ -67,13 +67,8 @@ test('credentials are optional: each caller reaches what it may, and the rest is
         const closed = reach === 'off' && nobody.includes(headers)
         if (closed) {
           for (const path of [
-            '/api/openapi.json',
-            '/api/openapi.yaml',
-            '/api/openapi/servers',
-            '/api/openapi/stats',
-            '/api/shared/openapi.json',
-            '/api/tools/shared/echo',
-            '/api/nope/openapi.json'
+            '/api/openapi.json', '/api/openapi.yaml', '/api/openapi/servers', '/api/openapi/stats',
+            '/api/shared/openapi.json', '/api/tools/shared/echo', '/api/nope/openapi.json'
           ]) { refused(await get(hub, path, headers), 404) }
           continue
         }

@@ -96,30 +96,21 @@ const fake = await startUpstream(file, {
     if (call.method !== 'tools/call') return undefined
     seen.push(call)
     switch (call.params.name) {
-      case 'fail':
-        return { content: [{ type: 'text', text: 'it failed' }], isError: true }
-      case 'odd':
-        return new Raw(result)
-      case 'refuse':
-        return new Refusal(-32000, 'not today, canary-4242-secret')
+      case 'fail': return { content: [{ type: 'text', text: 'it failed' }], isError: true }
+      case 'odd': return new Raw(result)
+      case 'refuse': return new Refusal(-32000, 'not today, canary-4242-secret')
       case 'raw':
         return new Raw('{ "content": [], "big": 12345678901234567890, "huge": 1e400, "__proto__": {"x":1}, "last":"\\u00e9" }')
       case 'slow':
-      case 'hang':
-        return 'never'
-      default:
-        return echoArguments(call)
+      case 'hang': return 'never'
+      default: return echoArguments(call)
     }
   }
 })
 setLimits(file, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
 const hub = await startHub(file, {
   settings: settings({
-    fake: {
-      url: fake.url,
-      headers: { 'X-Secret': 'canary-4242-secret' },
-      tools: { off: { enabled: false } }
-    },
+    fake: { url: fake.url, headers: { 'X-Secret': 'canary-4242-secret' }, tools: { off: { enabled: false } } },
     hasty: { url: fake.url, options: { timeout: 200 } },
     away: { url: 'http://127.0.0.1:9/mcp' },
     disabled: { url: fake.url, enabled: false }
@@ -485,13 +476,7 @@ test('what is not there, hidden or disabled is all the same', async () => {
   seen.length = 0
   const answers = new Set<string>()
   for (const path of [
-    'fake/nope',
-    'fake/off',
-    'fake/fake-typed',
-    'nope/typed',
-    'disabled/typed',
-    'call/typed',
-    '__proto__/typed',
+    'fake/nope', 'fake/off', 'fake/fake-typed', 'nope/typed', 'disabled/typed', 'call/typed', '__proto__/typed',
     'fake/..%2Ffake'
   ]) {
     for (const answer of [

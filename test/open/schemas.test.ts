@@ -50,10 +50,7 @@ test('what each keyword becomes', async () => {
       { title: 'N', default: null, type: 'integer', minimum: 1, nullable: true }
     ],
     [{ anyOf: [{ enum: ['a', 'b'] }, { type: 'null' }] }, { type: 'string', enum: ['a', 'b', null], nullable: true }],
-    [
-      { type: ['string', 'null'], minLength: 2 },
-      { type: 'string', nullable: true, minLength: 2 }
-    ],
+    [{ type: ['string', 'null'], minLength: 2 }, { type: 'string', nullable: true, minLength: 2 }],
     [{ type: ['string', 'integer', 'null'] }, { anyOf: [{ type: 'string', nullable: true }, { type: 'integer' }] }],
     [{ type: 'null' }, { type: 'string', nullable: true, enum: [null] }],
     [{ const: 'a' }, { type: 'string', enum: ['a'] }],
@@ -61,10 +58,7 @@ test('what each keyword becomes', async () => {
       { type: 'number', exclusiveMinimum: 0, maximum: 9 },
       { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 9 }
     ],
-    [
-      { type: 'number', exclusiveMaximum: 5, maximum: 3 },
-      { type: 'number', maximum: 3 }
-    ],
+    [{ type: 'number', exclusiveMaximum: 5, maximum: 3 }, { type: 'number', maximum: 3 }],
     [{ type: 'array' }, { type: 'array', items: {} }],
     [
       { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false },
@@ -88,12 +82,7 @@ test('what each keyword becomes', async () => {
       { required: ['a', 7] }
     ].map((each): [unknown, unknown] => [{ not: each }, {}]),
     [
-      {
-        oneOf: [
-          { type: 'string', pattern: '^\\#' },
-          { type: 'string', enum: ['red'] }
-        ]
-      },
+      { oneOf: [{ type: 'string', pattern: '^\\#' }, { type: 'string', enum: ['red'] }] },
       { anyOf: [{ type: 'string' }, { type: 'string', enum: ['red'] }] }
     ],
     [{ oneOf: [{ type: 'string' }, { type: 'integer' }] }, { oneOf: [{ type: 'string' }, { type: 'integer' }] }],
@@ -106,10 +95,7 @@ test('what each keyword becomes', async () => {
       { type: 'string', examples: ['x', 'y'], contentEncoding: 'base64', $comment: 'no' },
       { type: 'string', format: 'byte', example: 'x' }
     ],
-    [
-      { type: 'string', contentEncoding: 'base64', format: 'binary' },
-      { type: 'string', format: 'byte' }
-    ],
+    [{ type: 'string', contentEncoding: 'base64', format: 'binary' }, { type: 'string', format: 'byte' }],
     // Whatever holds a reference is taken for one, wherever it stands.
     [
       { type: 'object', default: { $ref: '#/x' }, examples: [[{ $ref: 'file:///x' }]], title: 'T' },
