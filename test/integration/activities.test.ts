@@ -32,15 +32,8 @@ async function list (hub: Hub, query: string, count: number, headers?: Record<st
 
 test('a text is cut at a number of bytes, between characters', async () => {
   for (const [text, max, wanted] of [
-    ['', 3, ''],
-    ['abc', 3, 'abc'],
-    ['abcd', 3, 'abc'],
-    ['aä', 2, 'a'],
-    ['aä', 3, 'aä'],
-    ['€€', 5, '€'],
-    ['😀😀', 7, '😀'],
-    ['😀', 3, ''],
-    ['a\ud800b', 9, 'a\ufffdb']
+    ['', 3, ''], ['abc', 3, 'abc'], ['abcd', 3, 'abc'], ['aä', 2, 'a'], ['aä', 3, 'aä'], ['€€', 5, '€'],
+    ['😀😀', 7, '😀'], ['😀', 3, ''], ['a\ud800b', 9, 'a\ufffdb']
   ] as const) assert.equal(cut(text, max), wanted, `${text} at ${max}`)
 })
 
@@ -131,12 +124,8 @@ test('with a settings file there is no record', async (t) => {
   const hub = await startHub(t, { settings: settings({}) })
   assert.deepEqual(await managed(hub, 'GET', '/activities/available'), { available: false })
   for (const [method, path] of [
-    ['GET', '/activities'],
-    ['GET', '/activities?limit=0'],
-    ['GET', '/activities/stats'],
-    ['GET', '/activities/filters'],
-    ['GET', '/activities/x'],
-    ['DELETE', '/activities/cleanup']
+    ['GET', '/activities'], ['GET', '/activities?limit=0'], ['GET', '/activities/stats'],
+    ['GET', '/activities/filters'], ['GET', '/activities/x'], ['DELETE', '/activities/cleanup']
   ] as const) assert.equal((await manage(hub, method, path)).status, 404, path)
 })
 
@@ -207,8 +196,7 @@ test('on PostgreSQL', async (t) => {
     const rows = await list(hub, '', 5)
     const said = rows.map(({ tool, username, keyName, input }) => [tool, username, keyName, input]).sort()
     assert.deepEqual(said.filter(([tool, username]) => tool !== 'echo' || username !== 'ada'), [
-      ['echo', 'system', 'test', '{"message":"rest"}'],
-      ['echo', undefined, undefined, '{"message":"open"}'],
+      ['echo', 'system', 'test', '{"message":"rest"}'], ['echo', undefined, undefined, '{"message":"open"}'],
       ['prompts/get', 'system', 'test', '{"name":"greet"}'],
       ['resources/read', 'system', 'test', '{"uri":"test://one"}']
     ].sort())

@@ -36,9 +36,7 @@ test('every block runs as printed', async (t) => {
     .replaceAll(printed.password, PASSWORD)
   // The packages of the project, so that npx finds the servers here and fetches nothing.
   const child = spawn('sh', ['-eu', '-s'], {
-    cwd: hub.folder,
-    env: { PATH: process.env.PATH ?? '', HOME: hub.folder },
-    stdio: ['pipe', 'pipe', 'pipe']
+    cwd: hub.folder, env: { PATH: process.env.PATH ?? '', HOME: hub.folder }, stdio: ['pipe', 'pipe', 'pipe']
   })
   let output = ''
   let errors = ''

@@ -29,10 +29,8 @@ test('the ring keeps the newest lines, as plain text, in bounds', async () => {
   for (let n = 0; n < 12; n++) ring.add('info', String(n))
   assert.deepEqual(ring.list().map(({ message }) => message), ['7', '8', '9', '10', '11'])
   for (const [given, wanted] of [
-    ['a\r\nb\0c', 'a b c'],
-    ['\u001b[31mred\u001b[0m \u001b]0;title\u0007x', 'red x'],
-    ['\u202etext\u2028next', '\u202etext next'],
-    ['x'.repeat(30), 'x'.repeat(20)],
+    ['a\r\nb\0c', 'a b c'], ['\u001b[31mred\u001b[0m \u001b]0;title\u0007x', 'red x'],
+    ['\u202etext\u2028next', '\u202etext next'], ['x'.repeat(30), 'x'.repeat(20)],
     ['x'.repeat(17) + 'secret', `${'x'.repeat(17)}•••`]
   ] as const) {
     ring.add('warn', given)

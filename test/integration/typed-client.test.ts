@@ -23,10 +23,7 @@ interface Operation { name: string, method: string, path: string, operation: Jso
 const operationsOf = (document: Json): Operation[] =>
   Object.entries(document.paths as Json).flatMap(([path, item]) =>
     Object.entries(item as Json).map(([method, operation]) => ({
-      name: `${method.toUpperCase()} ${path}`,
-      method,
-      path,
-      operation: operation as Json
+      name: `${method.toUpperCase()} ${path}`, method, path, operation: operation as Json
     }))
   )
 
@@ -394,9 +391,7 @@ async function workplace (t: Cleanup, document: Json, programs: Record<string, s
 
 async function run (cwd: string, args: string[], env: Record<string, string> = {}): Promise<{ code: number | null, output: string }> {
   const child = spawn(process.execPath, args, {
-    cwd,
-    env: { PATH: process.env.PATH ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe']
+    cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'pipe', 'pipe']
   })
   let output = ''
   child.stdout.on('data', (chunk) => { output += String(chunk) })

@@ -50,11 +50,7 @@ test('credentials are optional: each caller reaches what it may, and the rest is
         )
       )
       const nobody: Array<Record<string, string>> = [
-        {},
-        bearer('nope'),
-        bearer(fifth),
-        { 'x-auth-token': 'nope' },
-        { authorization: 'Basic abc' }
+        {}, bearer('nope'), bearer(fifth), { 'x-auth-token': 'nope' }, { authorization: 'Basic abc' }
       ]
       const callers: Array<[Record<string, string>, string[]]> = [
         ...nobody.map((headers): [Record<string, string>, string[]] => [headers, anyone[reach]]),

@@ -151,16 +151,10 @@ test('texts become what the schema says', async () => {
   ]
   for (const [query, expected] of table) assert.deepEqual(args(await typedGet(query)), expected, query)
   assert.deepEqual(args(await post(hub, '/api/tools/fake/typed', { n: '7', x: 1, l: '1,2', o: { n: '7' }, extra: { deep: [1, 'a'] } })), {
-    n: 7,
-    x: 1,
-    l: [1, 2],
-    o: { n: '7' },
-    extra: { deep: [1, 'a'] }
+    n: 7, x: 1, l: [1, 2], o: { n: '7' }, extra: { deep: [1, 'a'] }
   })
   assert.deepEqual(args(await get(hub, '/api/tools/fake/group?group=mine&token=secret&limit=3')), {
-    group: 'mine',
-    token: 'secret',
-    limit: 3
+    group: 'mine', token: 'secret', limit: 3
   })
   assert.deepEqual(args(await get(hub, '/api/tools/fake/strict?q=ab&n=5')), { q: 'ab', n: 5 })
   assert.deepEqual(args(await get(hub, '/api/tools/fake/old?pair=%5B1,%22a%22%5D')), { pair: [1, 'a'] })
@@ -205,19 +199,16 @@ test(
         tool('doubled', object({ a: { $ref: '#/$defs/d0' } }, { $defs: { ...chain, d40: { type: 'string' } } })),
         tool(
           'recursive',
-          object(
-            { a: { $ref: '#/$defs/n' } },
-            {
-              $defs: {
-                n: {
-                  anyOf: [
-                    { properties: { c: { $ref: '#/$defs/n' } }, required: ['x'] },
-                    { properties: { c: { $ref: '#/$defs/n' } }, required: ['x'] }
-                  ]
-                }
+          object({ a: { $ref: '#/$defs/n' } }, {
+            $defs: {
+              n: {
+                anyOf: [
+                  { properties: { c: { $ref: '#/$defs/n' } }, required: ['x'] },
+                  { properties: { c: { $ref: '#/$defs/n' } }, required: ['x'] }
+                ]
               }
             }
-          )
+          })
         ),
         tool(
           'items',
@@ -243,11 +234,8 @@ test(
     let deep: Json = {}
     for (let n = 0; n < 25; n++) deep = { c: deep }
     const table: Array<[string, Json]> = [
-      ['groups', { a: `${'a'.repeat(40)}!` }],
-      ['optional', { a: `${'a'.repeat(45)}!` }],
-      ['doubled', { a: 'x' }],
-      ['recursive', { a: deep }],
-      ['items', { a: ['1', '2'] }]
+      ['groups', { a: `${'a'.repeat(40)}!` }], ['optional', { a: `${'a'.repeat(45)}!` }], ['doubled', { a: 'x' }],
+      ['recursive', { a: deep }], ['items', { a: ['1', '2'] }]
     ]
     for (const [name, given] of table) {
       assert.deepEqual(args(await within(name, post(hub, `/api/tools/hostile/${name}`, given))), given)

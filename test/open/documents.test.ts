@@ -79,18 +79,15 @@ const tools = [
   }),
   tool(
     'tree',
-    object(
-      { root: { $ref: '#/$defs/Node' } },
-      {
-        $defs: {
-          Node: {
-            type: 'object',
-            required: ['name'],
-            properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/Node' } } }
-          }
+    object({ root: { $ref: '#/$defs/Node' } }, {
+      $defs: {
+        Node: {
+          type: 'object',
+          required: ['name'],
+          properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/Node' } } }
         }
       }
-    )
+    })
   ),
   tool(
     'unions',

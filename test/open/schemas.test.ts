@@ -73,13 +73,8 @@ test('what each keyword becomes', async () => {
     [{ not: { contains: { type: 'string' } } }, {}],
     // What cannot be said must not be forbidden either.
     ...[
-      { pattern: '\\-' },
-      { minLength: '2' },
-      { enum: [] },
-      { type: 'strin' },
-      { multipleOf: 0 },
-      { const: 1, enum: [2, 1] },
-      { required: ['a', 7] }
+      { pattern: '\\-' }, { minLength: '2' }, { enum: [] }, { type: 'strin' }, { multipleOf: 0 },
+      { const: 1, enum: [2, 1] }, { required: ['a', 7] }
     ].map((each): [unknown, unknown] => [{ not: each }, {}]),
     [
       { oneOf: [{ type: 'string', pattern: '^\\#' }, { type: 'string', enum: ['red'] }] },

@@ -74,9 +74,7 @@ test('a document is written piece by piece as it would be in one go', async () =
     {
       ...listing(odd, 'a'),
       toTool: (item: Item) => ({
-        item,
-        description: item === odd[0] ? 'Said by an admin' : undefined,
-        enabled: item !== odd[1] && item !== odd[3]
+        item, description: item === odd[0] ? 'Said by an admin' : undefined, enabled: item !== odd[1] && item !== odd[3]
       })
     },
     listing([{ key: 'b_c', text: odd[3]?.text ?? '' }], 'a')

@@ -106,10 +106,8 @@ test('who wants to know gets tools that tell, and who wants a change those that 
     ...['get_banner', 'set_banner'].map((name) => tool('shop', name, 'The banner above the shop, in its colours'))
   ])
   for (const [query, ownName] of [
-    ['which colours has the badge', 'get_badge'],
-    ['how many colours has a badge', 'get_badge'],
-    ['why is the badge of this colour', 'get_badge'],
-    ['modify the colours of the banner', 'set_banner'],
+    ['which colours has the badge', 'get_badge'], ['how many colours has a badge', 'get_badge'],
+    ['why is the badge of this colour', 'get_badge'], ['modify the colours of the banner', 'set_banner'],
     ['is it possible to delete a badge', 'delete_badge']
   ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
 })
@@ -117,10 +115,8 @@ test('who wants to know gets tools that tell, and who wants a change those that 
 test('who speaks of several things gets tools for several', async (t) => {
   const index = await indexed([...some, tool('crm', 'create_contact', 'Creates a contact'), tool('crm', 'create_contacts_batch', 'Creates contacts')])
   for (const [query, ownName] of [
-    ['create ten contacts', 'create_contacts_batch'],
-    ['create these 20 contacts', 'create_contacts_batch'],
-    ['create a contact', 'create_contact'],
-    ['create a contact in two days', 'create_contact']
+    ['create ten contacts', 'create_contacts_batch'], ['create these 20 contacts', 'create_contacts_batch'],
+    ['create a contact', 'create_contact'], ['create a contact in two days', 'create_contact']
   ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
 })
 
@@ -144,19 +140,11 @@ test('values tell what a question is about', async (t) => {
     'keep_calendar']
   const index = await indexed([...names.map((name) => tool('box', name, 'Does what it is called')), tool('next', 'get_library', 'Guides of next.js')])
   for (const [query, ownName] of [
-    ['SELECT name FROM people WHERE age > 30', 'run_sql_query'],
-    ['what is document.title', 'evaluate_javascript'],
-    ['how about ABC-123', 'get_issue'],
-    ['what about #77?', 'get_issue'],
-    ['make it 1280x720', 'resize_window'],
-    ['do ctrl+shift+t', 'press_key'],
-    ['be at 48.137, 11.575', 'set_location'],
-    ['let me hear song.mp3', 'play_audio'],
-    ['say 👍 to that', 'add_reaction'],
-    ['more like #00ff7f', 'pick_color'],
-    ['guides of next.js', 'get_library'],
-    ['Zahnarzt um 15 Uhr', 'keep_calendar'],
-    ['dentista alle 15', 'keep_calendar']
+    ['SELECT name FROM people WHERE age > 30', 'run_sql_query'], ['what is document.title', 'evaluate_javascript'],
+    ['how about ABC-123', 'get_issue'], ['what about #77?', 'get_issue'], ['make it 1280x720', 'resize_window'],
+    ['do ctrl+shift+t', 'press_key'], ['be at 48.137, 11.575', 'set_location'], ['let me hear song.mp3', 'play_audio'],
+    ['say 👍 to that', 'add_reaction'], ['more like #00ff7f', 'pick_color'], ['guides of next.js', 'get_library'],
+    ['Zahnarzt um 15 Uhr', 'keep_calendar'], ['dentista alle 15', 'keep_calendar']
   ] as const) await t.test(query, async () => { assert.equal(first(index, query), ownName) })
   assert.equal(first(index, 'the iso-8601 and utf-8'), undefined, 'no numbers of issues')
 })
