@@ -24,26 +24,56 @@ function costOf (spent: number, isStopped: boolean): number {
   return isStopped ? longer * spent : spent + (longer - 1) * Math.max(0, spent - slice)
 }
 
+/** What budgets measure by, and stop work with; tests have one of their own. */
+export interface Meter {
+  /** In ms, from any moment on. */
+  readonly now: () => number
+  /** The CPU time of this process, in ms. */
+  readonly cpuTime: () => number
+  /** Runs work synchronously. @param timeout in ms @throws ERR_SCRIPT_EXECUTION_TIMEOUT; what the work throws */
+  readonly run: (work: () => void, timeout: number) => void
+}
+
+const context = createContext({ work: () => {} })
+const script = new Script('work()')
+
+/** The clocks of the machine; the timeout is in wall-clock time. */
+export const machine: Meter = {
+  now: () => performance.now(),
+  cpuTime: () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1_000
+  },
+  run: (work, timeout) => {
+    context.work = work
+    script.runInContext(context, { timeout })
+  }
+}
+
 export interface CpuBudgetOptions {
   /** Long work costs no more than its time: schemas of admins' servers are large, and not hostile. */
   readonly isPatient?: boolean
   /** Each timeout within a minute costs twice as much as the one before: an owner of hostile schemas causes many of them. */
   readonly doubles?: boolean
+  readonly meter?: Pick<Meter, 'now'>
 }
 
 /** The CPU time of all work on one owner's input: a token bucket. */
 export class CpuBudget {
   /** In ms of CPU time. */
   #left: number = limits.schemaCpu.burst
-  #updated = performance.now()
+  #updated: number
   readonly #isPatient: boolean
   readonly #doubles: boolean
-  /** How often the cost of what is stopped has doubled, and when something was stopped last (as `performance.now()`). */
+  readonly #now: () => number
+  /** How often the cost of what is stopped has doubled, and when something was stopped last. */
   readonly #stops = { count: 0, last: -Infinity }
 
-  constructor ({ isPatient = false, doubles = false }: CpuBudgetOptions = {}) {
+  constructor ({ isPatient = false, doubles = false, meter = machine }: CpuBudgetOptions = {}) {
     this.#isPatient = isPatient
     this.#doubles = doubles
+    this.#now = meter.now
+    this.#updated = this.#now()
   }
 
   /** The longest time that work may take, in ms of CPU time. */
@@ -51,7 +81,7 @@ export class CpuBudget {
 
   /** The CPU time that may be spent now, in ms. */
   get left (): number {
-    const now = performance.now()
+    const now = this.#now()
     this.#left = Math.min(limits.schemaCpu.burst, this.#left + (now - this.#updated) / 1_000 * limits.schemaCpu.perSecond)
     this.#updated = now
     return this.#left
@@ -67,7 +97,7 @@ export class CpuBudget {
 
   /** @returns by how much what is stopped now costs more than the first */
   #noteStop (): number {
-    const now = performance.now()
+    const now = this.#now()
     const { last, count } = this.#stops
     this.#stops.last = now
     this.#stops.count = now - last > backoff ? 0 : Math.min(count + 1, limits.schemaCpu.doublings)
@@ -91,22 +121,16 @@ export class CpuBudgets {
   }
 }
 
-/** In ms. */
-function cpuSince (before: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1_000
-}
-
-const context = createContext({ work: () => {} })
-const script = new Script('work()')
-
 /**
  * Runs work on input from elsewhere (schemas, and the regular expressions in them) with a timeout, since the cost of such input cannot
  * be told by looking at it.
  */
 class TimeBudget {
-  /** The end of each entry's backoff, in ms since the epoch, by name. */
+  /** The end of each entry's backoff, by name. */
   readonly #backoffs = new Map<string, number>()
+  readonly #meter: Meter
+
+  constructor (meter: Meter) { this.#meter = meter }
 
   /**
    * Runs work synchronously.
@@ -120,23 +144,24 @@ class TimeBudget {
     const timeout = Math.min(longest, cpu?.longest ?? longest)
     const allowance = Math.min(timeout, cpu?.left ?? timeout)
     if (allowance < Math.min(timeout, minAllowance)) return undefined
-    const before = process.cpuUsage()
+    const { now, cpuTime, run } = this.#meter
+    const before = cpuTime()
     let result: Result | undefined
     // The time that it takes to set the timeout is not the owner's.
     let spent = 0
     let isStopped = false
-    context.work = () => {
-      const start = performance.now()
+    const timed = (): void => {
+      const start = now()
       try {
         result = work()
       } finally {
-        spent = performance.now() - start
+        spent = now() - start
       }
     }
     try {
       for (let attempt = 1; ; attempt++) {
         try {
-          script.runInContext(context, { timeout: Math.ceil(allowance) })
+          run(timed, Math.ceil(allowance))
           return result
         } catch (error) {
           const { code, name: errorName } = error as NodeJS.ErrnoException
@@ -144,33 +169,37 @@ class TimeBudget {
           const isTooDeep = errorName === 'RangeError'
           if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT' && !isTooDeep) throw error
           // The timeout is in wall-clock time, of which other processes may have had a part.
-          spent = cpuSince(before)
+          spent = cpuTime() - before
           if (!isTooDeep && spent < allowance && attempt < maxAttempts) continue
           // Work that was given much less than its timeout may be started again once more is left.
           isStopped = true
-          if (isTooDeep || allowance >= timeout / 2) this.#backoffs.set(name, Date.now() + backoff)
+          if (isTooDeep || allowance >= timeout / 2) this.#backoffs.set(name, now() + backoff)
           return undefined
         }
       }
     } finally {
       // Other processes may have had a part of a long time.
-      if (spent > limits.schemaCpu.slice) spent = Math.min(spent, cpuSince(before))
+      if (spent > limits.schemaCpu.slice) spent = Math.min(spent, cpuTime() - before)
       cpu?.spend(spent, isStopped)
     }
   }
 
   #isInBackoff (name: string): boolean {
     if (this.#backoffs.size === 0) return false
-    for (const [each, until] of this.#backoffs) if (until <= Date.now()) this.#backoffs.delete(each)
+    for (const [each, until] of this.#backoffs) if (until <= this.#meter.now()) this.#backoffs.delete(each)
     return this.#backoffs.has(name) || this.#backoffs.size >= maxInBackoff
   }
 }
 
 const budgets = new WeakMap<object, TimeBudget>()
 
-/** The time budget shared by all input from one source. @param owner the source, such as the list of tools of one server */
-export function timeBudgetOf (owner: object): TimeBudget {
+/**
+ * The time budget shared by all input from one source.
+ * @param owner the source, such as the list of tools of one server
+ * @param meter for the first call for this owner
+ */
+export function timeBudgetOf (owner: object, meter = machine): TimeBudget {
   let budget = budgets.get(owner)
-  if (!budget) budgets.set(owner, budget = new TimeBudget())
+  if (!budget) budgets.set(owner, budget = new TimeBudget(meter))
   return budget
 }

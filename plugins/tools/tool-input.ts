@@ -3,7 +3,7 @@ import type { Catalogue, Item } from '../../protocol/lists.ts'
 import { errors } from '../errors/list.ts'
 import { convertArguments } from '../json-schema/arguments.ts'
 import { shapeOf } from '../json-schema/input-shape.ts'
-import { timeBudgetOf, type CpuBudget } from '../json-schema/time-budget.ts'
+import { machine, timeBudgetOf, type CpuBudget } from '../json-schema/time-budget.ts'
 import { createValidator, type RunWithTimeout, type Validator } from '../json-schema/validate.ts'
 import { sizeOf, weightOf } from '../json-schema/weight.ts'
 import { limits } from '../limits/index.ts'
@@ -34,7 +34,9 @@ const inputs = new WeakMap<Item, ToolInput>()
  * The input of a tool that a catalogue lists, by its own name; undefined: it lists no such tool.
  * @param cpuOf a CPU budget of the server's owner: that for schemas, or that for large arguments
  */
-export function inputOf (catalogue: Catalogue | undefined, tool: string, cpuOf: (isLarge: boolean) => CpuBudget): ToolInput | undefined {
+export function inputOf (
+  catalogue: Catalogue | undefined, tool: string, cpuOf: (isLarge: boolean) => CpuBudget, meter = machine
+): ToolInput | undefined {
   if (!catalogue) return undefined
   let items = byName.get(catalogue)
   if (!items) byName.set(catalogue, items = new Map(catalogue.lists.tools.map((item) => [item.key, item])))
@@ -43,12 +45,12 @@ export function inputOf (catalogue: Catalogue | undefined, tool: string, cpuOf: 
   let input = inputs.get(item)
   if (!input) {
     // All tools of one server share a time budget, and all servers of one owner their CPU time.
-    const budget = timeBudgetOf(catalogue.lists.tools)
+    const budget = timeBudgetOf(catalogue.lists.tools, meter)
     inputs.set(item, input = toInput(
       item,
       (timeout, work) => budget.run(tool, timeout, work, cpuOf(false)),
       // Arguments that took too long say nothing of those of the next call.
-      (timeout, work) => timeBudgetOf({}).run(tool, timeout, work, cpuOf(true))
+      (timeout, work) => timeBudgetOf({}, meter).run(tool, timeout, work, cpuOf(true))
     ))
   }
   return input

@@ -15,7 +15,6 @@ import { at, connected, KEY, Session, settings, type Json } from '../helpers/cli
 import { database } from '../helpers/database.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 
-const timeout = 120_000
 const SECRET = 'canary-of-the-echo-server-1'
 const ADA = `thk_${'c'.repeat(64)}`
 const adaKey = { id: '33333333-3333-4333-8333-333333333333', name: 'ada\'s laptop', token: ADA, kind: 'user', owner: 'ada', enabled: true }
@@ -33,15 +32,8 @@ async function list (hub: Hub, query: string, count: number, headers?: Record<st
 
 test('a text is cut at a number of bytes, between characters', async () => {
   for (const [text, max, wanted] of [
-    ['', 3, ''],
-    ['abc', 3, 'abc'],
-    ['abcd', 3, 'abc'],
-    ['aä', 2, 'a'],
-    ['aä', 3, 'aä'],
-    ['€€', 5, '€'],
-    ['😀😀', 7, '😀'],
-    ['😀', 3, ''],
-    ['a\ud800b', 9, 'a\ufffdb']
+    ['', 3, ''], ['abc', 3, 'abc'], ['abcd', 3, 'abc'], ['aä', 2, 'a'], ['aä', 3, 'aä'], ['€€', 5, '€'],
+    ['😀😀', 7, '😀'], ['😀', 3, ''], ['a\ud800b', 9, 'a\ufffdb']
   ] as const) assert.equal(cut(text, max), wanted, `${text} at ${max}`)
 })
 
@@ -98,7 +90,7 @@ test('the recorder', async (t) => {
     assert.deepEqual([large.waiting, large.shed], [0, 6], 'what the database did not take in time')
   })
 
-  await t.test('keeps what could not be written until it can; says so once', { timeout: 30_000 }, async () => {
+  await t.test('keeps what could not be written until it can; says so once', async () => {
     let isAway = true
     const seen = new Set<string>()
     const { recorder: it, logged } = recorder({
@@ -128,20 +120,16 @@ test('the recorder', async (t) => {
   })
 })
 
-test('with a settings file there is no record', { timeout }, async (t) => {
+test('with a settings file there is no record', async (t) => {
   const hub = await startHub(t, { settings: settings({}) })
   assert.deepEqual(await managed(hub, 'GET', '/activities/available'), { available: false })
   for (const [method, path] of [
-    ['GET', '/activities'],
-    ['GET', '/activities?limit=0'],
-    ['GET', '/activities/stats'],
-    ['GET', '/activities/filters'],
-    ['GET', '/activities/x'],
-    ['DELETE', '/activities/cleanup']
+    ['GET', '/activities'], ['GET', '/activities?limit=0'], ['GET', '/activities/stats'],
+    ['GET', '/activities/filters'], ['GET', '/activities/x'], ['DELETE', '/activities/cleanup']
   ] as const) assert.equal((await manage(hub, method, path)).status, 404, path)
 })
 
-test('on PostgreSQL', { timeout }, async (t) => {
+test('on PostgreSQL', async (t) => {
   const { url, query } = await database(t)
   const upstream = await startUpstream(t, {
     tools: [tool('echo'), tool('leak'), tool('fails')],
@@ -208,8 +196,7 @@ test('on PostgreSQL', { timeout }, async (t) => {
     const rows = await list(hub, '', 5)
     const said = rows.map(({ tool, username, keyName, input }) => [tool, username, keyName, input]).sort()
     assert.deepEqual(said.filter(([tool, username]) => tool !== 'echo' || username !== 'ada'), [
-      ['echo', 'system', 'test', '{"message":"rest"}'],
-      ['echo', undefined, undefined, '{"message":"open"}'],
+      ['echo', 'system', 'test', '{"message":"rest"}'], ['echo', undefined, undefined, '{"message":"open"}'],
       ['prompts/get', 'system', 'test', '{"name":"greet"}'],
       ['resources/read', 'system', 'test', '{"uri":"test://one"}']
     ].sort())
@@ -372,7 +359,7 @@ test('on PostgreSQL', { timeout }, async (t) => {
   })
 })
 
-test('among 100,000 calls, pages, filters and sums are found by an index', { timeout }, async (t) => {
+test('among 100,000 calls, pages, filters and sums are found by an index', async (t) => {
   const { url, query } = await database(t)
   const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
   t.after(async () => { await driver.end() })

@@ -182,7 +182,7 @@ test('how many there may be, and how large', async (t) => {
   assert.match(large.body, /larger than 16777216 characters together/)
 })
 
-test('a real client on the global route', { timeout: 60_000 }, async (t) => {
+test('a real client on the global route', async (t) => {
   const upstream = await startUpstream(t, {
     tools: [tool('echo')], prompts: [{ name: 'ask' }], resources: [{ uri: 'file:///a', name: 'a' }], on
   })
@@ -273,7 +273,7 @@ test('a route without servers announces what servers may bring, and built-ins co
   assert.deepEqual(Object.keys(at(init, 'capabilities') as Json).sort(), ['completions', 'logging', 'prompts', 'resources', 'tools'])
 })
 
-test('whose a name is', { timeout: 60_000 }, async (t) => {
+test('whose a name is', async (t) => {
   const admins = await startUpstream(t, { prompts: [{ name: 'ask' }], resources: [{ uri: 'file:///a', name: 'a' }], on })
   const anns = await startUpstream(t, { prompts: [{ name: 'ask' }], resources: [{ uri: 'file:///ann', name: 'ann' }] })
   const app = await appFor(t, world({
@@ -420,7 +420,7 @@ test('the settings file: an edit counts, bad entries are reported, and everythin
   assert.deepEqual(await prompts(await Session.open(`${second.url}/mcp`)), ['greet', 'two'])
 })
 
-test('PostgreSQL: they are stored, other replicas list them, and a former section of unknown content is taken over', { timeout: 60_000 }, async (t) => {
+test('PostgreSQL: they are stored, other replicas list them, and a former section of unknown content is taken over', async (t) => {
   const { url, query } = await database(t)
   const env = { DB_URL: url, ENCRYPTION_KEY: 'k'.repeat(64), LOG_LEVEL: 'warn' }
   const more = { prompts: [{ id: '1', ...greet, unknown: [1] }], resources: [{ id: '1', ...rules, content: 'https://user:secret@host/ ••••' }] }

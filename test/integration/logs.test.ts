@@ -12,7 +12,6 @@ import { connected, KEY, Session, settings, type Json } from '../helpers/client.
 import { runApp, type RunningApp } from '../helpers/run-app.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 
-const timeout = 120_000
 const PASSWORD = 'Open-Sesame-1'
 
 /** A server that says lines on stderr and lives on without speaking MCP. */
@@ -30,10 +29,8 @@ test('the ring keeps the newest lines, as plain text, in bounds', async () => {
   for (let n = 0; n < 12; n++) ring.add('info', String(n))
   assert.deepEqual(ring.list().map(({ message }) => message), ['7', '8', '9', '10', '11'])
   for (const [given, wanted] of [
-    ['a\r\nb\0c', 'a b c'],
-    ['\u001b[31mred\u001b[0m \u001b]0;title\u0007x', 'red x'],
-    ['\u202etext\u2028next', '\u202etext next'],
-    ['x'.repeat(30), 'x'.repeat(20)],
+    ['a\r\nb\0c', 'a b c'], ['\u001b[31mred\u001b[0m \u001b]0;title\u0007x', 'red x'],
+    ['\u202etext\u2028next', '\u202etext next'], ['x'.repeat(30), 'x'.repeat(20)],
     ['x'.repeat(17) + 'secret', `${'x'.repeat(17)}•••`]
   ] as const) {
     ring.add('warn', given)
@@ -62,7 +59,7 @@ test('what looks like a credential is masked', async () => {
   ] as const) assert.equal(maskPatterns(given), wanted)
 })
 
-test('admins list, clear and follow the log', { timeout }, async (t) => {
+test('admins list, clear and follow the log', async (t) => {
   const hub = await startHub(t, { settings: settings({ chatty: talks('I am up', 'and \u001b[1mbold') }), env: { ADMIN_PASSWORD: PASSWORD } })
   await until(async () => (await logs(hub)).some(({ message }) => message === 'and bold'))
   assert.ok(!hub.output().includes('I am up'), 'the log of the process has it at level debug only')
@@ -115,7 +112,7 @@ test('admins list, clear and follow the log', { timeout }, async (t) => {
   await until(() => ended, 'the stream goes on')
 })
 
-test('a reader that stops is dropped; at most so many read at once; all end with the process', { timeout }, async (t) => {
+test('a reader that stops is dropped; at most so many read at once; all end with the process', async (t) => {
   const hub = await startHub(t, { settings: settings({}), env: { MEMORY_BUDGET: String(64 * 1024 * 1024) } })
   const head = `GET /api/logs/stream HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${KEY}\r\n\r\n`
   const statuses: string[] = []
@@ -145,7 +142,7 @@ test('a reader that stops is dropped; at most so many read at once; all end with
   await until(() => ended)
 })
 
-test('a reader that stops reading is dropped, and costs no memory', { timeout }, async (t) => {
+test('a reader that stops reading is dropped, and costs no memory', async (t) => {
   const running: RunningApp & { folder?: string } = await runInFolder(t)
   const { app, port } = running
   const socket = connect(port, '127.0.0.1', () => {
@@ -166,7 +163,7 @@ test('a reader that stops reading is dropped, and costs no memory', { timeout },
   await until(() => closed, 'it is not dropped')
 })
 
-test('at level debug each call is a line: who, server, tool, outcome, time; no payload', { timeout }, async (t) => {
+test('at level debug each call is a line: who, server, tool, outcome, time; no payload', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo'), tool('fails')], on: ({ method, params }) => method === 'tools/call' && params.name === 'fails' ? { content: [], isError: true } : undefined })
   const config = settings({ fake: { url: upstream.url } })
   const line = /"call":\{[^}]*\}/g
@@ -208,7 +205,7 @@ async function runInFolder (t: { after: (fn: () => unknown) => void }): Promise<
   return running
 }
 
-test('no secret is in the log', { timeout }, async (t) => {
+test('no secret is in the log', async (t) => {
   const secrets = {
     env: canary('env'), header: canary('header'), query: canary('query'), arg: canary('arg'), router: canary('router'), password: 'Canary-Of-Ann-1'
   }

@@ -12,8 +12,6 @@ import { at, connected, names, Session, settings, type Json } from '../helpers/c
 import { database, pglite } from '../helpers/database.ts'
 import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
-const timeout = 120_000
-
 async function world (t: Cleanup, more: Json = {}): Promise<{ api: EmbeddingsApi, given: Json }> {
   const api = await new EmbeddingsApi().listen(t)
   const tools = Array.from({ length: 80 }, (_, n) => tool(`thing_${n}`, { description: `Does thing ${n}` }))
@@ -36,7 +34,7 @@ async function searched (hub: Hub): Promise<void> {
 }
 const ofTools = (api: EmbeddingsApi): number => api.texts.filter((text) => text.includes('(up)')).length
 
-void test('PostgreSQL: two replicas embed each tool once, and a restart none', { timeout }, async (t) => {
+void test('PostgreSQL: two replicas embed each tool once, and a restart none', async (t) => {
   const { url, query } = await database(t)
   const { api, given } = await world(t)
   const env = { DB_URL: url, ENCRYPTION_KEY: 'k'.repeat(64), LOG_LEVEL: 'warn' }
@@ -50,13 +48,14 @@ void test('PostgreSQL: two replicas embed each tool once, and a restart none', {
   assert.equal(ofTools(api), 81)
 })
 
-void test('smartRouting.dbUrl: vectors in a database of their own, beside a settings file', { timeout }, async (t) => {
-  const postgres = await database(t)
+void test('smartRouting.dbUrl: vectors in a database of their own, beside a settings file', async (t) => {
+  const postgres = await database(t, undefined, { tables: false })
   const { folder } = await pglite(t)
   for (const dbUrl of [postgres.url, `pglite://${folder}-vectors`]) {
     const { api, given } = await world(t, { dbUrl })
     const hub = await startHub(t, { settings: given, env: { LOG_LEVEL: 'warn' } })
-    await searched(hub)
+    // PGlite makes a database first, which alone may take as long as a test waits for anything.
+    await searched(hub).catch(async () => { await searched(hub) })
     await until(() => ofTools(api) === 81)
     await hub.stop()
     const again = await startHub(t, { settings: given, env: { LOG_LEVEL: 'warn' } })
@@ -68,7 +67,7 @@ void test('smartRouting.dbUrl: vectors in a database of their own, beside a sett
   assert.deepEqual(await postgres.query('select tablename from pg_tables where schemaname = \'public\''), [{ tablename: 'vectors' }])
 })
 
-void test('smartRouting.dbUrl that cannot be reached: by words', { timeout }, async (t) => {
+void test('smartRouting.dbUrl that cannot be reached: by words', async (t) => {
   const { given } = await world(t, { dbUrl: 'postgres://u:canary-password@127.0.0.1:9/x' })
   const hub = await startHub(t, { settings: given })
   await connected(hub, 1)
@@ -96,7 +95,7 @@ async function compared (db: Db, ask: (sql: string) => Promise<unknown[]>): Prom
   assert.equal((await ask('select 1 from pg_extension where extname = \'vector\'')).length, 1)
 }
 
-void test('pgvector on a PostgreSQL server that has it', { timeout }, async (t) => {
+void test('pgvector on a PostgreSQL server that has it', async (t) => {
   const { url, query } = await database(t)
   if ((await query('select 1 from pg_available_extensions where name = \'vector\'')).length === 0) {
     const why = 'NOT TESTED: this PostgreSQL has no pgvector (Debian 13: apt-get install postgresql-17-pgvector, or set TEST_DB_URL)'
@@ -114,7 +113,7 @@ interface Extension { readonly vector: never }
 const packageName = '@electric-sql/pglite-pgvector'
 const extension = await import(packageName).then((found: Extension) => found.vector, () => undefined)
 
-void test('pgvector in PGlite', { timeout, skip: extension === undefined && `NOT TESTED: ${packageName} is not installed` }, async () => {
+void test('pgvector in PGlite', { skip: extension === undefined && `NOT TESTED: ${packageName} is not installed` }, async () => {
   const [{ PGlite }, { drizzle }] = await Promise.all([import('@electric-sql/pglite'), import('drizzle-orm/pglite')])
   const engine = await PGlite.create({ extensions: { vector: extension as never } })
   await compared(drizzle(engine), async (statement) => (await engine.query(statement)).rows)

@@ -103,11 +103,7 @@ test('an API, as tools, as a document, called: the API\'s own answer', async (t)
   }
 
   assert.deepEqual(answerOf(await call('pets_getPet', { id: 7, fields: ['name', 'age'] })), {
-    method: 'GET',
-    url: '/pets/7?fields=name,age',
-    trace: null,
-    body: null,
-    exact: 9_007_199_254_740_991
+    method: 'GET', url: '/pets/7?fields=name,age', trace: null, body: null, exact: 9_007_199_254_740_991
   })
   assert.deepEqual(
     answerOf(await call('pets_putPet', { id: 7, name: 'Ada', parent: { name: 'Eve', parent: { name: 'Zoe' } }, age: null })),
@@ -121,11 +117,7 @@ test('an API, as tools, as a document, called: the API\'s own answer', async (t)
   )
   const unnamed = [...operations.keys()].find((id) => !['pets_getPet', 'pets_putPet', 'pets_fail'].includes(id)) ?? ''
   assert.deepEqual(answerOf(await call(unnamed, { 'X-Trace': 'abc' })), {
-    method: 'GET',
-    url: '/pets',
-    trace: 'abc',
-    body: null,
-    exact: 9_007_199_254_740_991
+    method: 'GET', url: '/pets', trace: 'abc', body: null, exact: 9_007_199_254_740_991
   })
   const failed = await call('pets_fail', {})
   assert.equal(failed.isError, true)

@@ -3,6 +3,7 @@ import { test } from 'tap'
 import type { Surface } from '../../plugins/gateway/surface.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { Indexes } from '../../plugins/smart-routing/indexes.ts'
+import { setLimits } from '../helpers/patient.ts'
 
 /** A surface with tools only. */
 function surfaceOf (view: number, count: number): Surface {
@@ -13,6 +14,7 @@ function surfaceOf (view: number, count: number): Surface {
 }
 
 test('the indexes of many views have a bound, and those that nobody searches do not follow their views', async (t) => {
+  setLimits(t, limits.smartRouting, { tools: 600 })
   const errors: unknown[] = []
   const indexes = new Indexes((error) => { errors.push(error) })
   const each = Math.ceil(limits.smartRouting.tools / 6)

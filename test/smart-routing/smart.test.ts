@@ -94,9 +94,7 @@ void test('a client lists two tools, finds others and calls them', async (t) => 
     [['$smart', 'search_tools', 'ok'], ['sky', 'forecast', 'ok']],
     'each call is observed once, that of call_tool as the call that it names'
   )
-  await app.settings.change(({ system }) => [
-    { entity: 'systemConfig', value: { ...system, toolResultCompression: { enabled: true, minTokens: 10, maxOutputTokens: 20 } } }
-  ])
+  await app.settings.change(({ system }) => [{ entity: 'systemConfig', value: { ...system, toolResultCompression: { enabled: true, minTokens: 10, maxOutputTokens: 20 } } }])
   const again = await client.callTool({ name: 'search_tools', arguments: { query: 'weather' } })
   assert.equal(answerOf(again).tools.length, results.length, 'what was found is not compressed')
   assert.deepEqual(names((await client.listPrompts()).prompts), ['sky-greet'])

@@ -17,6 +17,9 @@ import { Claims } from '../../plugins/gateway/claims.ts'
 import { foldSurface, readerOf } from '../../plugins/gateway/surface.ts'
 import { withoutMember } from '../../plugins/groups/groups.ts'
 import { withNewName, withoutNames } from '../../plugins/keys/scope.ts'
+import { compress } from '../../plugins/compression/compress.ts'
+import { strategyNames, type StrategyName } from '../../plugins/compression/strategies/strategy.ts'
+import { loadTokenCounter } from '../../plugins/compression/tokens.ts'
 import { resolvePointer } from '../../plugins/json-schema/json-pointer.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { OwnedMap } from '../../plugins/limits/owned-map.ts'
@@ -38,49 +41,14 @@ import { makeCatalogue } from '../../protocol/lists.ts'
 import { parseMessage } from '../../protocol/message.ts'
 import { LineReader } from '../../protocol/transports/line-reader.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { appFor } from '../helpers/app.ts'
-import { at, KEY, settings } from '../helpers/client.ts'
+import { cpuTime, median } from '../helpers/measured.ts'
+import { toInput } from '../helpers/tool-input.ts'
 
 const newAudit = (): Audit =>
   new Audit({ trail: new MemoryTrail(limits.audit), bounds: limits.audit, notify: () => {}, warn: () => {} })
 
 /** Linear work takes as long, and `n log n` a little longer; the rest of the distance to 4 is for the garbage collector and others. */
 const mostGrowth = 2
-
-/** CPU time of this process in ms. */
-async function cpuOf (work: () => unknown): Promise<number> {
-  const before = process.cpuUsage()
-  await work()
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1_000
-}
-
-/** How often both sizes are measured before a test fails: other programs and the garbage collector can add to each measurement. */
-const mostRounds = 8
-
-interface Growth { readonly small: number, readonly large: number }
-
-const isTooMuch = ({ small, large }: Growth): boolean => large > mostGrowth * small + 2
-
-/**
- * The least CPU that an input of a size, handled four times, and one of four times that size were seen to take, in ms: as much work, and as
- * much memory. They are measured by turns until the larger takes about as much; what is quadratic never does.
- * @param prepare makes an input of a size, and returns the work on it
- */
-async function growth (prepare: (size: number) => () => unknown, size: number): Promise<Growth> {
-  const [less, more] = [prepare(size), prepare(4 * size)]
-  const lessFourTimes = async (): Promise<void> => { for (let time = 0; time < 4; time++) await less() }
-  const least = async (work: () => unknown, before: number): Promise<number> => {
-    let cpu = before
-    for (let run = 0; run < 3; run++) cpu = Math.min(cpu, await cpuOf(work))
-    return cpu
-  }
-  let seen = { small: Infinity, large: Infinity }
-  for (let round = 0; round < mostRounds && (round === 0 || isTooMuch(seen)); round++) {
-    seen = { small: await least(lessFourTimes, seen.small), large: await least(more, seen.large) }
-  }
-  return seen
-}
 
 /**
  * The work on a small input, many times: lists and maps of some 16,000 entries and more are memory that the system gives and takes back
@@ -147,8 +115,38 @@ const groupOfAll: Scope = { kind: 'group', id: 'all', name: 'all', open: true }
 
 const vault = new SealedVault(new KeyRing([toKey(randomBytes(32))], new KeyFile('/nowhere')))
 
-/** Each input: the size of the smaller one, and the work. */
-const inputs: Record<string, [size: number, prepare: (size: number) => () => unknown]> = {
+/** Arguments whose texts are read as a number, or as a list of numbers. */
+const readText = (name: 'n' | 'list', part: string) => (size: number) => {
+  const { read } = toInput({ properties: { n: { type: 'number' }, list: { type: 'array', items: { type: 'number' } } } })
+  const text = `${part.repeat(size / part.length)}x`
+  return () => { read({ [name]: text }, true) }
+}
+
+/** Texts of a length that are made of very many small parts, of one large one, or of parts within parts. */
+const costly: Record<string, (length: number) => string> = {
+  hunks: (length) => '@@ -1,1 +1,1 @@\n+a\n-b\n'.repeat(length / 22),
+  'a file for each change': (length) => '--- a\n+++ b\n@@ -1 +1 @@\n+c\n'.repeat(length / 27),
+  'hits in one file': (length) => 'a.c:1:b\n'.repeat(length / 8),
+  'hits in many files': (length) => Array.from({ length: length / 12 }, (_, n) => `${n}.c:1:b\n`).join(''),
+  'short lines': (length) => 'a\nb\n'.repeat(length / 4),
+  failures: (length) => Array.from({ length: length / 12 }, (_, n) => `error ${n.toString(36)}\n at\n`).join(''),
+  'one line': (length) => 'error: x '.repeat(length / 9),
+  numbers: (length) => `[${'1,'.repeat(length / 2)}1]`,
+  'arrays within arrays': (length) => `${'['.repeat(300)}${'1,'.repeat(length / 2)}1${']'.repeat(300)}`,
+  members: (length) => `{${'"a":1,'.repeat(length / 6)}"b":1}`,
+  'lines of JSON': (length) => '{"a":1}\n'.repeat(length / 8)
+}
+
+/** What stays is counted as one token for four characters: the tokenizer's time is its own. */
+const compressed = (make: (length: number) => string, strategy: StrategyName) => (size: number) => {
+  const text = Buffer.from(make(size)).toString()
+  return () => { compress(text, { strategy, minTokens: 2_000, maxOutputTokens: 1_200 }, (kept) => Math.ceil(kept.length / 4)) }
+}
+
+/** The size of the smaller one, and what makes an input of a size and returns the work on it. */
+type Input = [size: number, prepare: (size: number) => () => unknown]
+
+const inputs: Record<string, Input> = {
   'headers of a config: what is redacted': [4_000, (size) => () => { redactor(headersOf(size)) }],
   'headers of a config: a line that is searched': [10_000, (size) => {
     const redact = redactor(headersOf(size))
@@ -304,86 +302,35 @@ const inputs: Record<string, [size: number, prepare: (size: number) => () => unk
     const text = JSON.stringify({ bearerKeys: indices(size).map((at) => ({ id: `k${at}`, allowedServers: ['a', 'b'] })) })
     const [former, next] = [0, 1].map(() => JSON.parse(text) as Record<string, unknown>)
     return () => { share(former ?? {}, next ?? {}) }
-  }]
+  }],
+  ...Object.fromEntries(['0', '1.', '9e'].map((part) => [`the text of a number: ${part}`, [20_000, readText('n', part)]])),
+  ...Object.fromEntries(['0', '1,', '[', '"\\'].map((part) => [`the text of a list: ${part}`, [20_000, readText('list', part)]])),
+  ...Object.fromEntries(Object.entries(costly).flatMap(([what, make]) =>
+    strategyNames.map((strategy) => [`${what}, compressed as ${strategy}`, [200_000, compressed(make, strategy)]])))
 }
 
 for (const [what, [size, prepare]] of Object.entries(inputs)) {
   test(`${what}: four times as much takes about as long as four of a fourth`, async (t) => {
-    const { small, large } = await growth(prepare, size)
-    t.comment(`4 of ${size}: ${small.toFixed(1)} ms, ${4 * size}: ${large.toFixed(1)} ms`)
-    assert.ok(!isTooMuch({ small, large }), `4 of ${size}: ${small} ms, ${4 * size}: ${large} ms`)
+    const [less, more] = [prepare(size), prepare(4 * size)]
+    await less()
+    await more()
+    const small = await median(t, `4 of ${size}`, async () => await cpuTime(async () => { for (let time = 0; time < 4; time++) await less() }))
+    const large = await median(t, `${4 * size}`, async () => await cpuTime(more))
+    assert.ok(large <= mostGrowth * small + 2, `4 of ${size}: ${small} ms, ${4 * size}: ${large} ms`)
   })
 }
 
-const bounded = {
-  headers: mapOf(401, secret),
-  env: mapOf(401, secret),
-  args: indices(401).map(String),
-  passthroughHeaders: indices(401).map((at) => `x-${at}`),
-  tools: mapOf(401, () => ({ enabled: false })),
-  prompts: mapOf(401, () => ({ enabled: false })),
-  resources: mapOf(401, () => ({ enabled: false }))
-}
-
-test('a config has at most 400 entries of a kind', async (t) => {
-  const many = { url: 'http://127.0.0.1:9/', headers: mapOf(50_000, secret), description: 'kept' }
-  const full = { url: 'http://127.0.0.1:9/', enabled: false, tools: mapOf(400, () => ({ enabled: false })) }
-  const app = await appFor(t, settings({ many, full, fine: { url: 'http://127.0.0.1:9/', headers: mapOf(400, secret) } }))
-  const ask = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) =>
-    await app.inject({ method, url: `/api${url}`, payload, headers: { authorization: `Bearer ${KEY}` } })
-
-  await t.test('a stored one with more is kept and not connected, and says why', async () => {
-    assert.match(app.settings.current.problems.join('\n'), /server "many" is not connected: "headers": .*no more than 400/)
-    assert.equal(app.upstreams.get('many'), undefined)
-    const answer = await ask('GET', '/servers/many')
-    const record = at(answer.json(), 'data')
-    assert.equal(at(record, 'config', 'description'), 'kept')
-    assert.match(String(at(record, 'error')), /no more than 400/)
-    assert.ok(app.upstreams.get('fine'))
-  })
-
-  await t.test('one that is sent with more is refused', async () => {
-    for (const [member, value] of Object.entries(bounded)) {
-      const answer = await ask('POST', '/servers', { name: 'new', config: { url: 'http://127.0.0.1:9/', [member]: value } })
-      assert.equal(answer.statusCode, 400, member)
-      assert.match(answer.json<{ message: string }>().message, new RegExp(`config\\.${member}.*400`))
-    }
-    const config = { type: 'openapi', openapi: { schema: {}, passthroughHeaders: bounded.passthroughHeaders } }
-    assert.equal((await ask('POST', '/servers', { name: 'new', config })).statusCode, 400)
-  })
-
-  await t.test('overrides one by one do not pass it', async () => {
-    const more = await ask('POST', '/servers/full/tools/another/toggle', { enabled: false })
-    assert.equal(more.statusCode, 400)
-    assert.match(more.json<{ message: string }>().message, /at most 400 overrides/)
-    assert.equal((await ask('POST', '/servers/full/tools/x-name-1/toggle', { enabled: true })).statusCode, 200)
-    assert.equal((await ask('POST', '/servers/full/tools/another/toggle', { enabled: false })).statusCode, 200)
-    assert.equal(app.settings.current.servers.get('full')?.problem, undefined)
-  })
-})
-
-test('what nobody knows in a config is bounded too, and told before it is looked at', async (t) => {
-  const app = await appFor(t, settings({}))
-  const store = async (config: object): Promise<{ status: number, message: string }> => {
-    const answer = await app.inject({
-      method: 'POST',
-      url: '/api/servers',
-      payload: { name: 'new', config: { url: 'http://127.0.0.1:9/', enabled: false, ...config } },
-      headers: { authorization: `Bearer ${KEY}` }
-    })
-    return { status: answer.statusCode, message: String(at(answer.json(), 'message')) }
+test('a text of ever new words after others costs what it does alone', async (t) => {
+  const count = await loadTokenCounter()
+  const words = (length: number, base: number): string =>
+    indices(length).map((n) => ` ${(n * 104_729 + base).toString(36)}x${(n * 7_919).toString(36)}`).join('')
+  let base = 1
+  const costOf = async (): Promise<number> => {
+    const text = words(40_000, base++ * 1e9)
+    return await cpuTime(() => count(text))
   }
-  assert.deepEqual(await store(mapOf(12_000, secret)), { status: 400, message: 'An object in the body has more than 10000 members' })
-  assert.deepEqual(await store({ mine: indices(10_001) }), { status: 400, message: '"config": it has more than 10000 values' })
-  assert.deepEqual(await store({ openapi: { mine: indices(10_001) } }), { status: 400, message: '"config": it has more than 10000 values' })
-  const message = '"config": its texts have more than 4000 words and parameters of addresses'
-  for (const config of [
-    { url: `http://127.0.0.1:9/?${'a=b&'.repeat(4_100)}` },
-    { env: { LONG: 'secret '.repeat(4_100) } },
-    { headers: { one: 'secret '.repeat(2_100), two: 'secret\t'.repeat(2_100) } }
-  ]) assert.deepEqual(await store(config), { status: 400, message })
-  assert.equal(
-    (await store({ mine: indices(9_000), openapi: { schema: { known: indices(30_000) } }, description: 'a '.repeat(5_000) })).status,
-    200
-  )
+  const alone = await median(t, 'alone', costOf)
+  count(words(200_000, 2e15))
+  const after = await median(t, 'after others', costOf)
+  assert.ok(after < 3 * alone + 20, `${alone} and ${after} ms`)
 })

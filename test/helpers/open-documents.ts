@@ -1,0 +1,75 @@
+// Documents of many tools, without a gateway.
+import assert from 'node:assert/strict'
+import { makeView } from '../../plugins/access/view.ts'
+import { Claims } from '../../plugins/gateway/claims.ts'
+import { Precedence } from '../../plugins/gateway/precedence.ts'
+import type { BodyInput } from '../../plugins/openapi/document.ts'
+import { OpenApi } from '../../plugins/openapi/openapi.ts'
+import { makeCatalogue, type Catalogue } from '../../protocol/lists.ts'
+import type { Provider } from '../../protocol/provider.ts'
+import { tool } from '../fakes/fault-http.ts'
+import { several } from './open-tools.ts'
+import { emptySnapshot } from './snapshot.ts'
+
+export const manyProperties = {
+  q: { type: 'string', description: 'What to look for' },
+  n: { anyOf: [{ type: 'integer', exclusiveMinimum: 0 }, { type: 'null' }], default: null },
+  tags: { type: 'array', items: { $ref: '#/$defs/Tag' } },
+  o: { type: 'object', properties: several(6, { type: ['string', 'null'] }), additionalProperties: false }
+}
+/** As many tools as a large API has, each of a size that they have. */
+export const manyTools = (count: number, name = 'tool'): Array<{ key: string; text: string }> =>
+  Array.from({ length: count }, (_, n) => ({
+    key: `${name}-${n}`,
+    text: JSON.stringify(
+      tool(`${name}-${n}`, {
+        description: 'A tool that does something. '.repeat(10),
+        inputSchema: {
+          type: 'object',
+          properties: manyProperties,
+          required: ['q'],
+          $defs: { Tag: { type: 'object', properties: { name: { type: 'string' }, parent: { $ref: '#/$defs/Tag' } } } }
+        }
+      })
+    )
+  }))
+export const listing = (items: Array<{ key: string; text: string }>, name = 'big'): BodyInput['servers'][number] => ({
+  name,
+  description: undefined,
+  status: 'connected',
+  catalogue: 1,
+  items,
+  toTool: (item) => ({ item, description: undefined, enabled: true })
+})
+/** Documents of one server whose catalogue and settings a test may change. */
+export function documentsOf (items: Array<{ key: string, text: string }>) {
+  const world = { version: 1, catalogue: 1, items, builds: 0 }
+  const catalogue = (): Catalogue => {
+    const { catalogue: id, items } = world
+    const tools = Object.assign([...items], {
+      [Symbol.iterator]: () => {
+        world.builds++
+        return items.values()
+      }
+    })
+    const { lists, ...rest } = makeCatalogue({ name: 'big', version: '1' })
+    return { ...rest, id, lists: { ...lists, tools } }
+  }
+  const snapshot = { ...emptySnapshot, servers: new Map([['big', { name: 'big', config: {} }]]) }
+  const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })
+  const provider: Provider = { name: 'big', status: 'connected', catalogue, call: async () => assert.fail() }
+  const openapi = new OpenApi({
+    snapshot: () => ({ ...snapshot, version: world.version }),
+    access: { open: () => view },
+    gateway: {
+      precedence: (sections, separator) => new Precedence(sections, separator, () => new Claims()),
+      sections: () => [{ server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, ofAdmin: true, provider, catalogue: catalogue() }]
+    },
+    basePath: ''
+  })
+  return {
+    world,
+    ask: async (title: string, format: 'json' | 'yaml' = 'json', hold?: (bytes: number) => void) =>
+      await openapi.document(view.principal, undefined, { title }, format, '127.0.0.1', hold)
+  }
+}

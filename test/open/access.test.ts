@@ -1,0 +1,205 @@
+// Who reaches which tools over plain HTTP.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { at, connected, KEY, OTHER, otherKey, settings, type Json } from '../helpers/client.ts'
+import { startHub, until } from '../helpers/hub.ts'
+import { document, echoArguments, get, operations, post, refused, run, valid } from '../helpers/open-tools.ts'
+
+test('credentials are optional: each caller reaches what it may, and the rest is not there', async (t) => {
+  const fake = await startUpstream(t, { tools: [tool('echo')], on: echoArguments })
+  const at1 = (more: Json): Json => ({ url: fake.url, ...more })
+  const third = `thk_${'c'.repeat(64)}`
+  const fourth = `thk_${'d'.repeat(64)}`
+  const fifth = `thk_${'e'.repeat(64)}`
+  const file = settings({
+    shared: at1({ visibility: 'public', owner: 'ann' }),
+    defaulted: at1({}),
+    ofadmin: at1({ owner: 'root', visibilityDefaulted: true, visibility: 'private' }),
+    shut: at1({ visibility: 'private' }),
+    grouped: at1({ visibility: 'group', owner: 'root' }),
+    anns: at1({ owner: 'ann', visibility: 'private' }),
+    annsnew: at1({ owner: 'ann' }),
+    bobs: at1({ owner: 'bob', visibility: 'private' })
+  }, {
+    users: [{ username: 'root', password: 'x', isAdmin: true }, { username: 'ann', password: 'x' }, { username: 'bob', password: 'x' }],
+    groups: [{ id: 'g-shut', name: 'closed', servers: ['shut', 'bobs'] }, { id: 'g-mixed', name: 'mixed', servers: ['shut', 'shared'] }]
+  })
+  const keys = [
+    ...file.bearerKeys as Json[],
+    otherKey({ kind: 'user', owner: 'ann' }),
+    otherKey({ id: '33333333-3333-4333-8333-333333333333', token: third, accessType: 'servers', allowedServers: ['shut', 'bobs'] }),
+    otherKey({ id: '44444444-4444-4444-8444-444444444444', token: fourth, accessType: 'groups', allowedGroups: ['closed'] }),
+    otherKey({ id: '55555555-5555-4555-8555-555555555555', token: fifth, enabled: false })
+  ]
+  // Admins' servers first, then users'.
+  const every = ['defaulted', 'ofadmin', 'shut', 'grouped', 'shared', 'anns', 'annsnew', 'bobs']
+  const inOrder = (names: string[]): string[] => every.filter((name) => names.includes(name))
+  const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
+  const anyone = { default: ['defaulted', 'ofadmin', 'shared'], public: ['shared'], all: every, off: [] }
+
+  for (const reach of ['default', 'public', 'all', 'off'] as const) {
+    await t.test(`PUBLIC_TOOLS=${reach}`, async (t) => {
+      const hub = await startHub(t, { env: { PUBLIC_TOOLS: reach }, settings: { ...file, bearerKeys: keys } })
+      await connected(hub, every.length)
+      await until(() => hub.output().includes('open to anyone'), 'nothing was told of what is open')
+      assert.match(
+        hub.output(),
+        new RegExp(
+          `open to anyone, without credentials: ${anyone[reach].length}, of ${anyone[reach].length} servers .PUBLIC_TOOLS=${reach}`
+        )
+      )
+      const nobody: Array<Record<string, string>> = [
+        {}, bearer('nope'), bearer(fifth), { 'x-auth-token': 'nope' }, { authorization: 'Basic abc' }
+      ]
+      const callers: Array<[Record<string, string>, string[]]> = [
+        ...nobody.map((headers): [Record<string, string>, string[]] => [headers, anyone[reach]]),
+        [bearer(KEY), every],
+        [bearer(OTHER), inOrder([...anyone[reach], 'shared', 'anns', 'annsnew'])],
+        [bearer(third), inOrder([...anyone[reach], 'shut', 'bobs'])],
+        [bearer(fourth), anyone[reach]]
+      ]
+      for (const [headers, names] of callers) {
+        const closed = reach === 'off' && nobody.includes(headers)
+        if (closed) {
+          for (const path of [
+            '/api/openapi.json', '/api/openapi.yaml', '/api/openapi/servers', '/api/openapi/stats',
+            '/api/shared/openapi.json', '/api/tools/shared/echo', '/api/nope/openapi.json'
+          ]) { refused(await get(hub, path, headers), 404) }
+          continue
+        }
+        const whole = await document(hub, '/api/openapi.json', headers)
+        if (headers === nobody[0]) await valid(whole)
+        assert.deepEqual(operations(whole).map(({ server }) => server), names)
+        assert.deepEqual(at(whole, 'tags'), names.map((name) => ({ name })))
+        assert.deepEqual(JSON.parse((await get(hub, '/api/openapi/servers', headers)).text), { success: true, data: names })
+        assert.deepEqual(
+          at(JSON.parse((await get(hub, '/api/openapi/stats', headers)).text), 'data', 'serverBreakdown'),
+          names.map((name) => ({ name, toolCount: 1, status: 'connected' }))
+        )
+        assert.equal((await document(hub, `/api/openapi.json?servers=${every.join()}`, headers)).paths !== undefined, true)
+        for (const operation of operations(whole)) assert.equal((await run(hub, whole, operation, true, headers)).status, 200, operation.id)
+        const [noTool, noDocument] = [
+          (await get(hub, '/api/tools/nowhere/echo', headers)).text,
+          (await get(hub, '/api/nowhere/openapi.json', headers)).text
+        ]
+        for (const name of every) {
+          const [called, described] = [
+            await get(hub, `/api/tools/${name}/echo`, headers),
+            await get(hub, `/api/${name}/openapi.json`, headers)
+          ]
+          assert.deepEqual(
+            [called.status, described.status],
+            names.includes(name) ? [200, 200] : [404, 404],
+            `${name} ${JSON.stringify(headers)}`
+          )
+          if (!names.includes(name)) assert.deepEqual([called.text, described.text], [noTool, noDocument])
+        }
+      }
+      if (reach === 'all') return
+      // A group shows what its caller may see, and is not there where that is nothing; a key for the group opens it.
+      const of = async (name: string, headers: Record<string, string>): Promise<string[] | number> => {
+        const answer = await get(hub, `/api/${name}/openapi.json`, headers)
+        return answer.status === 200 ? operations(JSON.parse(answer.text)).map(({ server }) => server) : answer.status
+      }
+      assert.deepEqual(
+        [await of('closed', {}), await of('mixed', {}), await of('closed', bearer(OTHER)), await of('mixed', bearer(OTHER))],
+        [404, reach === 'off' ? 404 : ['shared'], 404, ['shared']]
+      )
+      assert.deepEqual(
+        [await of('closed', bearer(fourth)), await of('mixed', bearer(fourth)), await of('closed', bearer(third))],
+        [['shut', 'bobs'], reach === 'off' ? 404 : ['shared'], ['shut', 'bobs']]
+      )
+      const group = await document(hub, '/api/closed/openapi.json', bearer(fourth))
+      assert.equal((await get(hub, '/api/closed/tools/shut/echo', bearer(fourth))).status, 200)
+      assert.equal((await get(hub, '/api/tools/shut/echo?group=closed', bearer(fourth))).status, 200)
+      assert.equal(
+        (
+          await get(
+            hub,
+            new URL(`${String(at(group, 'paths', '/tools/shut/echo', 'servers', 0, 'url'))}/tools/shut/echo`, hub.url).pathname,
+            bearer(fourth)
+          )
+        ).status,
+        200
+      )
+      for (const path of ['/api/tools/shut/echo', '/api/mixed/tools/shut/echo', '/api/closed/tools/defaulted/echo']) {
+        refused(await get(hub, path, bearer(fourth)), 404)
+      }
+      refused(await get(hub, '/api/closed/tools/shut/echo'), 404)
+      // Not even a good token makes an argument a credential.
+      assert.equal((await get(hub, `/api/tools/shut/echo?token=${KEY}`)).status, 404)
+    })
+  }
+})
+
+test('a login counts in x-auth-token, and a page that is allowed may call', async (t) => {
+  const fake = await startUpstream(t, { tools: [tool('echo')], on: echoArguments })
+  const hub = await startHub(t, {
+    env: { ADMIN_PASSWORD: 'Open-Sesame-1', ALLOWED_ORIGINS: 'https://app.example' },
+    settings: settings({ shut: { url: fake.url, visibility: 'private' }, open: { url: fake.url } })
+  })
+  await connected(hub, 2)
+  let token: unknown
+  await until(async () => {
+    token = at(JSON.parse((await post(hub, '/api/auth/login', { username: 'admin', password: 'Open-Sesame-1' })).text), 'token')
+    return typeof token === 'string'
+  })
+  assert.equal((await get(hub, '/api/tools/shut/echo', { 'x-auth-token': String(token) })).status, 200)
+  assert.equal((await get(hub, `/api/tools/shut/echo?token=${String(token)}`)).status, 404)
+  assert.deepEqual(at(JSON.parse((await get(hub, `/api/tools/open/echo?token=${String(token)}`)).text), 'structuredContent', 'args'), {
+    token
+  })
+  assert.equal((await get(hub, '/api/tools/open/echo', { origin: 'https://app.example', 'sec-fetch-site': 'cross-site' })).status, 200)
+  const secured = await document(hub, '/api/openapi.json', { 'x-auth-token': String(token) })
+  await valid(secured)
+  assert.deepEqual(at(secured, 'security'), [{ bearerAuth: [] }, { login: [] }])
+  assert.deepEqual(at(await document(hub), 'security'), [{}, { bearerAuth: [] }], 'without credentials, too')
+})
+test('a call that waits or runs when access is withdrawn ends without an answer of the tool', async (t) => {
+  let answer = (): void => {}
+  const isAnswered = new Promise<void>((resolve) => { answer = resolve })
+  const fake = await startUpstream(t, {
+    tools: [tool('slow')],
+    on: async ({ method }) => {
+      if (method !== 'tools/call') return undefined
+      await isAnswered
+      return { content: [] }
+    }
+  })
+  const hub = await startHub(t, {
+    env: { ADMIN_PASSWORD: 'Open-Sesame-1' },
+    settings: settings({ one: { url: fake.url, visibility: 'public' }, two: { url: fake.url, visibility: 'public' } })
+  })
+  await connected(hub, 2)
+  const admin = { authorization: `Bearer ${KEY}` }
+  const change = async (method: string, path: string, body?: Json): Promise<void> => {
+    const answer = await fetch(`${hub.url}${path}`, {
+      method,
+      headers: { ...admin, ...(body ? { 'content-type': 'application/json' } : {}) },
+      body: body && JSON.stringify(body)
+    })
+    assert.ok(answer.ok, await answer.text())
+  }
+  await change('POST', '/api/users', { username: 'eve', password: 'Open-Sesame-2' })
+  const login = {
+    'x-auth-token': String(
+      at(JSON.parse((await post(hub, '/api/auth/login', { username: 'eve', password: 'Open-Sesame-2' })).text), 'token')
+    )
+  }
+  const calls = [
+    get(hub, '/api/tools/one/slow'),
+    post(hub, '/api/tools/call/one', { toolName: 'slow' }, login),
+    post(hub, '/api/tools/call/two', { toolName: 'slow' }, login),
+    get(hub, '/api/tools/two/slow')
+  ] as const
+  await until(() => fake.received.filter(({ message }) => message.method === 'tools/call').length === 4)
+  await change('PUT', '/api/servers/one', { config: { url: fake.url, visibility: 'private' } })
+  refused(await calls[0], 404)
+  assert.equal((await calls[1]).status, 404)
+  await change('DELETE', '/api/users/eve')
+  assert.equal((await calls[2]).status, 401)
+  answer()
+  assert.equal((await calls[3]).status, 200, 'who may still call has the answer')
+  assert.equal(fake.received.filter(({ message }) => message.method === 'notifications/cancelled').length, 3)
+})
