@@ -118,23 +118,10 @@ const requestsOf = (name: string): Array<[string, Json]> => [
 
 /** What a caller is listed: nothing of it may change when what is hidden from it goes. */
 const lists = [
-  '/api/servers',
-  '/api/servers?limit=1',
-  '/api/groups',
-  '/api/groups/mixed',
-  '/api/groups/mixed/server-configs',
-  '/api/settings',
-  '/api/mcp-settings/export',
-  '/api/openapi.json',
-  '/api/openapi.json?includeDisabled=true',
-  '/api/openapi.yaml',
-  '/api/openapi/servers',
-  '/api/openapi/stats',
-  '/api/mixed/openapi.json',
-  '/api/auth/keys',
-  '/api/auth/user',
-  '/health/live',
-  '/public-config'
+  '/api/servers', '/api/servers?limit=1', '/api/groups', '/api/groups/mixed', '/api/groups/mixed/server-configs',
+  '/api/settings', '/api/mcp-settings/export', '/api/openapi.json', '/api/openapi.json?includeDisabled=true',
+  '/api/openapi.yaml', '/api/openapi/servers', '/api/openapi/stats', '/api/mixed/openapi.json', '/api/auth/keys',
+  '/api/auth/user', '/health/live', '/public-config'
 ]
 
 test('what is hidden answers as what is not there', { timeout: 120_000 }, async (t) => {
@@ -233,15 +220,10 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
   secret.received.length = 0
 
   await t.test('by its name, over HTTP', async () => {
-    for (const {
-      name,
-      hub: { url },
-      key,
-      headers = {}
-    } of callers.filter(
-        (caller, at, all) =>
-          all.findIndex(({ key, headers, hub }) => key === caller.key && headers === caller.headers && hub === caller.hub) === at
-      )) {
+    for (const { name, hub: { url }, key, headers = {} } of callers.filter(
+      (caller, at, all) =>
+        all.findIndex(({ key, headers, hub }) => key === caller.key && headers === caller.headers && hub === caller.hub) === at
+    )) {
       const [one, other] = [waysOf(hidden, team), waysOf(absent, nobodys)]
       for (const [at, [method, route, body]] of one.entries()) {
         const [, otherRoute = '', otherBody] = other[at] ?? []
@@ -260,8 +242,7 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
         found.set(
           `${name}: ${list}`,
           seenAs(await send(`${url}${list}`, { method: 'GET', key, headers })).replace(
-            /"timestamp":"[^"]*"|"uptime":[\d.]+|"lastUsedAt":"[^"]*"/g,
-            ''
+            /"timestamp":"[^"]*"|"uptime":[\d.]+|"lastUsedAt":"[^"]*"/g, ''
           )
         )
       }

@@ -15,15 +15,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { until } from '../helpers/hub.ts'
 
 const principals = [
-  'nobody',
-  'alice',
-  'bob',
-  'admin',
-  'system key',
-  'scoped key',
-  'user key',
-  'guest',
-  'admin, read-only',
+  'nobody', 'alice', 'bob', 'admin', 'system key', 'scoped key', 'user key', 'guest', 'admin, read-only',
   'system key, read-only'
 ] as const
 type Who = typeof principals[number]
@@ -107,10 +99,7 @@ const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
 
 /** What is served with a database only: `test/activities` asks these routes. */
 const records = [
-  'GET /api/activities',
-  'GET /api/activities/stats',
-  'GET /api/activities/filters',
-  'GET /api/activities/:id',
+  'GET /api/activities', 'GET /api/activities/stats', 'GET /api/activities/filters', 'GET /api/activities/:id',
   'DELETE /api/activities/cleanup'
 ]
 
@@ -163,14 +152,9 @@ const catalogues = [
 ]
 
 const socialLogin = [
-  'GET /api/auth/better/signIn/social',
-  'GET /api/auth/better/callback/:provider',
-  'POST /api/auth/better/sign-in/social',
-  'GET /api/auth/better/session',
-  'GET /api/auth/better/get-session',
-  'POST /api/auth/better/signOut',
-  'POST /api/auth/better/sign-out',
-  'GET /api/social-auth/user'
+  'GET /api/auth/better/signIn/social', 'GET /api/auth/better/callback/:provider',
+  'POST /api/auth/better/sign-in/social', 'GET /api/auth/better/session', 'GET /api/auth/better/get-session',
+  'POST /api/auth/better/signOut', 'POST /api/auth/better/sign-out', 'GET /api/social-auth/user'
 ]
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
@@ -387,15 +371,12 @@ function reset (upstream: string, owner: string, visibility: string) {
     { entity: 'groups', key: ids.group, value: { id: ids.group, name: 'team', servers: ['thing'], owner } },
     ...Object.values(users).map((user): Change => ({ entity: 'users', key: user.username, value: user })),
     ...keys.map((each): Change => ({ entity: 'bearerKeys', key: each.id, value: each })),
-    ...[...servers.keys()]
-      .filter((name) => name !== 'thing')
+    ...[...servers.keys()].filter((name) => name !== 'thing')
       .map((name): Change => ({ entity: 'mcpServers', key: name, value: undefined })),
     ...[...groups.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'groups', key: id, value: undefined })),
-    ...[...stored.keys()]
-      .filter((name) => !Object.hasOwn(users, name))
+    ...[...stored.keys()].filter((name) => !Object.hasOwn(users, name))
       .map((name): Change => ({ entity: 'users', key: name, value: undefined })),
-    ...[...storedKeys.keys()]
-      .filter((id) => !keys.some((each) => each.id === id))
+    ...[...storedKeys.keys()].filter((id) => !keys.some((each) => each.id === id))
       .map((id): Change => ({ entity: 'bearerKeys', key: id, value: undefined }))
   ]
 }
@@ -455,16 +436,12 @@ test('every route, asked by everybody, about everything', { timeout: 170_000 }, 
   const rows = plain.app.routeTable
   assert.deepEqual(open.app.routeTable, rows)
 
-  const unplaced = rows
-    .filter((row) => !placeOf(row) && !Object.hasOwn(exceptions, routeOf(row)))
+  const unplaced = rows.filter((row) => !placeOf(row) && !Object.hasOwn(exceptions, routeOf(row)))
     .map(({ method, url }) => `${method} ${url}`)
   assert.deepEqual(unplaced, [], 'routes that this test does not know: say what they speak of')
   const known = new Set(rows.map(({ method, url }) => `${method} ${url}`))
-  assert.deepEqual(
-    [...Object.keys(places), ...Object.keys(exceptions)].filter((route) => !known.has(route)),
-    [],
-    'places of routes that are not there'
-  )
+  assert.deepEqual([...Object.keys(places), ...Object.keys(exceptions)].filter((route) => !known.has(route)), [],
+    'places of routes that are not there')
 
   const wrong: string[] = []
   let count = 0

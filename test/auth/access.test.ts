@@ -69,11 +69,8 @@ test('what is no HTTP request is answered in the envelope, too', async (t) => {
     assert.match(answer.text, /\r\nConnection: close\r\n/)
   }
   const uri = encodeURIComponent('字'.repeat(2_048))
-  assert.equal(
-    (await fetch(`${url}/api/servers/x/resources/${uri}/toggle`, { method: 'POST' })).status,
-    401,
-    'a URI of 2,048 characters fits'
-  )
+  assert.equal((await fetch(`${url}/api/servers/x/resources/${uri}/toggle`, { method: 'POST' })).status, 401,
+    'a URI of 2,048 characters fits')
 })
 
 test('login tokens: what is forged, old or of somebody else is none', async (t) => {
@@ -160,29 +157,11 @@ test('odd paths and methods lead nowhere', async (t) => {
   const { port } = await start(t, { env: { BASE_PATH: '' } })
   const { port: readonly } = await start(t, { env: { READONLY: true } })
   const paths = [
-    '//api/users',
-    '/API/users',
-    '/api//users',
-    '/api/./users',
-    '/api/x/../users',
-    '/%61pi/users',
-    '/api%2fusers',
-    '/api/%2e%2e/api/users',
-    '/api/auth/login/../../users',
-    '/api/users;x=1',
-    '/api;x=1/users',
-    '/api/users%00',
-    '/api/users/',
-    '/api/users?token',
-    '/api/users#x',
-    '/api/users%20',
-    '/.%2e/api/users',
-    '/api\\users',
-    `http://127.0.0.1:${port}/api/users`,
-    'http://evil.example/api/users',
-    '/health/../api/users',
-    '/api/tools/../users',
-    '/tools/../api/users'
+    '//api/users', '/API/users', '/api//users', '/api/./users', '/api/x/../users', '/%61pi/users', '/api%2fusers',
+    '/api/%2e%2e/api/users', '/api/auth/login/../../users', '/api/users;x=1', '/api;x=1/users', '/api/users%00',
+    '/api/users/', '/api/users?token', '/api/users#x', '/api/users%20', '/.%2e/api/users', '/api\\users',
+    `http://127.0.0.1:${port}/api/users`, 'http://evil.example/api/users', '/health/../api/users',
+    '/api/tools/../users', '/tools/../api/users'
   ]
   for (const path of paths) {
     const { status, text } = await raw(port, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`)
@@ -191,15 +170,8 @@ test('odd paths and methods lead nowhere', async (t) => {
   }
   const request = (method: string, path: string, more: string[] = [], body = ''): string =>
     [
-      `${method} ${path} HTTP/1.1`,
-      `Host: 127.0.0.1:${readonly}`,
-      `Authorization: Bearer ${key.token}`,
-      'Content-Type: application/json',
-      `Content-Length: ${body.length}`,
-      'Connection: close',
-      ...more,
-      '',
-      body
+      `${method} ${path} HTTP/1.1`, `Host: 127.0.0.1:${readonly}`, `Authorization: Bearer ${key.token}`,
+      'Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close', ...more, '', body
     ].join('\r\n')
   const config = JSON.stringify({ name: 'NEW', config: { url: 'http://127.0.0.1:9/' } })
   for (const [method, path, more] of [
@@ -218,10 +190,8 @@ test('odd paths and methods lead nowhere', async (t) => {
     ['DELETE', '/api/servers/x', []]
   ] as const) {
     const { status, text } = await raw(readonly, request(method, path, [...more], config))
-    assert.ok(
-      method === 'GET' ? status === 200 && !text.includes('NEW') : [400, 403, 404, 405, 501].includes(status),
-      `${method} ${path}: ${status}`
-    )
+    assert.ok(method === 'GET' ? status === 200 && !text.includes('NEW') : [400, 403, 404, 405, 501].includes(status),
+      `${method} ${path}: ${status}`)
   }
   const { status } = await raw(readonly, request('HEAD', '/api/tools/x/y'))
   assert.equal(status, 404)
@@ -238,27 +208,8 @@ test('names of the language and hostile names are names like others', async (t) 
       })
     ).status
   const names = [
-    '__proto__',
-    'constructor',
-    'toString',
-    'hasOwnProperty',
-    'prototype',
-    'a/b',
-    'a\\b',
-    '..',
-    '.',
-    '',
-    ' ',
-    'a\u202Eb',
-    'a\u200Bb',
-    'a\nb',
-    'a\u0000b',
-    '\uD800',
-    '%2e%2e',
-    '$smart',
-    '_x',
-    'x'.repeat(129),
-    'ａdmin ',
+    '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', 'a/b', 'a\\b', '..', '.', '', ' ',
+    'a\u202Eb', 'a\u200Bb', 'a\nb', 'a\u0000b', '\uD800', '%2e%2e', '$smart', '_x', 'x'.repeat(129), 'ａdmin ',
     'admin\u0301'.repeat(40)
   ]
   for (const name of names) {
@@ -345,19 +296,8 @@ test('pages of trusted origins may read, others may not even ask', async (t) => 
 
 test('a name that is not ours is served nowhere, save that the process lives', async (t) => {
   const paths = [
-    '/metrics',
-    '/config',
-    '/public-config',
-    '/docs/json',
-    '/docs/',
-    '/api/openapi.json',
-    '/api/openapi/servers',
-    '/api/tools/a/b',
-    '/api/servers',
-    '/api/auth/user',
-    '/mcp',
-    '/nothing',
-    '/api/nothing'
+    '/metrics', '/config', '/public-config', '/docs/json', '/docs/', '/api/openapi.json', '/api/openapi/servers',
+    '/api/tools/a/b', '/api/servers', '/api/auth/user', '/mcp', '/nothing', '/api/nothing'
   ]
   const health = ['/health', '/health/live', '/health/ready']
   const ask = async ({ port }: World, path: string, host: string, method = 'GET'): Promise<number> => {
@@ -409,28 +349,15 @@ test('HEAD is answered wherever GET reads, and runs nothing', async (t) => {
   app.phase.name = 'ready'
   const token = app.auth.login(admin)
   for (const path of [
-    '/health',
-    '/health/live',
-    '/health/ready',
-    '/config',
-    '/public-config',
-    '/metrics',
-    '/docs',
-    '/docs/json',
-    '/api/openapi.json',
-    '/api/openapi/servers',
-    '/api/servers',
-    '/api/users/admin'
+    '/health', '/health/live', '/health/ready', '/config', '/public-config', '/metrics', '/docs', '/docs/json',
+    '/api/openapi.json', '/api/openapi/servers', '/api/servers', '/api/users/admin'
   ]) {
     const [head, get] = [
       await fetch(`${url}${path}`, { method: 'HEAD', headers: { 'x-auth-token': token } }),
       await fetch(`${url}${path}`, { headers: { 'x-auth-token': token } })
     ]
-    assert.deepEqual(
-      [head.status, await head.text(), head.headers.get('content-type'), head.headers.get('etag')],
-      [200, '', get.headers.get('content-type'), get.headers.get('etag')],
-      path
-    )
+    assert.deepEqual([head.status, await head.text(), head.headers.get('content-type'), head.headers.get('etag')],
+      [200, '', get.headers.get('content-type'), get.headers.get('etag')], path)
     assert.equal((await get.arrayBuffer()).byteLength > 0, true)
   }
   assert.deepEqual((await fetch(`${url}/api/servers`, { method: 'HEAD' })).status, 401)
@@ -453,12 +380,8 @@ test('a query with escapes that are no UTF-8 is refused, after who asks', async 
   }
   for (const bad of ['%ff', '%E2%82', '%zz', '100%', 'x=1&y=%c0%af']) {
     for (const path of [
-      '/api/openapi.json?title=',
-      '/api/servers?cursor=',
-      '/api/groups?fields=',
-      '/api/openapi/servers?x=',
-      '/api/tools/a/b?x=',
-      '/health?x='
+      '/api/openapi.json?title=', '/api/servers?cursor=', '/api/groups?fields=', '/api/openapi/servers?x=',
+      '/api/tools/a/b?x=', '/health?x='
     ]) {
       const { status, body } = await ask(path + bad)
       assert.deepEqual([status, body.success], [path.startsWith('/api/tools') && status === 404 ? 404 : 400, false], path + bad)
@@ -554,11 +477,8 @@ test('what leads nowhere has safe headers, and OPTIONS is no plain text', async 
   for (const path of ['/mcp', '/api/servers']) {
     for (const origin of ['https://app.example', 'https://evil.example', undefined]) {
       const reply = await fetch(`${url}${path}`, { method: 'OPTIONS', headers: origin === undefined ? {} : { origin } })
-      assert.deepEqual(
-        [reply.status, reply.headers.get('access-control-allow-origin')],
-        origin === 'https://app.example' ? [204, origin] : [404, null],
-        `${path} ${origin}`
-      )
+      assert.deepEqual([reply.status, reply.headers.get('access-control-allow-origin')],
+        origin === 'https://app.example' ? [204, origin] : [404, null], `${path} ${origin}`)
       if (reply.status === 404) assert.match(reply.headers.get('content-type') ?? '', /application\/json/)
     }
   }
@@ -584,23 +504,12 @@ test('variables that cannot be right are named, with what they should be', async
     }
   }
   for (const [name, value, is] of [
-    ['PORT', '08080', 8080],
-    ['JWT_EXPIRES_IN', '1000', '1000'],
-    ['JWT_EXPIRES_IN', '1s', '1s'],
-    ['BASE_PATH', '/hub/..a/.b', '/hub/..a/.b'],
-    ['READONLY', 'true', true],
-    ['READONLY', '0', false]
+    ['PORT', '08080', 8080], ['JWT_EXPIRES_IN', '1000', '1000'], ['JWT_EXPIRES_IN', '1s', '1s'],
+    ['BASE_PATH', '/hub/..a/.b', '/hub/..a/.b'], ['READONLY', 'true', true], ['READONLY', '0', false]
   ] as const) { assert.equal(readEnv({ [name]: value })[name], is) }
 
   for (const text of [
-    'nonsense',
-    '10.0.0.1;10.0.0.2',
-    '-1',
-    'abc',
-    '10.0.0.0/99',
-    '10.0.0.0/0',
-    '10.0.0.0/255.0.255.0',
-    'fd00::/129',
+    'nonsense', '10.0.0.1;10.0.0.2', '-1', 'abc', '10.0.0.0/99', '10.0.0.0/0', '10.0.0.0/255.0.255.0', 'fd00::/129',
     '127.0.0.1,'
   ]) { assert.throws(() => trustedProxies(text), /TRUST_PROXY cannot have ".*": expected true, false, a number/, text) }
   for (const text of ['127.0.0.1', '::1', '10.0.0.0/8, fd00::/8', 'loopback,uniquelocal', '10.0.0.0/255.0.0.0']) {
@@ -614,11 +523,8 @@ test('variables that cannot be right are named, with what they should be', async
   for (const text of ['http://x/', 'x/', '*', 'a b/c', 'a@b']) {
     assert.throws(() => originRules('0.0.0.0', text, ''), /ALLOWED_HOSTS cannot have ".*": expected names as/, text)
   }
-  const { hosts, origins } = originRules(
-    '0.0.0.0',
-    'Hub.example:8080, ::1 [fd00::1]:80',
-    'https://App.example/, http://b.example:80 chrome-extension://abcdef'
-  )
+  const { hosts, origins } = originRules('0.0.0.0', 'Hub.example:8080, ::1 [fd00::1]:80',
+    'https://App.example/, http://b.example:80 chrome-extension://abcdef')
   assert.deepEqual([...hosts ?? []], ['hub.example', '[::1]', '[fd00::1]'])
   assert.deepEqual([...origins], ['https://app.example', 'http://b.example', 'chrome-extension://abcdef'])
 })
@@ -761,8 +667,7 @@ test('what is withdrawn ends open sessions within 5 s, and those of nobody else'
   await until(async () => await hers() === 401, 'a deleted user\'s key still works')
   assert.equal(await mine(), 200)
   await app.settings.change(({ keys }) =>
-    [...keys.values()]
-      .filter(({ id }) => id === key.id)
+    [...keys.values()].filter(({ id }) => id === key.id)
       .map((each) => ({ entity: 'bearerKeys' as const, key: each.id, value: { ...each, enabled: false } }))
   )
   await until(async () => await mine() === 401, 'a disabled key still works')
@@ -797,11 +702,8 @@ test('x-session-id gives a REST caller connections of its own', async (t) => {
   assert.equal(await call(undefined), shared)
   const others = [shared, first, await call('second'), await call('first', { 'x-auth-token': app.auth.login(alice) })]
   assert.equal(new Set(others).size, others.length, 'another id, and another principal with the same id, share with nobody')
-  assert.equal(
-    await call('first', { authorization: `Bearer ${key.token}` }, '/api/tools/one/who', {}),
-    first,
-    'the open route, as the same principal'
-  )
+  assert.equal(await call('first', { authorization: `Bearer ${key.token}` }, '/api/tools/one/who', {}), first,
+    'the open route, as the same principal')
   assert.equal(await call('first', {}, '/api/tools/one/who', {}), shared, 'an id is no credential')
   assert.equal(await call('x'.repeat(129)), '400')
   assert.equal(await call('a b'), '400')
@@ -817,18 +719,8 @@ const hostile = fc.letrec<{ value: unknown }>((tie) => ({
     fc.integer(),
     fc.double(),
     fc.string({ unit: 'binary', maxLength: 40 }),
-    fc.constantFrom(
-      '__proto__',
-      '\u0000',
-      '••••1234',
-      'x'.repeat(5_000),
-      '$' + '{JWT_SECRET}',
-      '../../etc/passwd',
-      'all',
-      'stdio',
-      'admin',
-      'file:///etc/passwd'
-    ),
+    fc.constantFrom('__proto__', '\u0000', '••••1234', 'x'.repeat(5_000), '$' + '{JWT_SECRET}', '../../etc/passwd',
+      'all', 'stdio', 'admin', 'file:///etc/passwd'),
     fc.array(tie('value'), { maxLength: 4 }),
     fc.dictionary(
       fc.oneof(
@@ -930,17 +822,8 @@ test(
       }
     })
     const rows = app.routeTable.filter(({ scope, method }) => scope !== 'docs' && method !== 'OPTIONS')
-    const words = fc.constantFrom(
-      'thing',
-      'team',
-      'admin',
-      '__proto__',
-      '%00',
-      'a%2Fb',
-      '%F0%9F%98%80',
-      'x'.repeat(300),
-      '33333333-3333-4333-8333-333333333333'
-    )
+    const words = fc.constantFrom('thing', 'team', 'admin', '__proto__', '%00', 'a%2Fb', '%F0%9F%98%80',
+      'x'.repeat(300), '33333333-3333-4333-8333-333333333333')
     const admins = { 'x-auth-token': app.auth.login(admin) }
     await fc.assert(
       fc.asyncProperty(
@@ -966,10 +849,8 @@ test(
           const text = isStream ? '' : await reply.text()
           if (isStream) await reply.body?.cancel()
           // A server that is not connected is the upstream's failure, and says so.
-          assert.ok(
-            reply.status < 500 || reply.status === 502 || reply.status === 503,
-            `${method} ${path} ${body}: ${reply.status} ${text.slice(0, 300)}`
-          )
+          assert.ok(reply.status < 500 || reply.status === 502 || reply.status === 503,
+            `${method} ${path} ${body}: ${reply.status} ${text.slice(0, 300)}`)
           assert.doesNotMatch(text, /\bat .+\.(ts|js):\d+/)
         }
       ),

@@ -100,9 +100,7 @@ void test('sealing: a text that was changed anywhere is refused, and the sentenc
       assert.throws(
         () => unseal(ring, changed, 'mcpServers/a'),
         (error: Error) =>
-          /[.]$/.test(error.message) &&
-          error.message.includes('"mcpServers/a"') &&
-          !error.message.includes('hunter') &&
+          /[.]$/.test(error.message) && error.message.includes('"mcpServers/a"') && !error.message.includes('hunter') &&
           !error.message.includes(sealed.slice(12, 24)),
         changed
       )
@@ -330,12 +328,8 @@ const word = fc.oneof(
 )
 const { tree } = fc.letrec<{ tree: unknown; leaf: unknown }>((tie) => ({
   leaf: fc.oneof(word, fc.integer(), fc.boolean(), fc.constant(null), fc.double({ noNaN: true, noDefaultInfinity: true })),
-  tree: fc.oneof(
-    { depthSize: 'small', withCrossShrink: true },
-    tie('leaf'),
-    fc.array(tie('tree'), { maxLength: 5 }),
-    fc.dictionary(memberName, tie('tree'), { maxKeys: 6 })
-  )
+  tree: fc.oneof({ depthSize: 'small', withCrossShrink: true }, tie('leaf'), fc.array(tie('tree'), { maxLength: 5 }),
+    fc.dictionary(memberName, tie('tree'), { maxKeys: 6 }))
 }))
 
 void test('vault: what is revealed is what was hidden, member for member, in its order', { timeout }, async () => {
@@ -366,29 +360,11 @@ void test('vault: what is revealed is what was hidden, member for member, in its
 const configWith = (next: () => string, query: () => string): Record<string, unknown> => ({
   command: 'npx',
   args: [
-    '-y',
-    'some-server',
-    '--api-key',
-    next(),
-    `--token=${next()}`,
-    '--client-secret',
-    next(),
-    `--db-password=${next()}`,
-    '--verbose',
-    `API_KEY=${next()}`,
-    '-e',
-    `GITHUB_TOKEN=${next()}`,
-    `--env=MY_SECRET=${next()}`,
-    '--header',
-    `X-Anything: ${next()}`,
-    '-H',
-    `Authorization: Bearer ${next()}`,
-    `--header=X-Other:${next()}`,
-    `Authorization: ${next()}`,
-    `postgresql://user:${next()}@host/db`,
-    `--db=postgres://user:${next()}@host/db`,
-    `https://host/mcp?key=${query()}`,
-    JSON.stringify({ apiKey: next() })
+    '-y', 'some-server', '--api-key', next(), `--token=${next()}`, '--client-secret', next(), `--db-password=${next()}`,
+    '--verbose', `API_KEY=${next()}`, '-e', `GITHUB_TOKEN=${next()}`, `--env=MY_SECRET=${next()}`, '--header',
+    `X-Anything: ${next()}`, '-H', `Authorization: Bearer ${next()}`, `--header=X-Other:${next()}`,
+    `Authorization: ${next()}`, `postgresql://user:${next()}@host/db`, `--db=postgres://user:${next()}@host/db`,
+    `https://host/mcp?key=${query()}`, JSON.stringify({ apiKey: next() })
   ],
   env: { ANYTHING: next(), __proto: next(), constructor: next() },
   headers: { Authorization: `Bearer ${next()}`, 'X-Anything': next() },
@@ -426,8 +402,7 @@ const configWith = (next: () => string, query: () => string): Record<string, unk
 
 void test('vault: no secret is left in what a table shows, wherever it stood', { timeout }, async () => {
   const vault = await withKey()
-  const odd = fc
-    .array(fc.constantFrom(...'ABCDEFGHJKLM23456789@:/?#%&=+ $é😀'), { minLength: 6, maxLength: 40 })
+  const odd = fc.array(fc.constantFrom(...'ABCDEFGHJKLM23456789@:/?#%&=+ $é😀'), { minLength: 6, maxLength: 40 })
     .map((each) => `Z${each.join('')}`)
   fc.assert(fc.property(fc.infiniteStream(odd), (stream) => {
     const secrets: string[] = []
@@ -468,17 +443,7 @@ void test('masks: what is no secret is shown as it is', async () => {
     type: 'streamable-http',
     command: 'npx',
     args: [
-      '-y',
-      '--port',
-      '3000',
-      '--verbose',
-      '/path/to:file',
-      'C:\\x',
-      'a=b',
-      '--mode=fast',
-      '--no-auth',
-      '--other',
-      7,
+      '-y', '--port', '3000', '--verbose', '/path/to:file', 'C:\\x', 'a=b', '--mode=fast', '--no-auth', '--other', 7,
       'https://host/path/@scope'
     ],
     url: 'https://host.example:8443/a/@b/mcp#part',
@@ -543,32 +508,22 @@ void test('masks: what is no secret is shown as it is', async () => {
     'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: ' +
     'Many animals at once\n'
   const redact = redactor({ openapi: { schema: document } })
-  assert.equal(
-    redact('line 6: description: Many animals at once: no answer'),
-    'line 6: description: Many animals at once: no answer',
-    'the words of a document are no secrets'
-  )
+  assert.equal(redact('line 6: description: Many animals at once: no answer'),
+    'line 6: description: Many animals at once: no answer', 'the words of a document are no secrets')
   for (const leak of ['https://user:password1@h.example/v1 is away', 'wrong password: password1']) {
     assert.ok(!redact(leak).includes('password1'), redact(leak))
   }
   // Odd addresses: what names a user is hidden whole where its place cannot be told.
   for (const url of [
-    'http:user:password1@host/',
-    'http:\\\\user:password1@host/',
-    ' https://user:password1@host/',
-    'ht\ntps://user:password1@host',
-    'user:password1@host/db',
-    'https://user:pass@word1@host/',
-    '//user:password1@host',
+    'http:user:password1@host/', 'http:\\\\user:password1@host/', ' https://user:password1@host/',
+    'ht\ntps://user:password1@host', 'user:password1@host/db', 'https://user:pass@word1@host/', '//user:password1@host',
     `https://u:password1@$${'{HOST}'}/x`
   ]) {
     const shown = maskUrl(url)
     assert.ok(isMask(shown) && !shown.includes('word1'), `${url}: ${shown}`)
   }
-  assert.equal(
-    maskUrl('https://user:password@host/mcp?key=0123456789abcdef&v=1#part'),
-    `https://${MASK}@host/mcp?key=${MASK}cdef&v=${MASK}#part`
-  )
+  assert.equal(maskUrl('https://user:password@host/mcp?key=0123456789abcdef&v=1#part'),
+    `https://${MASK}@host/mcp?key=${MASK}cdef&v=${MASK}#part`)
   // What stands for a value that is to be filled in is none, also where a second look is taken at what was covered.
   for (const name of ['NAME', 'user_config.api_key']) assert.equal(mask(`$${'{'}${name}}`), `$${'{'}${name}}`)
   assert.notEqual(mask(`$${'{a.b}'}`), `$${'{a.b}'}`)
@@ -580,14 +535,8 @@ void test('masks: what is no secret is shown as it is', async () => {
   const secret = '0123456789abcdef'
   const masked = `${MASK}cdef`
   for (const [args, shown] of [
-    [
-      ['--bearer', secret],
-      ['--bearer', masked]
-    ],
-    [
-      ['--jwt', secret, '--pat', secret],
-      ['--jwt', masked, '--pat', masked]
-    ],
+    [['--bearer', secret], ['--bearer', masked]],
+    [['--jwt', secret, '--pat', secret], ['--jwt', masked, '--pat', masked]],
     [
       ['--pass', secret, '--passphrase', secret, `DB_PASS=${secret}`, '--bypass', 'local', '--compass', 'north'],
       ['--pass', masked, '--passphrase', masked, `DB_PASS=${masked}`, '--bypass', 'local', '--compass', 'north']
@@ -596,40 +545,19 @@ void test('masks: what is no secret is shown as it is', async () => {
       ['--max-tokens', '4096', '--tokenizer', 'o200k_base', '--max-tokens=100', '--tokens', secret],
       ['--max-tokens', '4096', '--tokenizer', 'o200k_base', '--max-tokens=100', '--tokens', masked]
     ],
-    [
-      ['--user', `me:${secret}`],
-      ['--user', `me:${masked}`]
-    ],
-    [
-      ['-u', 'me'],
-      ['-u', 'me']
-    ],
+    [['--user', `me:${secret}`], ['--user', `me:${masked}`]],
+    [['-u', 'me'], ['-u', 'me']],
     [[`Bearer ${secret}`], [`Bearer ${masked}`]],
     [[`host=h password=${secret} user=u`], [`host=h password=${masked} user=u`]],
-    [
-      ['--connection-string', `Server=x;Password=${secret};`],
-      ['--connection-string', `Server=x;Password=${masked};`]
-    ],
-    [
-      ['-c', `export TOKEN=${secret}; run`],
-      ['-c', `export TOKEN=${masked}; run`]
-    ],
+    [['--connection-string', `Server=x;Password=${secret};`], ['--connection-string', `Server=x;Password=${masked};`]],
+    [['-c', `export TOKEN=${secret}; run`], ['-c', `export TOKEN=${masked}; run`]],
     [
       ['-lc', `curl -H 'Authorization: Bearer ${secret}' https://h/`],
       ['-lc', `curl -H 'Authorization: Bearer ${MASK}def' https://h/`]
     ],
-    [
-      ['-c', `run --api-key ${secret} --port 1`],
-      ['-c', `run --api-key ${masked} --port 1`]
-    ],
-    [
-      ['--config', `[{"apiKey":"${secret}"}]`],
-      ['--config', `${MASK}f"}]`]
-    ],
-    [
-      ['-c', 'echo two words; ls'],
-      ['-c', 'echo two words; ls']
-    ]
+    [['-c', `run --api-key ${secret} --port 1`], ['-c', `run --api-key ${masked} --port 1`]],
+    [['--config', `[{"apiKey":"${secret}"}]`], ['--config', `${MASK}f"}]`]],
+    [['-c', 'echo two words; ls'], ['-c', 'echo two words; ls']]
   ]) { assert.deepEqual(maskConfig({ args }), { args: shown }) }
   // What a JSON column of a database would not take is not in a mask: half a character, a NUL.
   for (const secret of ['aaaaaaaaaaaaaaaaa😀'.slice(0, -1), 'aaaaaaaaaaaaaaa\u0000', 'aaaaaaaaaaaaa😀a']) assert.equal(mask(secret), MASK)
@@ -681,31 +609,20 @@ void test('vault: whoever edits the table by hand is believed', { timeout }, asy
   const reveal = (edited: unknown): unknown => vault.reveal(edited, sealed, 'p')
   assert.deepEqual(reveal(value), config)
   const shown = stored(value)
-  assert.deepEqual(
-    reveal({ ...shown, env: { ...shown.env, ONE: 'a new one' } }),
-    { ...config, env: { ...config.env, ONE: 'a new one' } },
-    "a value in a secret's place wins"
-  )
+  assert.deepEqual(reveal({ ...shown, env: { ...shown.env, ONE: 'a new one' } }),
+    { ...config, env: { ...config.env, ONE: 'a new one' } }, "a value in a secret's place wins")
   assert.deepEqual(
     reveal({ ...shown, url: 'https://other/mcp?key=••••cdef' }),
     { ...config, url: 'https://other/mcp?key=••••cdef' },
     'also one that still has a mask in it: it is not sent elsewhere'
   )
-  assert.deepEqual(
-    reveal({ ...shown, env: { TWO: shown.env.TWO } }),
-    { ...config, env: { TWO: 'second-secret-2' } },
-    'a secret whose place is gone is dropped'
-  )
-  assert.deepEqual(
-    reveal({ ...shown, env: { THREE: shown.env.ONE } }),
-    { ...config, env: { THREE: shown.env.ONE } },
-    'a mask under another name stands for nothing'
-  )
+  assert.deepEqual(reveal({ ...shown, env: { TWO: shown.env.TWO } }), { ...config, env: { TWO: 'second-secret-2' } },
+    'a secret whose place is gone is dropped')
+  assert.deepEqual(reveal({ ...shown, env: { THREE: shown.env.ONE } }), { ...config, env: { THREE: shown.env.ONE } },
+    'a mask under another name stands for nothing')
   assert.deepEqual(reveal({ ...shown, args: ['--token'] }), { ...config, args: ['--token'] })
   for (const [env, oauth] of [
-    [null, 'text'],
-    ['text', []],
-    [[], 7]
+    [null, 'text'], ['text', []], [[], 7]
   ]) { assert.deepEqual(reveal({ ...shown, env, oauth }), { ...config, env, oauth }) }
   assert.deepEqual(reveal({}), {})
   assert.deepEqual(reveal(JSON.parse('{"__proto__":{"env":{"ONE":"••••et-1"}}}')), JSON.parse('{"__proto__":{"env":{"ONE":"••••et-1"}}}'))

@@ -25,24 +25,18 @@ test('what the log tells of an edit: names, and no values', async () => {
 
 test('a write that the disk does not take: the HTTP status that it is answered with', async () => {
   for (const [error, status] of [
-    [new StorageError('full', true), 507],
-    [new StorageError('EIO', false, true), 507],
+    [new StorageError('full', true), 507], [new StorageError('EIO', false, true), 507],
     [new StorageError('read-only', false), 503]
   ] as const) {
     const store: Store = {
       load: async () => emptySnapshot,
-      commit: async () => {
-        throw error
-      },
+      commit: async () => { throw error },
       onChange: () => () => {},
       health: () => undefined,
       close: async () => {}
     }
     const settings = await Settings.open(store)
-    await assert.rejects(
-      settings.change(() => [{ entity: 'systemConfig', value: {} }]),
-      { statusCode: status }
-    )
+    await assert.rejects(settings.change(() => [{ entity: 'systemConfig', value: {} }]), { statusCode: status })
     assert.equal(settings.current, emptySnapshot)
   }
 })

@@ -136,10 +136,8 @@ test('GitHub: the number of an account, and its primary address', async (t) => {
   const github = new GithubProvider({ clientId: 'id', clientSecret: 'secret' }, outbound, endpoints)
   const login = { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43), redirectUri: 'https://hub.example/callback' }
   const { searchParams } = await github.authorizationUrl(login)
-  assert.deepEqual(
-    ['client_id', 'scope', 'state', 'code_challenge_method'].map((name) => searchParams.get(name)),
-    ['id', 'read:user user:email', 's', 'S256']
-  )
+  assert.deepEqual(['client_id', 'scope', 'state', 'code_challenge_method'].map((name) => searchParams.get(name)),
+    ['id', 'read:user user:email', 's', 'S256'])
   const identify = async () => await github.identify({ ...login, code: 'c' })
   const person = { provider: 'codehost', subject: '42', name: 'ada' }
   assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isVerified: true })

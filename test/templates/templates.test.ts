@@ -366,18 +366,10 @@ test('nobody gets more by a template', { timeout: 60_000 }, async (t) => {
     assert.equal(imported.statusCode, 207, imported.body)
     assert.match(at(imported.json(), 'message') as string, /^A part of the template was imported: `details` says why the rest was not\. .*JWT_SECRET$/)
     assert.deepEqual((at(imported.json(), 'data', 'details') as Json[]).map(({ type, name, action }) => [type, name, action]), [
-      ['server', 'fine', 'created'],
-      ['server', 'shell', 'failed'],
-      ['server', 'api', 'failed'],
-      ['server', 'bobs', 'skipped'],
-      ['server', 'constructor', 'failed'],
-      ['server', 'a/b', 'failed'],
-      ['server', 'masked', 'failed'],
-      ['server', 'nothing', 'failed'],
-      ['group', 'fine group', 'created'],
-      ['group', 'stolen', 'failed'],
-      ['group', 'open', 'failed'],
-      ['group', 'mixed', 'skipped']
+      ['server', 'fine', 'created'], ['server', 'shell', 'failed'], ['server', 'api', 'failed'],
+      ['server', 'bobs', 'skipped'], ['server', 'constructor', 'failed'], ['server', 'a/b', 'failed'],
+      ['server', 'masked', 'failed'], ['server', 'nothing', 'failed'], ['group', 'fine group', 'created'],
+      ['group', 'stolen', 'failed'], ['group', 'open', 'failed'], ['group', 'mixed', 'skipped']
     ])
     const { owner, storedByUser } = app.settings.current.servers.get('fine')?.config ?? {}
     assert.deepEqual([owner, storedByUser], ['ann', true])
