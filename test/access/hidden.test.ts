@@ -124,7 +124,7 @@ const lists = [
   '/api/auth/user', '/health/live', '/public-config'
 ]
 
-test('what is hidden answers as what is not there', { timeout: 120_000 }, async (t) => {
+test('what is hidden answers as what is not there', async (t) => {
   // The same length, so that no answer tells by its own.
   const [hidden, absent, team, nobodys] = ['hidden', 'absent', 'team-h', 'team-a']
   const secret = await startUpstream(t, {
