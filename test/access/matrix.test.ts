@@ -1,7 +1,6 @@
 // Who may do what: every route of the live table, asked by every kind of principal, about things of every owner and visibility.
 // What is expected is computed by the rules below, which say SPEC ("Authentication", "Visibility") and DECISIONS §1–§8, §13 again.
 import assert from 'node:assert/strict'
-import type { AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import type { FastifyInstance } from 'fastify'
@@ -345,18 +344,9 @@ const keys = [
   key(ids.own, `thk_${'d'.repeat(64)}`, { kind: 'user', owner: 'alice' })
 ]
 
-/** One gateway, and the changes that put everything back to where it was. */
-interface World { app: FastifyInstance, url: string }
-
-async function start (t: Test, env: { READONLY?: boolean }, routing: object): Promise<World> {
-  const app = await appFor(t, { users: Object.values(users), bearerKeys: keys, systemConfig: { routing } }, {
-    ...env,
-    LOG_LEVEL: 'silent',
-    REGISTRY_URL: 'http://127.0.0.1:9'
-  })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  return { app, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` }
-}
+const start = async (t: Test, env: { READONLY?: boolean }, routing: object): Promise<FastifyInstance> =>
+  await appFor(t, { users: Object.values(users), bearerKeys: keys, systemConfig: { routing } },
+    { ...env, LOG_LEVEL: 'silent', REGISTRY_URL: 'http://127.0.0.1:9' })
 
 /** Everything as it should be before a request. What is there already, and the same, is not written. */
 function reset (upstream: string, owner: string, visibility: string) {
@@ -406,21 +396,20 @@ function addressOf ({ url }: RouteRow, { target, query = '' }: Place): string {
   return (target === 'group' ? path.replace('/api/thing/', `/api/${ids.group}/`) : path) + query
 }
 
-async function ask ({ app, url }: World, row: RouteRow, place: Place, who: Who): Promise<number> {
+async function ask (app: FastifyInstance, row: RouteRow, place: Place, who: Who): Promise<number> {
   const as = withoutMode(who)
   const headers: Record<string, string> = {}
   if (as in tokens) headers.authorization = `Bearer ${tokens[as as keyof typeof tokens]}`
   if (as in users) headers['x-auth-token'] = app.auth.login(users[as as keyof typeof users])
   if (place.body !== undefined) headers['content-type'] = 'application/json'
   if (row.scope === 'mcp') headers.accept = 'application/json, text/event-stream'
-  const reply = await fetch(`${url}${addressOf(row, place)}`, {
-    method: row.method,
-    headers,
-    body: place.body === undefined ? undefined : JSON.stringify(place.body),
-    redirect: 'manual'
+  // Some answers are streams without an end: it is enough that they begin.
+  const reply = await app.inject({
+    method: row.method as 'GET', url: addressOf(row, place), headers, payloadAsStream: true,
+    ...place.body === undefined ? {} : { payload: JSON.stringify(place.body) }
   })
-  await reply.body?.cancel()
-  return reply.status
+  reply.stream().destroy()
+  return reply.statusCode
 }
 
 test('every route, asked by everybody, about everything', async (t) => {
@@ -433,8 +422,8 @@ test('every route, asked by everybody, about everything', async (t) => {
   const plain = await start(t, {}, {})
   const open = await start(t, {}, { skipAuth: true })
   const readonly = await start(t, { READONLY: true }, {})
-  const rows = plain.app.routeTable
-  assert.deepEqual(open.app.routeTable, rows)
+  const rows = plain.routeTable
+  assert.deepEqual(open.routeTable, rows)
 
   const unplaced = rows.filter((row) => !placeOf(row) && !Object.hasOwn(exceptions, routeOf(row)))
     .map(({ method, url }) => `${method} ${url}`)
@@ -447,9 +436,11 @@ test('every route, asked by everybody, about everything', async (t) => {
   let count = 0
   for (const owner of owners) {
     for (const visibility of visibilities) {
+      // `group` is private, whoever the owner is.
+      if (owner === 'admin' && visibility === 'group') continue
       const first = owner === owners[0] && visibility === visibilities[0]
       const work = reset(upstream.url, owner, visibility)
-      for (const { app } of [plain, open, readonly]) {
+      for (const app of [plain, open, readonly]) {
         await app.settings.change(work)
         await until(() => app.upstreams.get('thing')?.status === 'connected', 'the server never connected')
       }
@@ -460,6 +451,8 @@ test('every route, asked by everybody, about everything', async (t) => {
         const bound = target === 'server' || target === 'group' || target === 'managed group' || target === 'own route of a server'
         if ((!bound || row.method === 'HEAD') && !first) continue
         for (const who of principals) {
+          // Whose a thing is makes no difference to what READONLY refuses.
+          if (isReadonly(who) && !first) continue
           const world = who === 'guest' ? open : isReadonly(who) ? readonly : plain
           const asked: Asked = { row, target, who, owner, visibility }
           const wanted = expected(asked)
@@ -471,8 +464,8 @@ test('every route, asked by everybody, about everything', async (t) => {
             wrong.push(`${who}: ${row.method} ${row.url}${bound ? ` (${visibility}, ${owner}'s)` : ''}: ${status}, expected ${wanted}`)
           }
           if (row.effect === 'read' || wanted !== 'yes') continue
-          await world.app.settings.change(work)
-          if (bound) await until(() => world.app.upstreams.get('thing')?.status === 'connected', 'the server never came back')
+          await world.settings.change(work)
+          if (bound) await until(() => world.upstreams.get('thing')?.status === 'connected', 'the server never came back')
         }
       }
     }
