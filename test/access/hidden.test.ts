@@ -59,13 +59,12 @@ const waysOf = (name: string, team: string): Way[] => [
     ['GET', `/api/tools/shown/echo?group=${team}`],
     ['GET', `/api/tools/${name}/${item}?group=public`]
   ]),
-  ...['json', 'yaml'].flatMap((type): Way[] =>
-    [name, team].flatMap((word): Way[] => [
-      ['GET', `/api/${word}/openapi.${type}`],
-      ['GET', `/api/${word}/openapi.${type}?includeDisabled=true`],
-      ['GET', `/api/openapi.${type}?servers=${word}`],
-      ['GET', `/api/openapi.${type}?servers=shown,${word}`]
-    ])
+  ...['json', 'yaml'].flatMap((type): Way[] => [name, team].flatMap((word): Way[] => [
+    ['GET', `/api/${word}/openapi.${type}`],
+    ['GET', `/api/${word}/openapi.${type}?includeDisabled=true`],
+    ['GET', `/api/openapi.${type}?servers=${word}`],
+    ['GET', `/api/openapi.${type}?servers=shown,${word}`]
+  ])
   ),
   ...['', '/server-configs'].map((rest): Way => ['GET', `/api/groups/${team}${rest}`]),
   ['PUT', `/api/groups/${team}`, { description: 'x' }],
@@ -269,15 +268,14 @@ test('what is hidden answers as what is not there', async (t) => {
         ]
         same(`${name}: ${method} ${JSON.stringify(params)}`, seenAs(first, hidden), seenAs(second, absent))
       }
-      const asked = async (id: string): Promise<string> =>
-        seenAs(
-          await send(`${url}${route}`, {
-            key,
-            headers: { 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' },
-            body: { jsonrpc: '2.0', id: 7, method: 'ping' }
-          }),
-          id
-        )
+      const asked = async (id: string): Promise<string> => seenAs(
+        await send(`${url}${route}`, {
+          key,
+          headers: { 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' },
+          body: { jsonrpc: '2.0', id: 7, method: 'ping' }
+        }),
+        id
+      )
       if (url === hub.url) {
         same(`${name}: the session of somebody else`, await asked(stranger.id), await asked(`${stranger.id.slice(0, -4)}AAAA`))
       }

@@ -135,18 +135,9 @@ const authorizationServer = [
 
 /** The services behind them are away here, or not set up: who may ask is told so. */
 const catalogues = [
-  'market/servers',
-  'market/servers/search',
-  'market/servers/:entry',
-  'market/categories',
-  'market/categories/:category',
-  'market/tags',
-  'market/tags/:tag',
-  'cloud/servers',
-  'cloud/servers/:name',
-  'cloud/servers/:name/tools',
-  'registry/servers',
-  'registry/servers/:serverName/versions',
+  'market/servers', 'market/servers/search', 'market/servers/:entry', 'market/categories',
+  'market/categories/:category', 'market/tags', 'market/tags/:tag', 'cloud/servers', 'cloud/servers/:name',
+  'cloud/servers/:name/tools', 'registry/servers', 'registry/servers/:serverName/versions',
   'registry/servers/:serverName/versions/:version'
 ]
 
@@ -405,7 +396,10 @@ async function ask (app: FastifyInstance, row: RouteRow, place: Place, who: Who)
   if (row.scope === 'mcp') headers.accept = 'application/json, text/event-stream'
   // Some answers are streams without an end: it is enough that they begin.
   const reply = await app.inject({
-    method: row.method as 'GET', url: addressOf(row, place), headers, payloadAsStream: true,
+    method: row.method as 'GET',
+    url: addressOf(row, place),
+    headers,
+    payloadAsStream: true,
     ...place.body === undefined ? {} : { payload: JSON.stringify(place.body) }
   })
   reply.stream().destroy()

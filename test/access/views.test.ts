@@ -207,10 +207,7 @@ test('a scoped user key shows no more than its owner sees, and opens nothing for
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const scoped = `thk_${'c'.repeat(64)}`
   const server = (visibility: 'private' | 'public', owner: string): object => ({
-    type: 'streamable-http',
-    url: upstream.url,
-    visibility,
-    owner
+    type: 'streamable-http', url: upstream.url, visibility, owner
   })
   const hub = await startHub(t, {
     env: { JWT_SECRET: shared.JWT_SECRET },

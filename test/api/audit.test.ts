@@ -75,10 +75,9 @@ test('the audit of writes', async (t) => {
   await t.test('a batch: an entry for each that was stored', async () => {
     const config = { url: fake.url, enabled: false }
     const found = await left(
-      async () =>
-        await admin.ask('POST', '/servers/batch', {
-          servers: [{ name: 'one', config }, { name: 'call', config }, { name: 'two', config }]
-        })
+      async () => await admin.ask('POST', '/servers/batch', {
+        servers: [{ name: 'one', config }, { name: 'call', config }, { name: 'two', config }]
+      })
     )
     assert.deepEqual(found.map(said).sort(), [['admin', 'create', 'server', 'one'], ['admin', 'create', 'server', 'two']])
   })
@@ -221,11 +220,10 @@ test('the audit of writes', async (t) => {
 
   await t.test('by a key: who made it', async () => {
     const entry = await one(
-      async () =>
-        await new Api(hub, { authorization: `Bearer ${KEY}` }).ok('POST', '/servers', {
-          name: 'by-key',
-          config: { url: fake.url, enabled: false }
-        })
+      async () => await new Api(hub, { authorization: `Bearer ${KEY}` }).ok('POST', '/servers', {
+        name: 'by-key',
+        config: { url: fake.url, enabled: false }
+      })
     )
     assert.ok(typeof entry.username === 'string' && entry.username !== '', JSON.stringify(entry))
   })

@@ -22,12 +22,11 @@ test('a batch of 500', async (t) => {
     { name: 'server-0', config },
     { name: ['a'], config }
   ]
-  const every = (good: boolean, bad: boolean, prefix: string): unknown[] =>
-    Array.from({ length: 500 }, (_, n) =>
-      n % 10 === 9
-        ? bad ? wrong[((n - 9) / 10) % wrong.length] : undefined
-        : good ? { name: `${prefix}-${n}`, config: { ...config, description: String(n) } } : undefined
-    ).filter((one) => one !== undefined)
+  const every = (good: boolean, bad: boolean, prefix: string): unknown[] => Array.from({ length: 500 }, (_, n) =>
+    n % 10 === 9
+      ? bad ? wrong[((n - 9) / 10) % wrong.length] : undefined
+      : good ? { name: `${prefix}-${n}`, config: { ...config, description: String(n) } } : undefined
+  ).filter((one) => one !== undefined)
   const nameOf = (one: unknown): unknown => at(one, 'name')
 
   await t.test('each is answered, in order; the valid ones are stored in one write', async () => {

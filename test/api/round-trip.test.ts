@@ -13,17 +13,13 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       'db', 'docs', 'inline'
     ].map((what) => [what, canary(what)])
   )
-  const { hub, admin } = await started(
-    t,
-    {},
-    {
-      systemConfig: {
-        auth: { betterAuth: { basePath: '/api/auth/better', providers: { oidc: { enabled: false } } } },
-        fromElsewhere: { kept: [1, 2] },
-        smartRouting: { ofAnotherVersion: true }
-      }
+  const { hub, admin } = await started(t, {}, {
+    systemConfig: {
+      auth: { betterAuth: { basePath: '/api/auth/better', providers: { oidc: { enabled: false } } } },
+      fromElsewhere: { kept: [1, 2] },
+      smartRouting: { ofAnotherVersion: true }
     }
-  )
+  })
   const remote = new URL(fake.url)
   remote.username = 'user'
   remote.password = secrets.user ?? ''

@@ -22,9 +22,7 @@ const keys: Record<string, Key> = {
   'routing.enableGroupNameRoute': flag(true),
   'routing.enableBearerAuth': flag(true),
   'routing.bearerAuthHeaderName': {
-    good: ['X-Key', 'x-mcp-token'],
-    bad: [7, true, '', 'two words', 'a:b', 'a\nb', [], {}],
-    value: 'Authorization'
+    good: ['X-Key', 'x-mcp-token'], bad: [7, true, '', 'two words', 'a:b', 'a\nb', [], {}], value: 'Authorization'
   },
   'routing.jsonBodyLimit': {
     good: ['512kb', '2mb', '100000b', '10MB', '1.5 Mb', '2048.7'],
@@ -55,9 +53,7 @@ const keys: Record<string, Key> = {
   'toolResultCompression.maxOutputTokens': count(1_200),
   'toolResultCompression.structuredContent': flag(false),
   'toolResultCompression.strategy': {
-    good: ['json', 'log', 'search', 'diff', 'text', 'auto'],
-    bad: ['fast', '', 7, true, []],
-    value: 'auto'
+    good: ['json', 'log', 'search', 'diff', 'text', 'auto'], bad: ['fast', '', 7, true, []], value: 'auto'
   },
   'mcpRouter.apiKey': { ...words('sk-a-long-key-of-a-router'), secret: true },
   'mcpRouter.referer': words('https://hub.example.com'),
@@ -74,9 +70,7 @@ const keys: Record<string, Key> = {
   'oauthServer.requireState': flag(false),
   'oauthServer.dynamicRegistration.enabled': flag(true),
   'oauthServer.dynamicRegistration.allowedGrantTypes': {
-    good: [['authorization_code']],
-    bad: ['authorization_code', [7], {}],
-    value: ['authorization_code', 'refresh_token']
+    good: [['authorization_code']], bad: ['authorization_code', [7], {}], value: ['authorization_code', 'refresh_token']
   },
   'oauthServer.dynamicRegistration.requiresAuthentication': flag(false)
 }
@@ -215,12 +209,11 @@ test('the system configuration', async (t) => {
 
   await t.test('enableGlobalRoute, enableGroupNameRoute', async () => {
     const { id } = await admin.ok('POST', '/groups', { name: 'team', servers: ['alpha'] }, 201)
-    const look = async (): Promise<number[]> =>
-      await Promise.all(
-        ['/mcp', '/mcp/team', `/mcp/${String(id)}`, '/mcp/alpha', '/api/mcp', '/api/mcp/group/team'].map(
-          async (route) => await opened(route)
-        )
+    const look = async (): Promise<number[]> => await Promise.all(
+      ['/mcp', '/mcp/team', `/mcp/${String(id)}`, '/mcp/alpha', '/api/mcp', '/api/mcp/group/team'].map(
+        async (route) => await opened(route)
       )
+    )
     assert.deepEqual(await look(), [200, 200, 200, 200, 200, 200])
     fine(await put({ routing: { enableGlobalRoute: false } }))
     assert.deepEqual(await look(), [403, 200, 200, 200, 403, 200])
@@ -278,24 +271,19 @@ test('the system configuration', async (t) => {
   })
 
   await t.test('enableSessionRebuild', async () => {
-    const unknown = async (): Promise<number> =>
-      (
-        await send(`${hub.url}/mcp/alpha`, {
-          headers: { 'mcp-session-id': 'f'.repeat(64), 'mcp-protocol-version': '2025-11-25' },
-          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-        })
-      ).status
+    const unknown = async (): Promise<number> => (await send(`${hub.url}/mcp/alpha`, {
+      headers: { 'mcp-session-id': 'f'.repeat(64), 'mcp-protocol-version': '2025-11-25' },
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+    })).status
     assert.equal(await unknown(), 404)
     fine(await put({ enableSessionRebuild: true }))
     assert.equal(await unknown(), 200)
     fine(await put({ enableSessionRebuild: null }))
     assert.equal(
-      (
-        await send(`${hub.url}/mcp/alpha`, {
-          headers: { 'mcp-session-id': 'e'.repeat(64) },
-          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-        })
-      ).status,
+      (await send(`${hub.url}/mcp/alpha`, {
+        headers: { 'mcp-session-id': 'e'.repeat(64) },
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+      })).status,
       404
     )
   })

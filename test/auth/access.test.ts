@@ -207,21 +207,18 @@ test('X-Forwarded-* counts where the proxy is trusted, and nowhere else', async 
   const plain = await start(t)
   const proxied = await start(t, { env: { TRUST_PROXY: '127.0.0.1', ALLOWED_HOSTS: 'hub.example' } })
   const hops = await start(t, { env: { TRUST_PROXY: '1', ALLOWED_HOSTS: 'hub.example' } })
-  const ask = async ({ url }: World, origin: string): Promise<number> =>
-    (
-      await fetch(`${url}/mcp`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${key.token}`,
-          'content-type': 'application/json',
-          origin,
-          'x-forwarded-proto': 'https',
-          'x-forwarded-host': 'hub.example',
-          'x-forwarded-for': '203.0.113.7'
-        },
-        body: '{}'
-      })
-    ).status
+  const ask = async ({ url }: World, origin: string): Promise<number> => (await fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key.token}`,
+      'content-type': 'application/json',
+      origin,
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'hub.example',
+      'x-forwarded-for': '203.0.113.7'
+    },
+    body: '{}'
+  })).status
   assert.equal(await ask(plain, 'https://hub.example'), 403)
   assert.equal(await ask(proxied, 'https://hub.example'), 400, 'let in, and then told that this is no message')
   assert.equal(await ask(hops, 'https://hub.example'), 400)
@@ -261,14 +258,9 @@ test('what is withdrawn ends open sessions, and those of nobody else', async (t)
     })
     assert.equal(reply.status, 200, path)
     const id = reply.headers.get('mcp-session-id') ?? ''
-    return async () =>
-      (
-        await fetch(`${url}${path}`, {
-          method: 'POST',
-          headers: { ...headers, 'mcp-session-id': id },
-          body: '{"jsonrpc":"2.0","id":2,"method":"ping"}'
-        })
-      ).status
+    return async () => (await fetch(`${url}${path}`, {
+      method: 'POST', headers: { ...headers, 'mcp-session-id': id }, body: '{"jsonrpc":"2.0","id":2,"method":"ping"}'
+    })).status
   }
   const [mine, hers, shown] = [await begin('/mcp', key.token), await begin('/mcp', other.token), await begin('/mcp/shown', other.token)]
   assert.deepEqual([await mine(), await hers(), await shown()], [200, 200, 200])
@@ -338,37 +330,9 @@ const hostile = fc.letrec<{ value: unknown }>((tie) => ({
       fc.oneof(
         fc.string({ maxLength: 10 }),
         fc.constantFrom(
-          'name',
-          'config',
-          'url',
-          'command',
-          'args',
-          'env',
-          'headers',
-          'type',
-          'servers',
-          'username',
-          'password',
-          'isAdmin',
-          'routing',
-          'toolName',
-          'arguments',
-          '__proto__',
-          'constructor',
-          'enabled',
-          'description',
-          'tools',
-          'jsonrpc',
-          'id',
-          'method',
-          'params',
-          'openapi',
-          'schema',
-          'owner',
-          'visibility',
-          'oauth',
-          'proxy',
-          'options'
+          'name', 'config', 'url', 'command', 'args', 'env', 'headers', 'type', 'servers', 'username', 'password',
+          'isAdmin', 'routing', 'toolName', 'arguments', '__proto__', 'constructor', 'enabled', 'description', 'tools',
+          'jsonrpc', 'id', 'method', 'params', 'openapi', 'schema', 'owner', 'visibility', 'oauth', 'proxy', 'options'
         )
       ),
       tie('value'),

@@ -40,11 +40,10 @@ test('odd paths and methods lead nowhere', async (t) => {
     assert.ok([400, 401, 404].includes(status), `GET ${path}: ${status}`)
     assert.ok(!text.includes('"username"'), `GET ${path}: ${text}`)
   }
-  const request = (method: string, path: string, more: string[] = [], body = ''): string =>
-    [
-      `${method} ${path} HTTP/1.1`, `Host: 127.0.0.1:${readonly}`, `Authorization: Bearer ${key.token}`,
-      'Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close', ...more, '', body
-    ].join('\r\n')
+  const request = (method: string, path: string, more: string[] = [], body = ''): string => [
+    `${method} ${path} HTTP/1.1`, `Host: 127.0.0.1:${readonly}`, `Authorization: Bearer ${key.token}`,
+    'Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close', ...more, '', body
+  ].join('\r\n')
   const config = JSON.stringify({ name: 'NEW', config: { url: 'http://127.0.0.1:9/' } })
   for (const [method, path, more] of [
     ['POST', '/api/servers', []],
@@ -72,13 +71,11 @@ test('odd paths and methods lead nowhere', async (t) => {
 test('names of the language and hostile names are names like others', async (t) => {
   const { app, url } = await start(t)
   const send = async (method: string, path: string, body?: unknown): Promise<number> =>
-    (
-      await fetch(`${url}/api${path}`, {
-        method,
-        headers: { authorization: `Bearer ${key.token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-        body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
-      })
-    ).status
+    (await fetch(`${url}/api${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key.token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
+    })).status
   const names = [
     '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', 'a/b', 'a\\b', '..', '.', '', ' ',
     'a\u202Eb', 'a\u200Bb', 'a\nb', 'a\u0000b', '\uD800', '%2e%2e', '$smart', '_x', 'x'.repeat(129), 'ａdmin ',

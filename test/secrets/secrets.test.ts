@@ -21,7 +21,6 @@ import { temporaryFolder } from '../fakes/store-file.ts'
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
 
-const timeout = 60_000
 const HEX = 'ab'.repeat(32)
 const OTHER = 'cd'.repeat(32)
 const MASK = '••••'
@@ -37,7 +36,7 @@ const stored = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value))
 // The one file with the real cost of scrypt: keys and hashes that are stored depend on it.
 process.env.TEST_REAL_HASHES = '1'
 
-void test('ENCRYPTION_KEY: the forms of a key, and what is none', { timeout }, async () => {
+void test('ENCRYPTION_KEY: the forms of a key, and what is none', async () => {
   const bytes = Buffer.from(HEX, 'hex')
   const passphrase = 'correct horse battery staple'
   const ids = new Map<string, string>()
@@ -80,7 +79,7 @@ void test('ENCRYPTION_KEY: the forms of a key, and what is none', { timeout }, a
   await assert.rejects(openKeyRing({ dataDir: nowhere, encryptionKey: ' , ' }), /holds no key.*openssl rand -hex 32/)
 })
 
-void test('sealing: any text opens at its place, and nowhere else', { timeout }, async () => {
+void test('sealing: any text opens at its place, and nowhere else', async () => {
   const ring = await openKeyRing({ dataDir: nowhere, encryptionKey: HEX })
   fc.assert(fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), fc.string(), fc.string(), (text, place, elsewhere) => {
     const sealed = seal(ring, text, place)
@@ -91,7 +90,7 @@ void test('sealing: any text opens at its place, and nowhere else', { timeout },
   }), { seed })
 })
 
-void test('sealing: a text that was changed anywhere is refused, and the sentence holds nothing of it', { timeout }, async () => {
+void test('sealing: a text that was changed anywhere is refused, and the sentence holds nothing of it', async () => {
   const ring = await openKeyRing({ dataDir: nowhere, encryptionKey: `${HEX},${OTHER}` })
   // Each length has other spare bits behind its last byte.
   for (const text of ['hunter22hunter22', 'hunter22hunter22+', 'hunter22hunter22++', '']) {
@@ -118,7 +117,7 @@ void test('sealing: a text that was changed anywhere is refused, and the sentenc
   }
 })
 
-void test('rotation: the first key seals, all open, and what an older one sealed is outdated', { timeout }, async () => {
+void test('rotation: the first key seals, all open, and what an older one sealed is outdated', async () => {
   const [one, two, both] = [await withKey(HEX), await withKey(OTHER), await withKey(`${OTHER},${HEX}`)]
   const value = { env: { TOKEN: 'the-secret-itself' } }
   const old = one.hide(value, 'p')
@@ -149,7 +148,7 @@ void test('rotation: the first key seals, all open, and what an older one sealed
   }
 })
 
-void test('rotation: what the log says of it, with the right number', { timeout }, async () => {
+void test('rotation: what the log says of it, with the right number', async () => {
   const cases: Array<[counts: number[], anew: number, said: RegExp[]]> = [
     // One of the two was sealed anew before the first count.
     [[1, 0], 2, [/: secrets that former keys have sealed are being sealed anew/, /: 2 secrets were sealed anew with the first key\. Nothing/]],
@@ -177,7 +176,7 @@ void test('rotation: what the log says of it, with the right number', { timeout 
   }
 })
 
-void test('key file: made by the first secret, private, and the same at the next start', { timeout }, async (t) => {
+void test('key file: made by the first secret, private, and the same at the next start', async (t) => {
   const dataDir = join(await temporaryFolder(t), 'a', 'data')
   const path = join(dataDir, 'encryption.key')
   const vault = await openVault({ dataDir })
@@ -210,7 +209,7 @@ void test('key file: made by the first secret, private, and the same at the next
   assert.equal(keyIdOf(moved.hide(value, 'p').sealed), keyIdOf(await sealedBy(HEX)))
 })
 
-void test('key file: processes that start at once have one key', { timeout }, async (t) => {
+void test('key file: processes that start at once have one key', async (t) => {
   const dataDir = await temporaryFolder(t)
   const script = `
     const { openVault } = await import(${JSON.stringify(new URL('../../plugins/secrets/vault.ts', import.meta.url).href)})
@@ -236,7 +235,7 @@ void test('key file: processes that start at once have one key', { timeout }, as
   assert.deepEqual(await readdir(dataDir), ['encryption.key'])
 })
 
-void test('key file: one that cannot be used is refused with a sentence, and stays', { timeout }, async (t) => {
+void test('key file: one that cannot be used is refused with a sentence, and stays', async (t) => {
   const dataDir = await temporaryFolder(t)
   const path = join(dataDir, 'encryption.key')
   for (const [content, mode, word] of [
@@ -281,28 +280,8 @@ void test('key file: one that cannot be used is refused with a sentence, and sta
 /** Keys of configs, and such as break careless code. */
 const memberName = fc.oneof(
   fc.constantFrom(
-    'env',
-    'headers',
-    'args',
-    'url',
-    'dbUrl',
-    'proxy',
-    'oauth',
-    'apiKey',
-    'clientSecret',
-    'token',
-    'value',
-    'openapi',
-    'schema',
-    'tools',
-    'description',
-    '__proto__',
-    'constructor',
-    'toString',
-    '0',
-    '1',
-    'length',
-    ''
+    'env', 'headers', 'args', 'url', 'dbUrl', 'proxy', 'oauth', 'apiKey', 'clientSecret', 'token', 'value', 'openapi',
+    'schema', 'tools', 'description', '__proto__', 'constructor', 'toString', '0', '1', 'length', ''
   ),
   fc.string()
 )
@@ -332,7 +311,7 @@ const { tree } = fc.letrec<{ tree: unknown; leaf: unknown }>((tie) => ({
     fc.dictionary(memberName, tie('tree'), { maxKeys: 6 }))
 }))
 
-void test('vault: what is revealed is what was hidden, member for member, in its order', { timeout }, async () => {
+void test('vault: what is revealed is what was hidden, member for member, in its order', async () => {
   const vault = await withKey()
   let sealed = 0
   fc.assert(fc.property(fc.dictionary(memberName, tree, { maxKeys: 8 }), (made) => {
@@ -400,7 +379,7 @@ const configWith = (next: () => string, query: () => string): Record<string, unk
   auth: { betterAuth: { secret: next(), providers: { oidc: { clientSecret: next() } } } }
 })
 
-void test('vault: no secret is left in what a table shows, wherever it stood', { timeout }, async () => {
+void test('vault: no secret is left in what a table shows, wherever it stood', async () => {
   const vault = await withKey()
   const odd = fc.array(fc.constantFrom(...'ABCDEFGHJKLM23456789@:/?#%&=+ $é😀'), { minLength: 6, maxLength: 40 })
     .map((each) => `Z${each.join('')}`)
@@ -423,7 +402,7 @@ void test('vault: no secret is left in what a table shows, wherever it stood', {
   }), { seed, numRuns: 300 })
 })
 
-void test('vault: addresses that hold more than a place are sealed, also where all else is plain', { timeout }, async () => {
+void test('vault: addresses that hold more than a place are sealed, also where all else is plain', async () => {
   const vault = await withKey(HEX)
   const value = {
     install: {
@@ -597,7 +576,7 @@ void test('masks: what looks like a token, in arguments', async () => {
   assert.deepEqual(maskConfig(address), address)
 })
 
-void test('vault: whoever edits the table by hand is believed', { timeout }, async () => {
+void test('vault: whoever edits the table by hand is believed', async () => {
   const vault = await withKey()
   const config = {
     url: 'https://host/mcp?key=0123456789abcdef',
