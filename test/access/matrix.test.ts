@@ -1,7 +1,6 @@
 // Who may do what: every route of the live table, asked by every kind of principal, about things of every owner and visibility.
 // What is expected is computed by the rules below, which say SPEC ("Authentication", "Visibility") and DECISIONS §1–§8, §13 again.
 import assert from 'node:assert/strict'
-import type { AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import type { FastifyInstance } from 'fastify'
@@ -15,15 +14,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { until } from '../helpers/hub.ts'
 
 const principals = [
-  'nobody',
-  'alice',
-  'bob',
-  'admin',
-  'system key',
-  'scoped key',
-  'user key',
-  'guest',
-  'admin, read-only',
+  'nobody', 'alice', 'bob', 'admin', 'system key', 'scoped key', 'user key', 'guest', 'admin, read-only',
   'system key, read-only'
 ] as const
 type Who = typeof principals[number]
@@ -107,10 +98,7 @@ const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
 
 /** What is served with a database only: `test/activities` asks these routes. */
 const records = [
-  'GET /api/activities',
-  'GET /api/activities/stats',
-  'GET /api/activities/filters',
-  'GET /api/activities/:id',
+  'GET /api/activities', 'GET /api/activities/stats', 'GET /api/activities/filters', 'GET /api/activities/:id',
   'DELETE /api/activities/cleanup'
 ]
 
@@ -147,30 +135,16 @@ const authorizationServer = [
 
 /** The services behind them are away here, or not set up: who may ask is told so. */
 const catalogues = [
-  'market/servers',
-  'market/servers/search',
-  'market/servers/:entry',
-  'market/categories',
-  'market/categories/:category',
-  'market/tags',
-  'market/tags/:tag',
-  'cloud/servers',
-  'cloud/servers/:name',
-  'cloud/servers/:name/tools',
-  'registry/servers',
-  'registry/servers/:serverName/versions',
+  'market/servers', 'market/servers/search', 'market/servers/:entry', 'market/categories',
+  'market/categories/:category', 'market/tags', 'market/tags/:tag', 'cloud/servers', 'cloud/servers/:name',
+  'cloud/servers/:name/tools', 'registry/servers', 'registry/servers/:serverName/versions',
   'registry/servers/:serverName/versions/:version'
 ]
 
 const socialLogin = [
-  'GET /api/auth/better/signIn/social',
-  'GET /api/auth/better/callback/:provider',
-  'POST /api/auth/better/sign-in/social',
-  'GET /api/auth/better/session',
-  'GET /api/auth/better/get-session',
-  'POST /api/auth/better/signOut',
-  'POST /api/auth/better/sign-out',
-  'GET /api/social-auth/user'
+  'GET /api/auth/better/signIn/social', 'GET /api/auth/better/callback/:provider',
+  'POST /api/auth/better/sign-in/social', 'GET /api/auth/better/session', 'GET /api/auth/better/get-session',
+  'POST /api/auth/better/signOut', 'POST /api/auth/better/sign-out', 'GET /api/social-auth/user'
 ]
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
@@ -361,18 +335,9 @@ const keys = [
   key(ids.own, `thk_${'d'.repeat(64)}`, { kind: 'user', owner: 'alice' })
 ]
 
-/** One gateway, and the changes that put everything back to where it was. */
-interface World { app: FastifyInstance, url: string }
-
-async function start (t: Test, env: { READONLY?: boolean }, routing: object): Promise<World> {
-  const app = await appFor(t, { users: Object.values(users), bearerKeys: keys, systemConfig: { routing } }, {
-    ...env,
-    LOG_LEVEL: 'silent',
-    REGISTRY_URL: 'http://127.0.0.1:9'
-  })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  return { app, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` }
-}
+const start = async (t: Test, env: { READONLY?: boolean }, routing: object): Promise<FastifyInstance> =>
+  await appFor(t, { users: Object.values(users), bearerKeys: keys, systemConfig: { routing } },
+    { ...env, LOG_LEVEL: 'silent', REGISTRY_URL: 'http://127.0.0.1:9' })
 
 /** Everything as it should be before a request. What is there already, and the same, is not written. */
 function reset (upstream: string, owner: string, visibility: string) {
@@ -387,15 +352,12 @@ function reset (upstream: string, owner: string, visibility: string) {
     { entity: 'groups', key: ids.group, value: { id: ids.group, name: 'team', servers: ['thing'], owner } },
     ...Object.values(users).map((user): Change => ({ entity: 'users', key: user.username, value: user })),
     ...keys.map((each): Change => ({ entity: 'bearerKeys', key: each.id, value: each })),
-    ...[...servers.keys()]
-      .filter((name) => name !== 'thing')
+    ...[...servers.keys()].filter((name) => name !== 'thing')
       .map((name): Change => ({ entity: 'mcpServers', key: name, value: undefined })),
     ...[...groups.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'groups', key: id, value: undefined })),
-    ...[...stored.keys()]
-      .filter((name) => !Object.hasOwn(users, name))
+    ...[...stored.keys()].filter((name) => !Object.hasOwn(users, name))
       .map((name): Change => ({ entity: 'users', key: name, value: undefined })),
-    ...[...storedKeys.keys()]
-      .filter((id) => !keys.some((each) => each.id === id))
+    ...[...storedKeys.keys()].filter((id) => !keys.some((each) => each.id === id))
       .map((id): Change => ({ entity: 'bearerKeys', key: id, value: undefined }))
   ]
 }
@@ -425,24 +387,26 @@ function addressOf ({ url }: RouteRow, { target, query = '' }: Place): string {
   return (target === 'group' ? path.replace('/api/thing/', `/api/${ids.group}/`) : path) + query
 }
 
-async function ask ({ app, url }: World, row: RouteRow, place: Place, who: Who): Promise<number> {
+async function ask (app: FastifyInstance, row: RouteRow, place: Place, who: Who): Promise<number> {
   const as = withoutMode(who)
   const headers: Record<string, string> = {}
   if (as in tokens) headers.authorization = `Bearer ${tokens[as as keyof typeof tokens]}`
   if (as in users) headers['x-auth-token'] = app.auth.login(users[as as keyof typeof users])
   if (place.body !== undefined) headers['content-type'] = 'application/json'
   if (row.scope === 'mcp') headers.accept = 'application/json, text/event-stream'
-  const reply = await fetch(`${url}${addressOf(row, place)}`, {
-    method: row.method,
+  // Some answers are streams without an end: it is enough that they begin.
+  const reply = await app.inject({
+    method: row.method as 'GET',
+    url: addressOf(row, place),
     headers,
-    body: place.body === undefined ? undefined : JSON.stringify(place.body),
-    redirect: 'manual'
+    payloadAsStream: true,
+    ...place.body === undefined ? {} : { payload: JSON.stringify(place.body) }
   })
-  await reply.body?.cancel()
-  return reply.status
+  reply.stream().destroy()
+  return reply.statusCode
 }
 
-test('every route, asked by everybody, about everything', { timeout: 170_000 }, async (t) => {
+test('every route, asked by everybody, about everything', async (t) => {
   const upstream = await startUpstream(t, {
     tools: [tool('echo')],
     prompts: [{ name: 'greet' }],
@@ -452,27 +416,25 @@ test('every route, asked by everybody, about everything', { timeout: 170_000 }, 
   const plain = await start(t, {}, {})
   const open = await start(t, {}, { skipAuth: true })
   const readonly = await start(t, { READONLY: true }, {})
-  const rows = plain.app.routeTable
-  assert.deepEqual(open.app.routeTable, rows)
+  const rows = plain.routeTable
+  assert.deepEqual(open.routeTable, rows)
 
-  const unplaced = rows
-    .filter((row) => !placeOf(row) && !Object.hasOwn(exceptions, routeOf(row)))
+  const unplaced = rows.filter((row) => !placeOf(row) && !Object.hasOwn(exceptions, routeOf(row)))
     .map(({ method, url }) => `${method} ${url}`)
   assert.deepEqual(unplaced, [], 'routes that this test does not know: say what they speak of')
   const known = new Set(rows.map(({ method, url }) => `${method} ${url}`))
-  assert.deepEqual(
-    [...Object.keys(places), ...Object.keys(exceptions)].filter((route) => !known.has(route)),
-    [],
-    'places of routes that are not there'
-  )
+  assert.deepEqual([...Object.keys(places), ...Object.keys(exceptions)].filter((route) => !known.has(route)), [],
+    'places of routes that are not there')
 
   const wrong: string[] = []
   let count = 0
   for (const owner of owners) {
     for (const visibility of visibilities) {
+      // `group` is private, whoever the owner is.
+      if (owner === 'admin' && visibility === 'group') continue
       const first = owner === owners[0] && visibility === visibilities[0]
       const work = reset(upstream.url, owner, visibility)
-      for (const { app } of [plain, open, readonly]) {
+      for (const app of [plain, open, readonly]) {
         await app.settings.change(work)
         await until(() => app.upstreams.get('thing')?.status === 'connected', 'the server never connected')
       }
@@ -483,6 +445,8 @@ test('every route, asked by everybody, about everything', { timeout: 170_000 }, 
         const bound = target === 'server' || target === 'group' || target === 'managed group' || target === 'own route of a server'
         if ((!bound || row.method === 'HEAD') && !first) continue
         for (const who of principals) {
+          // Whose a thing is makes no difference to what READONLY refuses.
+          if (isReadonly(who) && !first) continue
           const world = who === 'guest' ? open : isReadonly(who) ? readonly : plain
           const asked: Asked = { row, target, who, owner, visibility }
           const wanted = expected(asked)
@@ -494,8 +458,8 @@ test('every route, asked by everybody, about everything', { timeout: 170_000 }, 
             wrong.push(`${who}: ${row.method} ${row.url}${bound ? ` (${visibility}, ${owner}'s)` : ''}: ${status}, expected ${wanted}`)
           }
           if (row.effect === 'read' || wanted !== 'yes') continue
-          await world.app.settings.change(work)
-          if (bound) await until(() => world.app.upstreams.get('thing')?.status === 'connected', 'the server never came back')
+          await world.settings.change(work)
+          if (bound) await until(() => world.upstreams.get('thing')?.status === 'connected', 'the server never came back')
         }
       }
     }

@@ -152,7 +152,7 @@ const wordOf = (word: Word): { name?: string, group?: string } => {
   return word.kind === 'group' ? { group: word.name } : { name: word.name }
 }
 
-test('a view shows what the rule says, whoever asked before', { timeout: 120_000 }, async (t) => {
+test('a view shows what the rule says, whoever asked before', async (t) => {
   t.comment(`seed ${seed} (TEST_SEED=${seed} runs the same)`)
   const random = new Random(seed)
   const providers = new Map(serverNames.map((name): [string, Provider] => {
@@ -160,7 +160,7 @@ test('a view shows what the rule says, whoever asked before', { timeout: 120_000
     return [name, { name, catalogue: () => catalogue, call: async () => ({ kind: 'response', id: null, resultText: '{}' }) }]
   }))
   let count = 0
-  for (let round = 0; round < 60; round++) {
+  for (let round = 0; round < 20; round++) {
     const reach = random.pick(['default', 'public', 'all', 'off'] as const)
     let world = worldOf(random, 1)
     const app = fastify()
@@ -207,10 +207,7 @@ test('a scoped user key shows no more than its owner sees, and opens nothing for
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const scoped = `thk_${'c'.repeat(64)}`
   const server = (visibility: 'private' | 'public', owner: string): object => ({
-    type: 'streamable-http',
-    url: upstream.url,
-    visibility,
-    owner
+    type: 'streamable-http', url: upstream.url, visibility, owner
   })
   const hub = await startHub(t, {
     env: { JWT_SECRET: shared.JWT_SECRET },

@@ -82,10 +82,8 @@ test('a server whose name nobody may give is disabled, and says why', async (t) 
   const upstream = await startUpstream(t)
   const bad = ['bad/name', 'prototype', '__proto__']
   const config = { url: upstream.url, visibility: 'public' }
-  const app = await appFor(t, settings(
-    Object.fromEntries(['fine', ...bad].map((name) => [name, config])),
-    { users: [ada, bob] }
-  ))
+  const app = await appFor(t, settings(Object.fromEntries(['fine', ...bad].map((name) => [name, config])),
+    { users: [ada, bob] }))
   const ask = async (who: typeof ada, method: 'GET' | 'POST' | 'PUT', path: string, payload?: Json): Promise<[number, Json]> => {
     const headers = { 'x-auth-token': app.auth.login(who) }
     const { statusCode, body } = await app.inject({ method, url: `/api/servers${path}`, headers, payload })

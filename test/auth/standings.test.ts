@@ -1,6 +1,7 @@
 // Who is asking, where that takes a while to find out; and what ends when a credential is revoked.
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
 import { identify, type Identified, type Step } from '../../plugins/auth/chain.ts'
@@ -10,7 +11,7 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
-import { connected, initialize, Session, send, settings, sleep, within, type Json } from '../helpers/client.ts'
+import { connected, initialize, Session, send, settings, silence, within, type Json } from '../helpers/client.ts'
 import { bearerKey, startHub, until } from '../helpers/hub.ts'
 
 const person = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
@@ -23,7 +24,7 @@ test('identify: a step may have to wait; the first that knows the caller decides
     return identify(chain, { headers: {}, query: {} }, 'mcp', {} as unknown as Snapshot)
   }
   const [ann, bob] = [person('ann'), person('bob')]
-  const later = async (found: Principal | undefined): Promise<Principal | undefined> => { await sleep(1); return found }
+  const later = async (found: Principal | undefined): Promise<Principal | undefined> => { await turn(); return found }
 
   await t.test('where none waits the answer is no promise: this is the path of every call', async () => {
     assert.equal(find(step('a', undefined), step('b', ann), step('c', bob)), ann)
@@ -78,7 +79,7 @@ async function start (t: Test): Promise<World> {
 test('MCP routes wait for who has to be waited for', async (t) => {
   const { app, url } = await start(t)
   const { transport } = app.auth
-  app.auth.transport = async (...args) => { await sleep(20); return await transport(...args) }
+  app.auth.transport = async (...args) => { await turn(); return await transport(...args) }
   const session = await Session.open(`${url}/mcp/up`, { key: laptop.token })
   assert.deepEqual(await session.tools(), ['wait'])
   for (const [path, key, status] of [['/mcp', 'nonsense', 401], ['/mcp', null, 401], ['/mcp/none', laptop.token, 404]] as const) {
@@ -118,7 +119,7 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     const next = await revoked.session.post({ jsonrpc: '2.0', id: 9, method: 'tools/list' })
     assert.deepEqual([next.status, typeof next.messages[0]?.error?.code], [404, 'number'], next.body)
 
-    await sleep(100)
+    await silence(100)
     for (const { session, news, sse } of rest) {
       assert.deepEqual([news.ended, sse.ended], [false, false])
       assert.deepEqual(await session.tools(), ['up-wait'])
@@ -178,7 +179,7 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
       assert.deepEqual([status, body.message], [401, 'Your access was withdrawn while the call ran'])
     }
     await until(() => upstream.cancelled.length === 2, 'the calls went on upstream')
-    await sleep(100)
+    await silence(100)
     assert.deepEqual([ended.sort(), upstream.cancelled.length], [['in a session', 'plain'], 2])
     for (const { id } of [phone, others]) app.auth.standings.revoke(id)
     await within('the calls of the others', Promise.all(Object.values(calls)))
@@ -189,7 +190,10 @@ test('a key that has expired counts as disabled', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('slow')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
   const expired = { ...keyOf('expired', 'ann', 'c'), kind: 'system', owner: undefined, expiresAt: '2020-01-01T00:00:00Z' }
   const unreadable = { ...keyOf('unreadable', 'ann', 'd'), kind: 'system', owner: undefined, expiresAt: 'garbage' }
-  const soon = { ...keyOf('soon', 'ann', 'e'), kind: 'system', owner: undefined, expiresAt: new Date(Date.now() + 6_000).toISOString() }
+  // The clock stands until the key is to expire.
+  let now = Date.now()
+  t.intercept(Date, 'now', { value: () => now })
+  const soon = { ...keyOf('soon', 'ann', 'e'), kind: 'system', owner: undefined, expiresAt: new Date(now + 500).toISOString() }
   const hub = await startHub(t, {
     settings: settings({ up: { url: upstream.url } }, { bearerKeys: [bearerKey(), expired, unreadable, soon] })
   })
@@ -210,6 +214,8 @@ test('a key that has expired counts as disabled', async (t) => {
   const session = await Session.open(`${hub.url}/mcp`, { key: soon.token })
   const stream = await session.listen()
   const call = session.request('tools/call', { name: 'up-slow', arguments: {} })
+  await until(() => upstream.count('tools/call') === 1)
+  now += 1_000
   const answer = await within('the answer to the call', call)
   assert.match(answer.error?.message ?? '', /access was withdrawn/, 'the call is answered, and not left to its time limit')
   await within('the end of the stream', stream.done)

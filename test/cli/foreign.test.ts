@@ -260,10 +260,8 @@ test('the settings file of MCPHub: overrides under prefixed names, keys, groups'
   const server = async (): Promise<Json> => (await ask(app, 'GET', '/api/servers/everything', undefined, key)).body.data
   await until(async () => (await server()).status === 'connected')
   const { tools, warnings, config } = await server()
-  assert.deepEqual(
-    tools.map(({ name, enabled, description }: Json) => [name, enabled, description]),
-    [['echo', true, 'Says it again'], ['get-env', false, 'The tool get-env'], ['other', true, 'The tool other']]
-  )
+  assert.deepEqual(tools.map(({ name, enabled, description }: Json) => [name, enabled, description]),
+    [['echo', true, 'Says it again'], ['get-env', false, 'The tool get-env'], ['other', true, 'The tool other']])
   assertWarnings(warnings, [/overrides of tools "everything-gone" match nothing/])
   assert.equal(config.isolation, 'session')
   const call = async (toolName: string): Promise<number> =>

@@ -31,10 +31,8 @@ test('a settings file or an embedded database that is not there is told, and not
   await assert.rejects(opened({ SETTINGS_PATH: join(folder, 'typo/other.json') }), isUnreachable(/There is no settings file .*other\.json.*--config/))
   await writeFile(settings, JSON.stringify({ mcpServers: { a: { command: 'x' } } }))
   const typo = join(folder, 'typo')
-  await assert.rejects(
-    opened({ SETTINGS_PATH: settings, DB_URL: `pglite://${typo}` }),
-    isUnreachable(/There is no Tool-Hub database at .*typo, and none was made.*DB_URL.*tool-hub serve/)
-  )
+  await assert.rejects(opened({ SETTINGS_PATH: settings, DB_URL: `pglite://${typo}` }),
+    isUnreachable(/There is no Tool-Hub database at .*typo, and none was made.*DB_URL.*tool-hub serve/))
   assert.deepEqual(readdirSync(folder), ['mcp_settings.json'])
   await opened({ SETTINGS_PATH: settings })
 })

@@ -18,8 +18,7 @@ async function packed (): Promise<Set<string>> {
 
 /** The files below a folder of the project, as `packed` names them. */
 const filesIn = (folder: string): string[] =>
-  readdirSync(path(folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+  readdirSync(path(folder), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
     .map((entry) => `${entry.parentPath}/${entry.name}`.slice(path('').length))
 
 /** The relative links of a text, without their anchors. */

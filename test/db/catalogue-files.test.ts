@@ -3,7 +3,6 @@ import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { test } from 'tap'
 import { CatalogueFiles } from '../../db/json/catalogues.ts'
 import type { CatalogueCache } from '../../db/store.ts'
@@ -57,12 +56,14 @@ void test('a gateway that has closed has written its catalogues', async (t) => {
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   const files = new CatalogueFiles(folder)
   const begun = new Set<Promise<void>>()
+  let close = (): void => {}
+  const closing = new Promise<void>((resolve) => { close = resolve })
   const slow: CatalogueCache = {
     read: (server) => files.read(server),
     remove: async (server) => { await files.remove(server) },
-    settled: async () => { await Promise.all(begun) },
+    settled: async () => { close(); await Promise.all(begun) },
     write: async (server, text) => {
-      const writing = setTimeout(300).then(async () => { await files.write(server, text) }).finally(() => begun.delete(writing))
+      const writing = closing.then(async () => { await files.write(server, text) }).finally(() => begun.delete(writing))
       begun.add(writing)
       await writing
     }

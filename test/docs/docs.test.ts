@@ -14,27 +14,14 @@ const read = (name: string): string => readFileSync(path(name), 'utf8')
 /** The rows of the table below a heading, as cells, without its head. */
 const rowsBelow = (text: string, heading: string): string[][] => {
   const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
-  return section
-    .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .slice(2)
-    .map((line) =>
-      line
-        .split(/(?<!\\)\|/)
-        .slice(1, -1)
-        .map((cell) => cell.trim())
+  return section.split('\n').filter((line) => line.startsWith('|')).slice(2)
+    .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim())
     )
 }
 
 test('durations of the environment: what a timer can run', async () => {
   for (const [text, ms] of [
-    ['500', 500],
-    ['500ms', 500],
-    ['5s', 5_000],
-    ['10m', 600_000],
-    ['24h', 86_400_000],
-    ['0', 1],
-    ['50d', 2 ** 31 - 1],
+    ['500', 500], ['500ms', 500], ['5s', 5_000], ['10m', 600_000], ['24h', 86_400_000], ['0', 1], ['50d', 2 ** 31 - 1],
     ['99999999s', 2 ** 31 - 1]
   ] as const) { assert.equal(milliseconds(text), ms, text) }
 })
@@ -52,10 +39,8 @@ test('docs/errors.md', async (t) => {
 
   await t.test('lists exactly the errors of plugins/errors/list.ts, with status and message', async () => {
     assert.ok(made.length > 0)
-    assert.deepEqual(
-      rows.map(([name, status, , message]) => [name, status, message]),
-      made.map((error) => [error.code, String(error.statusCode), error.message.replaceAll('%s', '…')])
-    )
+    assert.deepEqual(rows.map(([name, status, , message]) => [name, status, message]),
+      made.map((error) => [error.code, String(error.statusCode), error.message.replaceAll('%s', '…')]))
   })
 
   await t.test('gives the JSON-RPC code that the MCP endpoints answer with', async () => {
@@ -71,10 +56,8 @@ test('docs/errors.md', async (t) => {
       jsonRpc(error, { log: { error: () => {} } } as unknown as FastifyRequest, reply as unknown as FastifyReply)
       const stated = rows.find(([name]) => name === error.code)?.[2]
       const { error: answered } = JSON.parse(body) as { error: string | { code: number } }
-      assert.ok(
-        stated === '–' || (typeof answered === 'object' && stated === String(answered.code)),
-        `${error.code}: ${stated}, answered ${body}`
-      )
+      assert.ok(stated === '–' || (typeof answered === 'object' && stated === String(answered.code)),
+        `${error.code}: ${stated}, answered ${body}`)
     }
   })
 
@@ -83,12 +66,8 @@ test('docs/errors.md', async (t) => {
   })
 
   await t.test('lists every JSON-RPC code that the gateway makes', async () => {
-    assert.deepEqual(
-      rowsBelow(text, 'JSON-RPC errors')
-        .map(([number]) => Number(number))
-        .sort((a, b) => a - b),
-      Object.values(code).sort((a, b) => a - b)
-    )
+    assert.deepEqual(rowsBelow(text, 'JSON-RPC errors').map(([number]) => Number(number)).sort((a, b) => a - b),
+      Object.values(code).sort((a, b) => a - b))
   })
 
   await t.test('codes are unique and speak of themselves', async () => {

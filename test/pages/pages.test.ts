@@ -170,19 +170,10 @@ test('a client\'s name', async (t) => {
 
   await t.test('table', async () => {
     for (const [name, expected] of [
-      ['Notes', 'Notes'],
-      ['  Notes\n\tfor\u00a0you ', 'Notes for you'],
-      ['متصفح', 'متصفح'],
-      ['Cafe\u0301', 'Café'],
-      ['I ❤️ tools', 'I ❤ tools'],
-      ['a\u202eb', 'a\ufffdb'],
-      ['\u2800\u3164\u200b', '(no name)'],
-      ['', '(no name)'],
-      ['"x" «y» 「z」', "'x' 'y' 'z'"],
-      ['x'.repeat(80), 'x'.repeat(80)],
-      ['x'.repeat(81), `${'x'.repeat(79)}…`],
-      ['😀'.repeat(81), `${'😀'.repeat(79)}…`],
-      ['x'.repeat(1e7), `${'x'.repeat(79)}…`]
+      ['Notes', 'Notes'], ['  Notes\n\tfor\u00a0you ', 'Notes for you'], ['متصفح', 'متصفح'], ['Cafe\u0301', 'Café'],
+      ['I ❤️ tools', 'I ❤ tools'], ['a\u202eb', 'a\ufffdb'], ['\u2800\u3164\u200b', '(no name)'], ['', '(no name)'],
+      ['"x" «y» 「z」', "'x' 'y' 'z'"], ['x'.repeat(80), 'x'.repeat(80)], ['x'.repeat(81), `${'x'.repeat(79)}…`],
+      ['😀'.repeat(81), `${'😀'.repeat(79)}…`], ['x'.repeat(1e7), `${'x'.repeat(79)}…`]
     ] as const) assert.equal(shownName(name), expected)
     assert.equal(shown('', 10), '')
   })

@@ -21,7 +21,6 @@ import { temporaryFolder } from '../fakes/store-file.ts'
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
 
-const timeout = 60_000
 const HEX = 'ab'.repeat(32)
 const OTHER = 'cd'.repeat(32)
 const MASK = '••••'
@@ -37,7 +36,7 @@ const stored = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value))
 // The one file with the real cost of scrypt: keys and hashes that are stored depend on it.
 process.env.TEST_REAL_HASHES = '1'
 
-void test('ENCRYPTION_KEY: the forms of a key, and what is none', { timeout }, async () => {
+void test('ENCRYPTION_KEY: the forms of a key, and what is none', async () => {
   const bytes = Buffer.from(HEX, 'hex')
   const passphrase = 'correct horse battery staple'
   const ids = new Map<string, string>()
@@ -80,7 +79,7 @@ void test('ENCRYPTION_KEY: the forms of a key, and what is none', { timeout }, a
   await assert.rejects(openKeyRing({ dataDir: nowhere, encryptionKey: ' , ' }), /holds no key.*openssl rand -hex 32/)
 })
 
-void test('sealing: any text opens at its place, and nowhere else', { timeout }, async () => {
+void test('sealing: any text opens at its place, and nowhere else', async () => {
   const ring = await openKeyRing({ dataDir: nowhere, encryptionKey: HEX })
   fc.assert(fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), fc.string(), fc.string(), (text, place, elsewhere) => {
     const sealed = seal(ring, text, place)
@@ -91,7 +90,7 @@ void test('sealing: any text opens at its place, and nowhere else', { timeout },
   }), { seed })
 })
 
-void test('sealing: a text that was changed anywhere is refused, and the sentence holds nothing of it', { timeout }, async () => {
+void test('sealing: a text that was changed anywhere is refused, and the sentence holds nothing of it', async () => {
   const ring = await openKeyRing({ dataDir: nowhere, encryptionKey: `${HEX},${OTHER}` })
   // Each length has other spare bits behind its last byte.
   for (const text of ['hunter22hunter22', 'hunter22hunter22+', 'hunter22hunter22++', '']) {
@@ -100,9 +99,7 @@ void test('sealing: a text that was changed anywhere is refused, and the sentenc
       assert.throws(
         () => unseal(ring, changed, 'mcpServers/a'),
         (error: Error) =>
-          /[.]$/.test(error.message) &&
-          error.message.includes('"mcpServers/a"') &&
-          !error.message.includes('hunter') &&
+          /[.]$/.test(error.message) && error.message.includes('"mcpServers/a"') && !error.message.includes('hunter') &&
           !error.message.includes(sealed.slice(12, 24)),
         changed
       )
@@ -120,7 +117,7 @@ void test('sealing: a text that was changed anywhere is refused, and the sentenc
   }
 })
 
-void test('rotation: the first key seals, all open, and what an older one sealed is outdated', { timeout }, async () => {
+void test('rotation: the first key seals, all open, and what an older one sealed is outdated', async () => {
   const [one, two, both] = [await withKey(HEX), await withKey(OTHER), await withKey(`${OTHER},${HEX}`)]
   const value = { env: { TOKEN: 'the-secret-itself' } }
   const old = one.hide(value, 'p')
@@ -151,7 +148,7 @@ void test('rotation: the first key seals, all open, and what an older one sealed
   }
 })
 
-void test('rotation: what the log says of it, with the right number', { timeout }, async () => {
+void test('rotation: what the log says of it, with the right number', async () => {
   const cases: Array<[counts: number[], anew: number, said: RegExp[]]> = [
     // One of the two was sealed anew before the first count.
     [[1, 0], 2, [/: secrets that former keys have sealed are being sealed anew/, /: 2 secrets were sealed anew with the first key\. Nothing/]],
@@ -179,7 +176,7 @@ void test('rotation: what the log says of it, with the right number', { timeout 
   }
 })
 
-void test('key file: made by the first secret, private, and the same at the next start', { timeout }, async (t) => {
+void test('key file: made by the first secret, private, and the same at the next start', async (t) => {
   const dataDir = join(await temporaryFolder(t), 'a', 'data')
   const path = join(dataDir, 'encryption.key')
   const vault = await openVault({ dataDir })
@@ -212,7 +209,7 @@ void test('key file: made by the first secret, private, and the same at the next
   assert.equal(keyIdOf(moved.hide(value, 'p').sealed), keyIdOf(await sealedBy(HEX)))
 })
 
-void test('key file: processes that start at once have one key', { timeout }, async (t) => {
+void test('key file: processes that start at once have one key', async (t) => {
   const dataDir = await temporaryFolder(t)
   const script = `
     const { openVault } = await import(${JSON.stringify(new URL('../../plugins/secrets/vault.ts', import.meta.url).href)})
@@ -238,7 +235,7 @@ void test('key file: processes that start at once have one key', { timeout }, as
   assert.deepEqual(await readdir(dataDir), ['encryption.key'])
 })
 
-void test('key file: one that cannot be used is refused with a sentence, and stays', { timeout }, async (t) => {
+void test('key file: one that cannot be used is refused with a sentence, and stays', async (t) => {
   const dataDir = await temporaryFolder(t)
   const path = join(dataDir, 'encryption.key')
   for (const [content, mode, word] of [
@@ -283,28 +280,8 @@ void test('key file: one that cannot be used is refused with a sentence, and sta
 /** Keys of configs, and such as break careless code. */
 const memberName = fc.oneof(
   fc.constantFrom(
-    'env',
-    'headers',
-    'args',
-    'url',
-    'dbUrl',
-    'proxy',
-    'oauth',
-    'apiKey',
-    'clientSecret',
-    'token',
-    'value',
-    'openapi',
-    'schema',
-    'tools',
-    'description',
-    '__proto__',
-    'constructor',
-    'toString',
-    '0',
-    '1',
-    'length',
-    ''
+    'env', 'headers', 'args', 'url', 'dbUrl', 'proxy', 'oauth', 'apiKey', 'clientSecret', 'token', 'value', 'openapi',
+    'schema', 'tools', 'description', '__proto__', 'constructor', 'toString', '0', '1', 'length', ''
   ),
   fc.string()
 )
@@ -330,15 +307,11 @@ const word = fc.oneof(
 )
 const { tree } = fc.letrec<{ tree: unknown; leaf: unknown }>((tie) => ({
   leaf: fc.oneof(word, fc.integer(), fc.boolean(), fc.constant(null), fc.double({ noNaN: true, noDefaultInfinity: true })),
-  tree: fc.oneof(
-    { depthSize: 'small', withCrossShrink: true },
-    tie('leaf'),
-    fc.array(tie('tree'), { maxLength: 5 }),
-    fc.dictionary(memberName, tie('tree'), { maxKeys: 6 })
-  )
+  tree: fc.oneof({ depthSize: 'small', withCrossShrink: true }, tie('leaf'), fc.array(tie('tree'), { maxLength: 5 }),
+    fc.dictionary(memberName, tie('tree'), { maxKeys: 6 }))
 }))
 
-void test('vault: what is revealed is what was hidden, member for member, in its order', { timeout }, async () => {
+void test('vault: what is revealed is what was hidden, member for member, in its order', async () => {
   const vault = await withKey()
   let sealed = 0
   fc.assert(fc.property(fc.dictionary(memberName, tree, { maxKeys: 8 }), (made) => {
@@ -366,29 +339,11 @@ void test('vault: what is revealed is what was hidden, member for member, in its
 const configWith = (next: () => string, query: () => string): Record<string, unknown> => ({
   command: 'npx',
   args: [
-    '-y',
-    'some-server',
-    '--api-key',
-    next(),
-    `--token=${next()}`,
-    '--client-secret',
-    next(),
-    `--db-password=${next()}`,
-    '--verbose',
-    `API_KEY=${next()}`,
-    '-e',
-    `GITHUB_TOKEN=${next()}`,
-    `--env=MY_SECRET=${next()}`,
-    '--header',
-    `X-Anything: ${next()}`,
-    '-H',
-    `Authorization: Bearer ${next()}`,
-    `--header=X-Other:${next()}`,
-    `Authorization: ${next()}`,
-    `postgresql://user:${next()}@host/db`,
-    `--db=postgres://user:${next()}@host/db`,
-    `https://host/mcp?key=${query()}`,
-    JSON.stringify({ apiKey: next() })
+    '-y', 'some-server', '--api-key', next(), `--token=${next()}`, '--client-secret', next(), `--db-password=${next()}`,
+    '--verbose', `API_KEY=${next()}`, '-e', `GITHUB_TOKEN=${next()}`, `--env=MY_SECRET=${next()}`, '--header',
+    `X-Anything: ${next()}`, '-H', `Authorization: Bearer ${next()}`, `--header=X-Other:${next()}`,
+    `Authorization: ${next()}`, `postgresql://user:${next()}@host/db`, `--db=postgres://user:${next()}@host/db`,
+    `https://host/mcp?key=${query()}`, JSON.stringify({ apiKey: next() })
   ],
   env: { ANYTHING: next(), __proto: next(), constructor: next() },
   headers: { Authorization: `Bearer ${next()}`, 'X-Anything': next() },
@@ -424,10 +379,9 @@ const configWith = (next: () => string, query: () => string): Record<string, unk
   auth: { betterAuth: { secret: next(), providers: { oidc: { clientSecret: next() } } } }
 })
 
-void test('vault: no secret is left in what a table shows, wherever it stood', { timeout }, async () => {
+void test('vault: no secret is left in what a table shows, wherever it stood', async () => {
   const vault = await withKey()
-  const odd = fc
-    .array(fc.constantFrom(...'ABCDEFGHJKLM23456789@:/?#%&=+ $é😀'), { minLength: 6, maxLength: 40 })
+  const odd = fc.array(fc.constantFrom(...'ABCDEFGHJKLM23456789@:/?#%&=+ $é😀'), { minLength: 6, maxLength: 40 })
     .map((each) => `Z${each.join('')}`)
   fc.assert(fc.property(fc.infiniteStream(odd), (stream) => {
     const secrets: string[] = []
@@ -448,7 +402,7 @@ void test('vault: no secret is left in what a table shows, wherever it stood', {
   }), { seed, numRuns: 300 })
 })
 
-void test('vault: addresses that hold more than a place are sealed, also where all else is plain', { timeout }, async () => {
+void test('vault: addresses that hold more than a place are sealed, also where all else is plain', async () => {
   const vault = await withKey(HEX)
   const value = {
     install: {
@@ -468,17 +422,7 @@ void test('masks: what is no secret is shown as it is', async () => {
     type: 'streamable-http',
     command: 'npx',
     args: [
-      '-y',
-      '--port',
-      '3000',
-      '--verbose',
-      '/path/to:file',
-      'C:\\x',
-      'a=b',
-      '--mode=fast',
-      '--no-auth',
-      '--other',
-      7,
+      '-y', '--port', '3000', '--verbose', '/path/to:file', 'C:\\x', 'a=b', '--mode=fast', '--no-auth', '--other', 7,
       'https://host/path/@scope'
     ],
     url: 'https://host.example:8443/a/@b/mcp#part',
@@ -543,32 +487,22 @@ void test('masks: what is no secret is shown as it is', async () => {
     'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: ' +
     'Many animals at once\n'
   const redact = redactor({ openapi: { schema: document } })
-  assert.equal(
-    redact('line 6: description: Many animals at once: no answer'),
-    'line 6: description: Many animals at once: no answer',
-    'the words of a document are no secrets'
-  )
+  assert.equal(redact('line 6: description: Many animals at once: no answer'),
+    'line 6: description: Many animals at once: no answer', 'the words of a document are no secrets')
   for (const leak of ['https://user:password1@h.example/v1 is away', 'wrong password: password1']) {
     assert.ok(!redact(leak).includes('password1'), redact(leak))
   }
   // Odd addresses: what names a user is hidden whole where its place cannot be told.
   for (const url of [
-    'http:user:password1@host/',
-    'http:\\\\user:password1@host/',
-    ' https://user:password1@host/',
-    'ht\ntps://user:password1@host',
-    'user:password1@host/db',
-    'https://user:pass@word1@host/',
-    '//user:password1@host',
+    'http:user:password1@host/', 'http:\\\\user:password1@host/', ' https://user:password1@host/',
+    'ht\ntps://user:password1@host', 'user:password1@host/db', 'https://user:pass@word1@host/', '//user:password1@host',
     `https://u:password1@$${'{HOST}'}/x`
   ]) {
     const shown = maskUrl(url)
     assert.ok(isMask(shown) && !shown.includes('word1'), `${url}: ${shown}`)
   }
-  assert.equal(
-    maskUrl('https://user:password@host/mcp?key=0123456789abcdef&v=1#part'),
-    `https://${MASK}@host/mcp?key=${MASK}cdef&v=${MASK}#part`
-  )
+  assert.equal(maskUrl('https://user:password@host/mcp?key=0123456789abcdef&v=1#part'),
+    `https://${MASK}@host/mcp?key=${MASK}cdef&v=${MASK}#part`)
   // What stands for a value that is to be filled in is none, also where a second look is taken at what was covered.
   for (const name of ['NAME', 'user_config.api_key']) assert.equal(mask(`$${'{'}${name}}`), `$${'{'}${name}}`)
   assert.notEqual(mask(`$${'{a.b}'}`), `$${'{a.b}'}`)
@@ -580,14 +514,8 @@ void test('masks: what is no secret is shown as it is', async () => {
   const secret = '0123456789abcdef'
   const masked = `${MASK}cdef`
   for (const [args, shown] of [
-    [
-      ['--bearer', secret],
-      ['--bearer', masked]
-    ],
-    [
-      ['--jwt', secret, '--pat', secret],
-      ['--jwt', masked, '--pat', masked]
-    ],
+    [['--bearer', secret], ['--bearer', masked]],
+    [['--jwt', secret, '--pat', secret], ['--jwt', masked, '--pat', masked]],
     [
       ['--pass', secret, '--passphrase', secret, `DB_PASS=${secret}`, '--bypass', 'local', '--compass', 'north'],
       ['--pass', masked, '--passphrase', masked, `DB_PASS=${masked}`, '--bypass', 'local', '--compass', 'north']
@@ -596,40 +524,19 @@ void test('masks: what is no secret is shown as it is', async () => {
       ['--max-tokens', '4096', '--tokenizer', 'o200k_base', '--max-tokens=100', '--tokens', secret],
       ['--max-tokens', '4096', '--tokenizer', 'o200k_base', '--max-tokens=100', '--tokens', masked]
     ],
-    [
-      ['--user', `me:${secret}`],
-      ['--user', `me:${masked}`]
-    ],
-    [
-      ['-u', 'me'],
-      ['-u', 'me']
-    ],
+    [['--user', `me:${secret}`], ['--user', `me:${masked}`]],
+    [['-u', 'me'], ['-u', 'me']],
     [[`Bearer ${secret}`], [`Bearer ${masked}`]],
     [[`host=h password=${secret} user=u`], [`host=h password=${masked} user=u`]],
-    [
-      ['--connection-string', `Server=x;Password=${secret};`],
-      ['--connection-string', `Server=x;Password=${masked};`]
-    ],
-    [
-      ['-c', `export TOKEN=${secret}; run`],
-      ['-c', `export TOKEN=${masked}; run`]
-    ],
+    [['--connection-string', `Server=x;Password=${secret};`], ['--connection-string', `Server=x;Password=${masked};`]],
+    [['-c', `export TOKEN=${secret}; run`], ['-c', `export TOKEN=${masked}; run`]],
     [
       ['-lc', `curl -H 'Authorization: Bearer ${secret}' https://h/`],
       ['-lc', `curl -H 'Authorization: Bearer ${MASK}def' https://h/`]
     ],
-    [
-      ['-c', `run --api-key ${secret} --port 1`],
-      ['-c', `run --api-key ${masked} --port 1`]
-    ],
-    [
-      ['--config', `[{"apiKey":"${secret}"}]`],
-      ['--config', `${MASK}f"}]`]
-    ],
-    [
-      ['-c', 'echo two words; ls'],
-      ['-c', 'echo two words; ls']
-    ]
+    [['-c', `run --api-key ${secret} --port 1`], ['-c', `run --api-key ${masked} --port 1`]],
+    [['--config', `[{"apiKey":"${secret}"}]`], ['--config', `${MASK}f"}]`]],
+    [['-c', 'echo two words; ls'], ['-c', 'echo two words; ls']]
   ]) { assert.deepEqual(maskConfig({ args }), { args: shown }) }
   // What a JSON column of a database would not take is not in a mask: half a character, a NUL.
   for (const secret of ['aaaaaaaaaaaaaaaaa😀'.slice(0, -1), 'aaaaaaaaaaaaaaa\u0000', 'aaaaaaaaaaaaa😀a']) assert.equal(mask(secret), MASK)
@@ -669,7 +576,7 @@ void test('masks: what looks like a token, in arguments', async () => {
   assert.deepEqual(maskConfig(address), address)
 })
 
-void test('vault: whoever edits the table by hand is believed', { timeout }, async () => {
+void test('vault: whoever edits the table by hand is believed', async () => {
   const vault = await withKey()
   const config = {
     url: 'https://host/mcp?key=0123456789abcdef',
@@ -681,31 +588,20 @@ void test('vault: whoever edits the table by hand is believed', { timeout }, asy
   const reveal = (edited: unknown): unknown => vault.reveal(edited, sealed, 'p')
   assert.deepEqual(reveal(value), config)
   const shown = stored(value)
-  assert.deepEqual(
-    reveal({ ...shown, env: { ...shown.env, ONE: 'a new one' } }),
-    { ...config, env: { ...config.env, ONE: 'a new one' } },
-    "a value in a secret's place wins"
-  )
+  assert.deepEqual(reveal({ ...shown, env: { ...shown.env, ONE: 'a new one' } }),
+    { ...config, env: { ...config.env, ONE: 'a new one' } }, "a value in a secret's place wins")
   assert.deepEqual(
     reveal({ ...shown, url: 'https://other/mcp?key=••••cdef' }),
     { ...config, url: 'https://other/mcp?key=••••cdef' },
     'also one that still has a mask in it: it is not sent elsewhere'
   )
-  assert.deepEqual(
-    reveal({ ...shown, env: { TWO: shown.env.TWO } }),
-    { ...config, env: { TWO: 'second-secret-2' } },
-    'a secret whose place is gone is dropped'
-  )
-  assert.deepEqual(
-    reveal({ ...shown, env: { THREE: shown.env.ONE } }),
-    { ...config, env: { THREE: shown.env.ONE } },
-    'a mask under another name stands for nothing'
-  )
+  assert.deepEqual(reveal({ ...shown, env: { TWO: shown.env.TWO } }), { ...config, env: { TWO: 'second-secret-2' } },
+    'a secret whose place is gone is dropped')
+  assert.deepEqual(reveal({ ...shown, env: { THREE: shown.env.ONE } }), { ...config, env: { THREE: shown.env.ONE } },
+    'a mask under another name stands for nothing')
   assert.deepEqual(reveal({ ...shown, args: ['--token'] }), { ...config, args: ['--token'] })
   for (const [env, oauth] of [
-    [null, 'text'],
-    ['text', []],
-    [[], 7]
+    [null, 'text'], ['text', []], [[], 7]
   ]) { assert.deepEqual(reveal({ ...shown, env, oauth }), { ...config, env, oauth }) }
   assert.deepEqual(reveal({}), {})
   assert.deepEqual(reveal(JSON.parse('{"__proto__":{"env":{"ONE":"••••et-1"}}}')), JSON.parse('{"__proto__":{"env":{"ONE":"••••et-1"}}}'))

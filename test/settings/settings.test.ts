@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
 import { read } from '../../db/document.ts'
 import { StorageError, type Server, type Snapshot, type Store } from '../../db/store.ts'
@@ -7,6 +9,7 @@ import { limits } from '../../plugins/limits/index.ts'
 import { describeEdit } from '../../plugins/settings/edited.ts'
 import { FreshLookUps } from '../../plugins/settings/fresh-look-ups.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
+import { mockTimers } from '../helpers/clock.ts'
 import { emptySnapshot } from '../helpers/snapshot.ts'
 
 test('what the log tells of an edit: names, and no values', async () => {
@@ -25,24 +28,18 @@ test('what the log tells of an edit: names, and no values', async () => {
 
 test('a write that the disk does not take: the HTTP status that it is answered with', async () => {
   for (const [error, status] of [
-    [new StorageError('full', true), 507],
-    [new StorageError('EIO', false, true), 507],
+    [new StorageError('full', true), 507], [new StorageError('EIO', false, true), 507],
     [new StorageError('read-only', false), 503]
   ] as const) {
     const store: Store = {
       load: async () => emptySnapshot,
-      commit: async () => {
-        throw error
-      },
+      commit: async () => { throw error },
       onChange: () => () => {},
       health: () => undefined,
       close: async () => {}
     }
     const settings = await Settings.open(store)
-    await assert.rejects(
-      settings.change(() => [{ entity: 'systemConfig', value: {} }]),
-      { statusCode: status }
-    )
+    await assert.rejects(settings.change(() => [{ entity: 'systemConfig', value: {} }]), { statusCode: status })
     assert.equal(settings.current, emptySnapshot)
   }
 })
@@ -105,14 +102,16 @@ test('changes of a user have a pace, by number and by size; those of admins have
   await change(admin)
 })
 
-test('look-ups for unknown credentials: one at a time for all who wait, and few per second', async () => {
+test('look-ups for unknown credentials: one at a time for all who wait, and few per second', async (t) => {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
   let started = 0
   let running = 0
   const lookUps = new FreshLookUps({
     refresh: async () => {
       started++
       assert.equal(++running, 1, 'two at once')
-      await new Promise((resolve) => { setTimeout(resolve, 5) })
+      await turn()
       running--
     }
   })
@@ -122,23 +121,21 @@ test('look-ups for unknown credentials: one at a time for all who wait, and few 
   assert.equal(lookUps.request(), next)
   await next
   assert.equal(started, 2)
-  const until = performance.now() + 1_000
-  while (performance.now() < until) {
-    await lookUps.request()
-    await new Promise((resolve) => { setTimeout(resolve, 1) })
+  const { perSecond } = limits.freshLookUps
+  for (const second of [1, 2]) {
+    for (let n = 0; n < 3 * perSecond; n++) await lookUps.request()
+    assert.equal(started, second * perSecond)
+    now += 1_000
   }
-  // Two seconds of the clock may have a part.
-  assert.ok(started <= 2 * limits.freshLookUps.perSecond, `${started} look-ups`)
   assert.equal(new FreshLookUps({}).request(), undefined, 'there is no other replica')
 })
 
-test('a look-up that fails or hangs refuses nobody for long', async () => {
-  await new FreshLookUps({ refresh: async () => { throw new Error('away') } }).request()
-  const start = Date.now()
-  const alive = setInterval(() => {}, 100)
-  await new FreshLookUps({ refresh: async () => await new Promise(() => {}) }).request()
-  clearInterval(alive)
-  assert.ok(Date.now() - start < limits.freshLookUps.timeout + 1_000)
+test('a look-up that fails or hangs refuses nobody for long', async (t) => {
+  assert.equal(await new FreshLookUps({ refresh: async () => { throw new Error('away') } }).request(), false)
+  mockTimers(t, 'setTimeout')
+  const hanging = new FreshLookUps({ refresh: async () => await new Promise(() => {}) }).request()
+  mock.timers.tick(limits.freshLookUps.timeout)
+  assert.equal(await hanging, false)
 })
 
 test('what is wrong in a settings file is said in words, not as a regular expression', async () => {

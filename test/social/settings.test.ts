@@ -90,8 +90,7 @@ test('variables precede what is stored, which precedes the defaults', async () =
 test('trusted origins in three formats', async () => {
   const expected = ['https://a.example', 'http://b.example:8080']
   for (const text of [
-    'https://a.example,http://b.example:8080',
-    ' https://A.example/\n http://b.example:8080 ',
+    'https://a.example,http://b.example:8080', ' https://A.example/\n http://b.example:8080 ',
     '["https://a.example", "http://b.example:8080"]'
   ]) assert.deepEqual(parseOrigins(text), expected, text)
   for (const text of ['https://a.example/path', '*', 'https://*.example', 'a.example', '["https://a.example"', '[1]', 'null']) {
@@ -136,10 +135,8 @@ test('GitHub: the number of an account, and its primary address', async (t) => {
   const github = new GithubProvider({ clientId: 'id', clientSecret: 'secret' }, outbound, endpoints)
   const login = { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43), redirectUri: 'https://hub.example/callback' }
   const { searchParams } = await github.authorizationUrl(login)
-  assert.deepEqual(
-    ['client_id', 'scope', 'state', 'code_challenge_method'].map((name) => searchParams.get(name)),
-    ['id', 'read:user user:email', 's', 'S256']
-  )
+  assert.deepEqual(['client_id', 'scope', 'state', 'code_challenge_method'].map((name) => searchParams.get(name)),
+    ['id', 'read:user user:email', 's', 'S256'])
   const identify = async () => await github.identify({ ...login, code: 'c' })
   const person = { provider: 'codehost', subject: '42', name: 'ada' }
   assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isVerified: true })
@@ -173,10 +170,10 @@ async function startGoogle (t: Cleanup) {
 azp: 'id',
 aud: 'id',
 sub: '110169484474386276334',
-at_hash: 'HK6E_P6Dh8Y93mRNtsDB1Q',
+      at_hash: 'HK6E_P6Dh8Y93mRNtsDB1Q',
 iat: now,
 exp: now + 3_600,
-      nonce: 'n',
+nonce: 'n',
 ...world.claims
     })}`
     const key = keys.find(({ kid }) => kid === world.signedWith)

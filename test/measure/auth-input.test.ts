@@ -1,0 +1,35 @@
+// What callers without credentials send costs little: queries, forms and large bodies that are refused.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { fromQuery } from '../../plugins/tools/given.ts'
+import { alice, start } from '../helpers/doors.ts'
+import { cpuTime, median } from '../helpers/measured.ts'
+
+test('a form of too many parameters is refused within 0.3 s', async (t) => {
+  const { app } = await start(t, { settings: { systemConfig: { oauthServer: { enabled: true } } } })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  for (const url of ['/oauth/authorize', '/oauth/token', '/oauth/revoke']) {
+    for (const payload of ['a&'.repeat(28_000), Array.from({ length: 8_000 }, (_, n) => `a${n}`).join('&')]) {
+      const time = await median(t, url, async () => await cpuTime(async () => await app.inject({ method: 'POST', url, headers, payload })))
+      assert.ok(time < 300, `${url}: ${time} ms`)
+    }
+  }
+})
+
+test('reading a query takes time in proportion to it, whatever is repeated', async (t) => {
+  for (const parameter of ['m&', 'm=1&', `${'n'.repeat(20)}=&`]) {
+    const timeOf = async (count: number): Promise<number> =>
+      await median(t, `${count} of ${parameter}`, async () => await cpuTime(() => fromQuery(parameter.repeat(count))))
+    const [small, large] = [await timeOf(5_000), await timeOf(20_000)]
+    assert.ok(large < 10 * small + 50, `${parameter}: ${small} and ${large} ms`)
+  }
+})
+
+test('a body with half a million wrong values is refused within 3 s', async (t) => {
+  const { app } = await start(t)
+  const payload = { name: 'q', servers: Array.from({ length: 490_000 }, () => 1) }
+  const headers = { 'x-auth-token': app.auth.login(alice) }
+  const time = await median(t, 'POST /api/groups', async () =>
+    await cpuTime(async () => await app.inject({ method: 'POST', url: '/api/groups', headers, payload })))
+  assert.ok(time < 3_000, `${time} ms`)
+})
