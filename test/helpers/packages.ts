@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { path } from './hub.ts'
 
 /** Time for an installation, in ms. */
-const installMs = 120_000
+const installMs = 600_000
 
 async function installed (modules: string, name: string): Promise<string | undefined> {
   try {
