@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { delimiter, resolve } from 'node:path'
+import type { Environment } from './io.ts'
 
 /** Whether a text is an address that a server is reached at. */
 export const isAddress = (text: string): boolean => /^https?:\/\//i.test(text)
@@ -14,16 +15,16 @@ const hasHost = (text: string): boolean => {
 }
 
 /** Whether a file has this path, or a folder of PATH has a file of this name. */
-const isFound = (command: string, environment: Readonly<Record<string, string | undefined>>): boolean =>
-  existsSync(command) || (!command.includes('/') && (environment.PATH ?? '').split(delimiter).some((folder) =>
-    folder !== '' && existsSync(join(folder, command))))
+const isFound = (command: string, environment: Environment, cwd: string): boolean =>
+  existsSync(resolve(cwd, command)) || (!command.includes('/') && (environment.PATH ?? '').split(delimiter).some((folder) =>
+    folder !== '' && existsSync(resolve(cwd, folder, command))))
 
 /**
  * Whether a text that would be taken for a command is meant as an address: with another scheme than http or https, or with a host and no
  * scheme, where no such command is found.
  */
-export const isMistypedAddress = (text: string, environment: Readonly<Record<string, string | undefined>>): boolean =>
-  !isAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment)
+export const isMistypedAddress = (text: string, environment: Environment, cwd = '.'): boolean =>
+  !isAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment, cwd)
 
 /** The error message for a mistyped address, with the correct forms. @param name of the server to add */
 export function mistypedAddress (name: string, text: string): string {

@@ -4,7 +4,9 @@ import { basename, dirname, resolve, sep } from 'node:path'
 import { orderedEntries } from '../db/order.ts'
 import { adopt } from '../schemas/foreign-config.ts'
 import { readForeign, type ForeignDocument, type Input } from '../schemas/foreign-document.ts'
+import { piped } from './ask.ts'
 import { exits, Failure } from './failure.ts'
+import { processIo, type Io } from './io.ts'
 import { parseJsonc } from './jsonc.ts'
 
 /** A server of a client's file as it is to be stored. */
@@ -35,10 +37,12 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 export async function readClientFile (
   path: string,
   answer: (input: Input) => Promise<string | undefined>,
-  project?: string
+  project?: string,
+  io: Io = processIo()
 ): Promise<ClientFile> {
-  const document = parse(path)
-  const folder = project === undefined ? undefined : projectOf(document, project, path)
+  const document = await parse(path, io)
+  const { cwd } = io
+  const folder = project === undefined ? undefined : projectOf(document, project, path, cwd)
   const foreign = readForeign(document, orderedEntries, folder)
   if (foreign === undefined) throw new Failure(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
   const inputs: Record<string, string> = {}
@@ -53,11 +57,11 @@ export async function readClientFile (
     const taken = value ?? input.fallback
     if (taken !== undefined) inputs[id] = taken
   }
-  const editor = editorVariables(path)
+  const editor = editorVariables(resolve(cwd, path))
   return {
     servers: foreign.servers.map(({ name, config }) => {
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
-      const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(path)), editor)
+      const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
       // Some clients hand numbers to commands; the gateway itself takes texts only.
       const { args } = read
       const texts = Array.isArray(args) ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) } : {}
@@ -73,18 +77,18 @@ export async function readClientFile (
 }
 
 /** The name of a project in a file of Claude Code. @throws Failure when it is not in it */
-function projectOf (document: unknown, project: string, path: string): string {
+function projectOf (document: unknown, project: string, path: string, cwd: string): string {
   const projects = isObject(document) && isObject(document.projects) ? document.projects : {}
-  const name = [project, resolve(project)].find((each) => Object.hasOwn(projects, each))
+  const name = [project, resolve(cwd, project)].find((each) => Object.hasOwn(projects, each))
   if (name !== undefined) return name
   const others = Object.keys(projects).slice(0, 10).join(', ')
   throw new Failure(`${path} has no project ${project}${others === '' ? '' : `: those in it are ${others}`}`, exits.usage)
 }
 
-function parse (path: string): unknown {
+async function parse (path: string, io: Io): Promise<unknown> {
   let text: string
   try {
-    text = readFileSync(path === '-' ? 0 : path, 'utf8')
+    text = path === '-' ? await piped(io) : readFileSync(resolve(io.cwd, path), 'utf8')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new Failure(`${path} cannot be read (${code})`, exits.usage)
@@ -98,7 +102,7 @@ function parse (path: string): unknown {
 
 /** The values that an editor would fill in. The file of a project stands in its folder, or in `.vscode/` or `.cursor/` there. */
 function editorVariables (path: string): Record<string, string> {
-  const folder = dirname(resolve(path))
+  const folder = dirname(path)
   const workspace = basename(folder).startsWith('.') ? dirname(folder) : folder
   return {
     userHome: homedir(),

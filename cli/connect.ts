@@ -6,6 +6,7 @@ import { Env } from '../schemas/env.ts'
 import { httpApi, type Api } from './api.ts'
 import { placesOf } from './backup/places.ts'
 import { exits, Failure } from './failure.ts'
+import { processIo, type Environment, type Io } from './io.ts'
 
 /** Which gateway is meant. `needsGateway`: the settings alone will not do. */
 export interface Where { readonly url?: string, readonly needsGateway?: boolean }
@@ -15,8 +16,8 @@ export interface Where { readonly url?: string, readonly needsGateway?: boolean 
  * the settings themselves while it is down.
  * @throws Failure
  */
-export async function connect ({ url, needsGateway = false }: Where): Promise<Api> {
-  const env = environment()
+export async function connect ({ url, needsGateway = false }: Where, io: Pick<Io, 'env' | 'cwd' | 'stderr'> = processIo()): Promise<Api> {
+  const env = environment(io.env)
   const address = url === undefined ? env.TOOL_HUB_URL : checked(url)
   if (address !== undefined) {
     if (env.TOOL_HUB_KEY === undefined) {
@@ -24,7 +25,7 @@ export async function connect ({ url, needsGateway = false }: Where): Promise<Ap
     }
     return httpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
   }
-  const places = placesOf(env)
+  const places = placesOf(env, io.cwd)
   const local = await running(places.dataDir)
   if (local && isSame(storedAt(places.settings, env.DB_URL), local)) return httpApi(local.url, local.token)
   if (needsGateway) {
@@ -36,7 +37,7 @@ export async function connect ({ url, needsGateway = false }: Where): Promise<Ap
       exits.unreachable
     )
   }
-  return await (await import('./offline.ts')).offlineApi(env, places)
+  return await (await import('./offline.ts')).offlineApi(env, places, io)
 }
 
 /** The address of --url, by the rule of TOOL_HUB_URL. @throws Failure, which does not show a password */
@@ -75,10 +76,10 @@ function isAlive (pid: number): boolean {
   }
 }
 
-/** The environment of this process, as the gateway reads it. @throws Failure */
-export function environment (): ReturnType<typeof readEnvironment> {
+/** The environment as the gateway reads it. @throws Failure */
+function environment (env: Environment): ReturnType<typeof readEnvironment> {
   try {
-    return readEnvironment(process.env)
+    return readEnvironment(env)
   } catch (error) {
     throw new Failure(error instanceof Error ? error.message : String(error), exits.usage)
   }

@@ -1,25 +1,38 @@
 import type { Command } from 'commander'
 import type { Api } from './api.ts'
 import { connect } from './connect.ts'
+import type { Io } from './io.ts'
 import { Output } from './output.ts'
 
+/** One run of the command line. */
+export interface Run extends Io {
+  readonly argv: readonly string[]
+  /** The exit code of a command that does not fail. */
+  exitCode: number
+}
+
 /** What a command works with. */
-export interface Context { readonly api: Api, readonly out: Output }
+export interface Context { readonly api: Api, readonly out: Output, readonly run: Run }
 
 interface GlobalOptions { json?: boolean, color?: boolean, url?: string }
 
 /** How the results of a command are shown, by its options and those of the program. */
-export function outputOf (command: Command): Output {
+export function outputOf (run: Run, command: Command): Output {
   const { json = false, color = true } = command.optsWithGlobals<GlobalOptions>()
-  return new Output({ json, color: color && Output.colors(process.env, process.stdout.isTTY === true) })
+  return new Output(run, { json, color: color && Output.colors(run.env, run.stdout.isTTY === true) })
 }
 
 /** Runs a command with the management API, which is closed afterwards. @param needsGateway the settings alone will not do */
-export async function withApi (command: Command, run: (context: Context) => Promise<void>, needsGateway = false): Promise<void> {
+export async function withApi (
+  run: Run,
+  command: Command,
+  work: (context: Context) => Promise<void>,
+  needsGateway = false
+): Promise<void> {
   const { url } = command.optsWithGlobals<GlobalOptions>()
-  const api = await connect({ url, needsGateway })
+  const api = await connect({ url, needsGateway }, run)
   try {
-    await run({ api, out: outputOf(command) })
+    await work({ api, out: outputOf(run, command), run })
   } finally {
     await api.close()
   }

@@ -11,6 +11,7 @@ import { milliseconds, type Env } from '../schemas/env.ts'
 import { Api } from './api.ts'
 import type { Places } from './backup/places.ts'
 import { exits, Failure } from './failure.ts'
+import { processIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 
 /**
@@ -19,7 +20,7 @@ import { packageVersion } from '../package.ts'
  * path or DB_URL makes none.
  * @throws Failure
  */
-export async function offlineApi (env: Env, places: Places): Promise<Api> {
+export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' | 'stderr'> = processIo()): Promise<Api> {
   if (env.DB_URL === undefined && !existsSync(places.settings)) {
     throw new Failure(
       `There is no settings file ${places.settings}, and none was made. Name another one with --config (SETTINGS_PATH); ` +
@@ -27,7 +28,7 @@ export async function offlineApi (env: Env, places: Places): Promise<Api> {
       exits.unreachable
     )
   }
-  const remark = (message: string): void => { process.stderr.write(`${message}\n`) }
+  const remark = (message: string): void => { io.stderr.write(`${message}\n`) }
   const localToken = newLocalToken()
   let storage: Storage | undefined
   try {
@@ -51,7 +52,7 @@ export async function offlineApi (env: Env, places: Places): Promise<Api> {
       initTimeout: milliseconds(env.INIT_TIMEOUT),
       requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
       drainTimeout: 1_000,
-      environment: process.env,
+      environment: io.env,
       localToken,
       connects: false
     })

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import type { Environment, Io } from './io.ts'
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
@@ -15,14 +16,16 @@ export const plainLines = (text: string): string => text.split('\n').map(plain).
 export class Output {
   readonly json: boolean
   readonly #color: boolean
+  readonly #io: Pick<Io, 'stdout' | 'stderr'>
 
-  constructor ({ json, color }: OutputOptions) {
+  constructor (io: Pick<Io, 'stdout' | 'stderr'>, { json, color }: OutputOptions) {
+    this.#io = io
     this.json = json
     this.#color = color
   }
 
   /** Whether people see colours: on a terminal, unless NO_COLOR or --no-color says otherwise (no-color.org). */
-  static colors (environment: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
+  static colors (environment: Environment, isTerminal: boolean): boolean {
     return isTerminal && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb'
   }
 
@@ -34,10 +37,10 @@ export class Output {
   }
 
   /** The text of a result, without its last line break. */
-  text (text: string): void { if (text !== '') process.stdout.write(`${text}\n`) }
+  text (text: string): void { if (text !== '') this.#io.stdout.write(`${text}\n`) }
 
   /** A sentence for people, which is no result. */
-  remark (sentence: string): void { process.stderr.write(`${sentence}\n`) }
+  remark (sentence: string): void { this.#io.stderr.write(`${sentence}\n`) }
 
   warn (sentence: string): void { this.remark(`${this.style('yellow', 'warning:')} ${plain(sentence)}`) }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { openKeyRing } from '../../plugins/secrets/ring.ts'
 import type { Env } from '../../schemas/env.ts'
 import { files, type Description } from './contents.ts'
-import { print, type Places } from './places.ts'
+import type { Places } from './places.ts'
 
 /**
  * Checks that the secrets of a backup can be opened once it is restored, and that its key does not take the place of another one.
@@ -16,7 +16,7 @@ export async function checkKeys (
   work: string,
   places: Places,
   { ENCRYPTION_KEY: encryptionKey }: Env,
-  isAllowed: boolean
+  { isAllowed, print }: { isAllowed: boolean, print: (message: string) => void }
 ): Promise<void> {
   const key = join(work, files.key)
   if (existsSync(key)) {

@@ -19,7 +19,7 @@ import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/secrets/vault.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
 import { files, linesOf, type Description } from './contents.ts'
-import { print, type Places } from './places.ts'
+import type { Places } from './places.ts'
 
 /** Where a backup is restored to. It is checked and locked, and not yet changed. */
 export interface Target {
@@ -29,7 +29,7 @@ export interface Target {
   readonly close: () => Promise<void>
 }
 
-export interface TargetOptions { readonly replace: boolean, readonly keepTokens: boolean }
+export interface TargetOptions { readonly replace: boolean, readonly keepTokens: boolean, readonly print: (message: string) => void }
 
 /** @throws Error with one sentence when a gateway uses the target, or it holds settings that are not to be replaced */
 export async function openTarget (
@@ -77,7 +77,7 @@ async function openDatabaseTarget (
   { dataDir, bundles }: Places,
   env: Env,
   dbUrl: string,
-  { replace: mayReplace, keepTokens }: TargetOptions
+  { replace: mayReplace, keepTokens, print }: TargetOptions
 ): Promise<Target> {
   const driver = await openDatabase({ dbUrl, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
   const close = async (): Promise<void> => { await driver.end() }

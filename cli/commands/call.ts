@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { readFileSync } from 'node:fs'
-import { segment, withApi } from '../context.ts'
+import { piped } from '../ask.ts'
+import { segment, withApi, type Run } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
 import { isObject, jsonOf, serverPath, type ServerRecord } from './servers.ts'
 
@@ -8,15 +8,15 @@ interface Content { type: string, text?: string, mimeType?: string, uri?: string
 interface Result { content?: Content[], isError?: boolean, structuredContent?: unknown }
 interface Tool { name?: string, inputSchema?: { properties?: Record<string, { type?: string | string[] }> } }
 
-export function addCallCommand (program: Command): void {
+export function addCallCommand (program: Command, run: Run): void {
   program.command('call')
     .description('call a tool of a server')
     .argument('<server>')
     .argument('<tool>')
     .argument('[arguments...]', 'name=text, name:=json, or one JSON object; - reads it from stdin')
     .action(async (server: string, tool: string, given: string[], _options, command: Command) => {
-      await withApi(command, async ({ api, out }) => {
-        const args = await argumentsOf(given, async () =>
+      await withApi(run, command, async ({ api, out }) => {
+        const args = await argumentsOf(run, given, async () =>
           (await api.get<ServerRecord>(serverPath(server))).tools.find(({ name }) => name === tool) as Tool | undefined)
         const body = { toolName: tool, arguments: args }
         const path = `/api/tools/call/${segment(server)}`
@@ -29,24 +29,28 @@ export function addCallCommand (program: Command): void {
           }
           throw new Failure(`${error.message}. tool-hub list shows the servers, tool-hub list ${server} its tools`, error.exit, error.code)
         })
-        out.result(data, () => (data.content ?? []).map(textOf).join('\n'))
+        out.result(data, () => (data.content ?? []).map((each) => textOf(run, each)).join('\n'))
         if (data.isError === true) throw new Failure('The tool answered with an error', exits.toolError)
       }, true)
     })
 }
 
 /** The text of a content as it is: a person asked for it. Control characters are for a program that reads a pipe. */
-function textOf ({ type, text, mimeType, uri, resource }: Content): string {
+function textOf ({ stdout }: Run, { type, text, mimeType, uri, resource }: Content): string {
   const shown = text ?? resource?.text
   if (shown === undefined) return `[${[type, mimeType, uri ?? resource?.uri].filter((part) => part !== undefined).join(' ')}]`
-  return process.stdout.isTTY === true ? shown.replace(/(?![\t\n])[\p{Cc}]/gu, '�') : shown
+  return stdout.isTTY === true ? shown.replace(/(?![\t\n])[\p{Cc}]/gu, '�') : shown
 }
 
 /** @param toolOf looks the tool up, for the types of its arguments @throws Failure */
-async function argumentsOf (given: readonly string[], toolOf: () => Promise<Tool | undefined>): Promise<Record<string, unknown>> {
+async function argumentsOf (
+  run: Run,
+  given: readonly string[],
+  toolOf: () => Promise<Tool | undefined>
+): Promise<Record<string, unknown>> {
   const [first = '{}'] = given
   if (given.length <= 1 && (first === '-' || first.trimStart().startsWith('{'))) {
-    const value = jsonOf(first === '-' ? readFileSync(0, 'utf8') : first, 'The argument')
+    const value = jsonOf(first === '-' ? await piped(run) : first, 'The argument')
     if (!isObject(value)) throw new Failure('The argument must be a JSON object', exits.usage)
     return value
   }

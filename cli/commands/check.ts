@@ -7,17 +7,18 @@ import { namesOfNothing } from '../../plugins/settings/names-of-nothing.ts'
 import { expand } from '../../plugins/upstream/links/variables.ts'
 import { doubtsOf, misspeltIn, type Env } from '../../schemas/env.ts'
 import { placesOf } from '../backup/places.ts'
-import { outputOf } from '../context.ts'
+import { outputOf, type Run } from '../context.ts'
 import { Failure } from '../failure.ts'
+import type { Environment } from '../io.ts'
 
 interface Finding { level: 'error' | 'warning', place: string, message: string }
 
-export function addCheckCommand (program: Command): void {
+export function addCheckCommand (program: Command, run: Run): void {
   program.command('check')
     .description('check the environment and the settings file, without starting anything')
     .action(async (_options, command: Command) => {
-      const out = outputOf(command)
-      const findings = await check(process.env)
+      const out = outputOf(run, command)
+      const findings = await check(run.env, run.cwd)
       const errors = findings.filter(({ level }) => level === 'error').length
       out.result({ ok: errors === 0, findings }, () => findings.length === 0
         ? out.style('green', 'All is well')
@@ -27,10 +28,8 @@ export function addCheckCommand (program: Command): void {
     })
 }
 
-type Environment = Readonly<Record<string, string | undefined>>
-
-/** What is wrong, errors first. */
-export async function check (environment: Environment): Promise<Finding[]> {
+/** What is wrong, errors first. @param cwd the folder that paths are relative to */
+export async function check (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
   const add: Add = (level, place, error) => {
     findings.push({ level, place, message: error instanceof Error ? error.message : String(error) })
@@ -43,9 +42,10 @@ export async function check (environment: Environment): Promise<Finding[]> {
     return findings
   }
   for (const doubt of [...doubtsOf(environment), ...misspeltIn(environment)]) add('warning', 'environment', doubt)
-  const document = await settingsOf(env, environment, add)
+  const places = placesOf(env, cwd)
+  const document = await settingsOf(places.settings, env, environment, add)
   const { rehearse } = await import('../rehearsal.ts')
-  const { errors, warnings } = await rehearse(env, placesOf(env), env.DB_URL === undefined ? document ?? {} : {}, environment)
+  const { errors, warnings } = await rehearse(env, places, env.DB_URL === undefined ? document ?? {} : {}, environment)
   for (const error of errors) add('error', 'environment', error)
   const known = new Set(findings.map(({ message }) => message))
   for (const warning of warnings) if (!known.has(warning)) add('warning', 'environment', warning)
@@ -55,9 +55,8 @@ export async function check (environment: Environment): Promise<Finding[]> {
 type Add = (level: Finding['level'], place: string, error: unknown) => void
 
 /** Reads the settings file, and reports its problems to `add`. @returns undefined when there is no file, or it cannot be used */
-async function settingsOf (env: Env, environment: Environment, add: Add): Promise<Document | undefined> {
+async function settingsOf (path: string, env: Env, environment: Environment, add: Add): Promise<Document | undefined> {
   if (env.DB_URL !== undefined) add('warning', 'database', 'its settings are checked by the gateway when it reads them; the log tells')
-  const { settings: path } = placesOf(env)
   try {
     const document = await readSettings(path)
     if (document === undefined) {

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
+import type { Run } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
 
 /** The words that may follow a chain of commands. */
 interface Node { readonly path: string, readonly words: readonly string[] }
 
-export function addCompletion (program: Command): void {
+export function addCompletion (program: Command, { stdout }: Run): void {
   program.command('completion')
     .description('a script that completes commands and options; for example: source <(tool-hub completion bash)')
     .argument('<shell>', 'bash, zsh or fish')
@@ -12,7 +13,7 @@ export function addCompletion (program: Command): void {
       const nodes = nodesOf(program, [])
       const script = { bash, zsh, fish }[shell]
       if (script === undefined) throw new Failure('expected bash, zsh or fish', exits.usage)
-      process.stdout.write(script(nodes))
+      stdout.write(script(nodes))
     })
 }
 

@@ -5,7 +5,7 @@ import type { Input } from '../../schemas/foreign-document.ts'
 import type { Api } from '../api.ts'
 import { ask, isAttended } from '../ask.ts'
 import { readClientFile, type ClientFile, type ImportedGroup } from '../client-file.ts'
-import { outputOf, withApi } from '../context.ts'
+import { outputOf, withApi, type Run } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
 import type { Output } from '../output.ts'
 import { collect } from './servers.ts'
@@ -13,7 +13,7 @@ import { collect } from './servers.ts'
 interface ImportOptions { dryRun?: true, input: string[], project?: string, only?: string[] }
 interface Result { name: string, success: boolean, message?: string, warnings?: string[] }
 
-export function addImportCommand (program: Command): void {
+export function addImportCommand (program: Command, run: Run): void {
   program.command('import')
     .description('add the servers of a client\'s configuration file: Claude, Cursor, VS Code, Cline, Windsurf, Gemini, mcp-hub, MCPHub')
     .argument('<file>', 'the file; - reads it from stdin')
@@ -22,14 +22,14 @@ export function addImportCommand (program: Command): void {
     .option('--input <id=value>', 'the answer to an input of VS Code (repeatable)', collect, [])
     .option('--project <folder>', 'Claude Code: the servers of this project as well')
     .action(async (path: string, options: ImportOptions, command: Command) => {
-      const out = outputOf(command)
+      const out = outputOf(run, command)
       const given = new Map(options.input.map((text) => {
         const at = text.indexOf('=')
         if (at < 1) throw new Failure('--input: expected id=value', exits.usage)
         return [text.slice(0, at), text.slice(at + 1)] as const
       }))
-      const answer = async (input: Input): Promise<string | undefined> => given.get(input.id) ?? await asked(input, path)
-      const file = chosen(await readClientFile(path, answer, options.project), options)
+      const answer = async (input: Input): Promise<string | undefined> => given.get(input.id) ?? await asked(run, input, path)
+      const file = chosen(await readClientFile(path, answer, options.project, run), options)
       for (const warning of file.warnings) out.warn(warning)
       for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
       if (options.dryRun) {
@@ -38,7 +38,7 @@ export function addImportCommand (program: Command): void {
         return
       }
       if (file.servers.length === 0) throw new Failure(`${path} holds no servers`)
-      await withApi(command, async ({ api }) => { await store(api, out, file) })
+      await withApi(run, command, async ({ api }) => { await store(api, out, file) })
     })
 }
 
@@ -91,8 +91,8 @@ async function addGroup (api: Api, group: ImportedGroup): Promise<Result> {
 }
 
 /** Asks a person on the terminal. Undefined: there is none. */
-async function asked ({ id, description, isSecret, fallback }: Input, path: string): Promise<string | undefined> {
-  if (path === '-' || !isAttended()) return undefined
-  const value = await ask(`${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}`, isSecret)
+async function asked (run: Run, { id, description, isSecret, fallback }: Input, path: string): Promise<string | undefined> {
+  if (path === '-' || !isAttended(run)) return undefined
+  const value = await ask(run, `${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}`, isSecret)
   return value === '' ? fallback : value
 }

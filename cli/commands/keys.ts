@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { segment, withApi } from '../context.ts'
+import { segment, withApi, type Run } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
 import { collect } from './servers.ts'
 
@@ -18,7 +18,7 @@ interface Key {
 }
 interface CreateOptions { kind: string, owner?: string, group: string[], server: string[], expires?: string }
 
-export function addKeyCommands (program: Command): void {
+export function addKeyCommands (program: Command, run: Run): void {
   const key = program.command('key').description('bearer keys')
 
   key.command('create')
@@ -40,7 +40,7 @@ export function addKeyCommands (program: Command): void {
         ...(kind === 'user' ? { owner: owner ?? 'admin' } : owner === undefined ? {} : { owner }),
         ...(expires === undefined ? {} : { expiresAt: expiryOf(expires) })
       }
-      await withApi(command, async ({ api, out }) => {
+      await withApi(run, command, async ({ api, out }) => {
         const { data, warnings = [] } = await api.whole<{ data: Key, warnings?: string[] }>('POST', '/api/auth/keys', body)
         // The token alone on stdout, so that a script can take it.
         out.result({ ...data, ...(warnings.length > 0 && { warnings }) }, data.token)
@@ -53,7 +53,7 @@ export function addKeyCommands (program: Command): void {
   key.command('list')
     .description('the keys, without their tokens')
     .action(async (_options, command: Command) => {
-      await withApi(command, async ({ api, out }) => {
+      await withApi(run, command, async ({ api, out }) => {
         const keys = await api.get<Key[]>('/api/auth/keys')
         out.result(keys, () => keys.length === 0
           ? 'There are no keys yet: tool-hub key create'
@@ -68,7 +68,7 @@ export function addKeyCommands (program: Command): void {
     .description('remove a key: it opens nothing from then on')
     .argument('<key>', 'its id, or its name where only one key has it')
     .action(async (which: string, _options, command: Command) => {
-      await withApi(command, async ({ api, out }) => {
+      await withApi(run, command, async ({ api, out }) => {
         const keys = await api.get<Key[]>('/api/auth/keys')
         const found = keys.filter(({ id, name }) => id === which || name === which)
         if (found.length > 1 && !found.some(({ id }) => id === which)) {

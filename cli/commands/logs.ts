@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { withApi, type Context } from '../context.ts'
+import { withApi, type Context, type Run } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
 
 interface Line { timestamp: number, level: string, source: string, message: string, processId?: string }
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
 
-export function addLogsCommand (program: Command): void {
+export function addLogsCommand (program: Command, run: Run): void {
   program.command('logs')
     .description('the log of the gateway, and what servers print')
     .option('-f, --follow', 'go on as lines are written')
@@ -14,8 +14,8 @@ export function addLogsCommand (program: Command): void {
     .option('--server <name>', 'what this server prints')
     .action(async (options: LogOptions, command: Command) => {
       if (!levels.includes(options.level)) throw new Failure(`--level: expected one of ${levels.join(', ')}`, exits.usage)
-      if (!/^\d{1,5}$/.test(options.lines)) throw new Failure(`${linesOption(process.argv)}: expected a number`, exits.usage)
-      await withApi(command, async (context) => { await (options.follow ? follow(context, options) : last(context, options)) }, true)
+      if (!/^\d{1,5}$/.test(options.lines)) throw new Failure(`${linesOption(run.argv)}: expected a number`, exits.usage)
+      await withApi(run, command, async (context) => { await (options.follow ? follow(context, options) : last(context, options)) }, true)
     })
 }
 
@@ -39,15 +39,14 @@ function textOf (out: Context['out'], { timestamp, level, processId, message }: 
   return `${out.style('dim', new Date(timestamp).toISOString())} ${painted} ${processId === undefined ? '' : `[${processId}] `}${shown}`
 }
 
-/** A line of JSON each with --json. Ends when the gateway does. */
-async function follow ({ api, out }: Context, options: LogOptions): Promise<void> {
-  const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers })
+/** A line of JSON each with --json. Ends when the gateway does, or nobody reads. */
+async function follow ({ api, out, run: { signal, stdout } }: Context, options: LogOptions): Promise<void> {
+  const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers, signal })
   if (!answer.ok || answer.body === null) {
     const isRefused = answer.status === 401 || answer.status === 403
     throw new Failure(`The gateway answered ${answer.status}`, isRefused ? exits.forbidden : exits.failed)
   }
-  const write = (line: Line): void => { process.stdout.write(`${out.json ? JSON.stringify(line) : textOf(out, line)}\n`) }
-  process.stdout.once('error', () => { process.exit(exits.ok) })
+  const write = (line: Line): void => { stdout.write(`${out.json ? JSON.stringify(line) : textOf(out, line)}\n`) }
   let rest = ''
   const decoder = new TextDecoder()
   try {
@@ -67,5 +66,6 @@ async function follow ({ api, out }: Context, options: LogOptions): Promise<void
   } catch {
     // The connection broke, as it does when the gateway is killed.
   }
+  if (signal.aborted) return
   throw new Failure('The gateway has ended the stream', exits.unreachable)
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
 import type { Api } from '../api.ts'
-import { segment, withApi, type Context } from '../context.ts'
+import { segment, withApi, type Context, type Run } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
 import { plain, plainLines, type Output } from '../output.ts'
 
@@ -28,16 +28,16 @@ const longestWait = 90_000
 
 export const serverPath = (name: string): string => `/api/servers/${segment(name)}`
 
-export function addServerCommands (program: Command): void {
+export function addServerCommands (program: Command, run: Run): void {
   program.command('status')
     .description('whether the gateway runs, and how its servers are')
-    .action(async (_options, command: Command) => { await withApi(command, status) })
+    .action(async (_options, command: Command) => { await withApi(run, command, status) })
 
   program.command('list')
     .description('the servers, or the items of one')
     .argument('[server]', 'a server, whose tools, prompts and resources are listed')
     .action(async (name: string | undefined, _options, command: Command) => {
-      await withApi(command, async (context) => { await (name === undefined ? listServers(context) : listItems(context, name)) })
+      await withApi(run, command, async (context) => { await (name === undefined ? listServers(context) : listItems(context, name)) })
     })
 
   program.command('add')
@@ -53,15 +53,15 @@ export function addServerCommands (program: Command): void {
     .option('--test', 'connect once before it is stored; do not store what does not connect, unless it wants a login')
     .option('--wait', 'wait until it is connected')
     .action(async (name: string, target: string[], options: AddOptions, command: Command) => {
-      const config = configOf(name, target, options)
-      await withApi(command, async (context) => { await add(context, name, config, options) })
+      const config = configOf(run, name, target, options)
+      await withApi(run, command, async (context) => { await add(context, name, config, options) })
     })
 
   program.command('test')
     .description('connect to a stored server once, beside its connection, and tell what it lists')
     .argument('<name>')
     .action(async (name: string, _options, command: Command) => {
-      await withApi(command, async ({ api, out }) => {
+      await withApi(run, command, async ({ api, out }) => {
         const { config } = await api.get<ServerRecord>(serverPath(name))
         const tested = await test(api, { name, config })
         out.result(tested, () => testedText(out, tested))
@@ -76,7 +76,7 @@ export function addServerCommands (program: Command): void {
     .description('remove a server, from groups and the scopes of keys too')
     .argument('<name>')
     .action(async (name: string, _options, command: Command) => {
-      await withApi(command, async ({ api, out }) => {
+      await withApi(run, command, async ({ api, out }) => {
         const { message } = await api.whole<Answer<undefined>>('DELETE', serverPath(name))
         out.result({ name, removed: true }, message ?? 'The server was removed')
       })
@@ -98,7 +98,7 @@ interface AddOptions {
 export const collect = (value: string, former: readonly string[]): string[] => [...former, value]
 
 /** @throws Failure */
-function configOf (name: string, target: string[], options: AddOptions): Record<string, unknown> {
+function configOf ({ argv, env: environment, cwd }: Run, name: string, target: string[], options: AddOptions): Record<string, unknown> {
   const [first, ...rest] = target
   const { type, visibility, disabled, configJson } = options
   const more = {
@@ -114,7 +114,7 @@ function configOf (name: string, target: string[], options: AddOptions): Record<
   if (first === undefined) throw new Failure('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
   const isUrl = isAddress(first)
   if (isUrl && rest.length > 0) throw new Failure('An address has no arguments', exits.usage)
-  if (type !== 'stdio' && !isBehindDashes(target, process.argv) && isMistypedAddress(first, process.env)) {
+  if (type !== 'stdio' && !isBehindDashes(target, argv) && isMistypedAddress(first, environment, cwd)) {
     throw new Failure(mistypedAddress(name, first), exits.usage)
   }
   const env = pairs(options.env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')
@@ -153,7 +153,7 @@ export function jsonOf (text: string, place: string): unknown {
   }
 }
 
-async function status ({ api, out }: Context): Promise<void> {
+async function status ({ api, out, run }: Context): Promise<void> {
   const servers = await api.get<Array<Pick<ServerRecord, 'name' | 'status' | 'error'>>>('/api/servers?fields=name,status,error')
   const connected = servers.filter((server) => server.status === 'connected').length
   const uptime = api.url === undefined ? undefined : (await api.whole<{ uptime?: number }>('GET', '/health')).uptime
@@ -164,7 +164,7 @@ async function status ({ api, out }: Context): Promise<void> {
     ...servers.length === 0 ? [] : ['', serverTable(out, api, servers)]
   ].join('\n'))
   // As scripts ask: is it up?
-  if (api.url === undefined) process.exitCode = exits.unreachable
+  if (api.url === undefined) run.exitCode = exits.unreachable
 }
 
 const serverTable = (out: Output, api: Api, servers: ReadonlyArray<Pick<ServerRecord, 'name' | 'status' | 'error'>>): string =>

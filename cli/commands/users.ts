@@ -1,18 +1,17 @@
 import type { Command } from 'commander'
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { ask, isAttended } from '../ask.ts'
-import { segment, withApi } from '../context.ts'
+import { ask, isAttended, piped } from '../ask.ts'
+import { segment, withApi, type Run } from '../context.ts'
 
-export function addUserCommands (program: Command): void {
+export function addUserCommands (program: Command, run: Run): void {
   const user = program.command('user').description('accounts')
   user.command('reset-password')
     .description('set another password, which ends all logins of the account')
     .argument('<username>')
     .option('--password-stdin', 'read it from stdin; without this, a random one is made and shown')
     .action(async (username: string, { passwordStdin = false }: { passwordStdin?: boolean }, command: Command) => {
-      const newPassword = passwordStdin ? await givenPassword(username) : randomPassword()
-      await withApi(command, async ({ api, out }) => {
+      const newPassword = passwordStdin ? await givenPassword(run, username) : randomPassword()
+      await withApi(run, command, async ({ api, out }) => {
         await api.whole('PUT', `/api/users/${segment(username)}`, { newPassword })
         const shown = passwordStdin ? undefined : newPassword
         out.result({ username, password: shown }, shown ?? 'The password was changed')
@@ -22,8 +21,8 @@ export function addUserCommands (program: Command): void {
 }
 
 /** From a pipe, or from a person, who does not see what is typed. */
-const givenPassword = async (username: string): Promise<string> =>
-  isAttended() ? await ask(`New password of ${username}`, true) : readFileSync(0, 'utf8').replace(/\r?\n$/, '')
+const givenPassword = async (run: Run, username: string): Promise<string> =>
+  isAttended(run) ? await ask(run, `New password of ${username}`, true) : (await piped(run)).replace(/\r?\n$/, '')
 
 /** 120 random bits, with all kinds of characters that the rules for passwords ask for. */
 function randomPassword (): string {

@@ -1,4 +1,4 @@
-// Bundles by the API: what is refused, what is left, and what a bundle becomes. Those that run are in packed-bundles.test.ts.
+// Bundles by the API: what is refused, what is left, and what a bundle becomes. nightly/packed-bundles runs those of the official packer.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -13,9 +13,11 @@ import { launchOf } from '../../plugins/bundles/launch.ts'
 import { readManifest } from '../../plugins/bundles/manifest.ts'
 import { bundleProblem, bundlesOf } from '../../plugins/bundles/usage.ts'
 import { appFor } from '../helpers/app.ts'
-import { fieldOf, filesBelow, injectBundle, multipartOf, multipartType } from '../helpers/bundles.ts'
-import { at, KEY, OTHER, otherKey, settings, type Json } from '../helpers/client.ts'
-import { bearerKey, until } from '../helpers/hub.ts'
+import {
+  askHub, bundlesBeside, fieldOf, filesBelow, injectBundle, multipartOf, multipartType, sendBundle, shellServer
+} from '../helpers/bundles.ts'
+import { at, connected, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../helpers/client.ts'
+import { bearerKey, startHub, until } from '../helpers/hub.ts'
 import { bundleEntries, hostile, manifest, zip } from '../fakes/zip.ts'
 
 /** A folder of bundles, removed after the test. */
@@ -336,18 +338,20 @@ test('an upload may take longer than other requests', async (t) => {
   const app = await appFor(t, settings({}), {}, { bundles: { root, isShared: false }, slowSenders })
   const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
   const body = multipartOf(zip(bundleEntries()))
-  const send = async (path: string): Promise<number> => await new Promise((resolve) => {
+  /** Begins a request. @returns its end, and the status that it is answered with; 0: its connection was cut */
+  const begin = (path: string): { end: () => void, status: Promise<number> } => {
     const headers = { authorization: `Bearer ${KEY}`, 'content-type': multipartType, 'content-length': String(body.length) }
-    const posting = request({ host: url.hostname, port: url.port, method: 'POST', path, headers }, (response) => {
-      response.resume()
-      resolve(response.statusCode ?? 0)
+    const posting = request({ host: url.hostname, port: url.port, method: 'POST', path, headers })
+    const status = new Promise<number>((resolve) => {
+      posting.on('response', (response) => { response.resume(); resolve(response.statusCode ?? 0) }).on('error', () => { resolve(0) })
     })
-    posting.on('error', () => { resolve(0) })
     posting.write(body.subarray(0, 100))
-    setTimeout(() => { posting.end(body.subarray(100)) }, 1_500)
-  })
-  assert.equal(await send('/api/mcpb/upload'), 200)
-  assert.notEqual(await send('/api/servers'), 200)
+    return { end: () => { posting.end(body.subarray(100)) }, status }
+  }
+  const uploading = begin('/api/mcpb/upload')
+  assert.notEqual(await begin('/api/servers').status, 200, 'it is cut off while the upload goes on')
+  uploading.end()
+  assert.equal(await uploading.status, 200)
 })
 
 test('what a client breaks off leaves nothing', async (t) => {
@@ -513,4 +517,43 @@ test('a full disk is named, with what to do', async (t) => {
     refused.mock.restore()
     assert.deepEqual([answer.statusCode, at(answer.json(), 'message')], [507, message])
   }
+})
+
+test('a bundle runs and answers, its secret is masked, a new version runs after a reload, and its files go with it', async (t) => {
+  const hub = await startHub(t, { settings: settings({}), env: { PATH: process.env.PATH ?? '' } })
+  const config = {
+    /* eslint-disable no-template-curly-in-string */
+    command: '${__dirname}/none',
+    platform_overrides: { [process.platform]: { command: '${__dirname}/bin/server', args: ['${user_config.word}'] } },
+    env: { SECRET: '${user_config.key}' }
+    /* eslint-enable no-template-curly-in-string */
+  }
+  const option = { type: 'string', title: 'T', description: 'D' }
+  const uploaded = async (greeting: string): Promise<Json> => {
+    const { status, body } = await sendBundle(hub, zip([
+      ...bundleEntries({
+        name: 'runs',
+        server: { type: 'binary', entry_point: 'bin/server', mcp_config: config },
+        user_config: { word: { ...option, default: 'world' }, key: { ...option, required: true, sensitive: true } }
+      }),
+      { name: 'bin/server', data: shellServer(greeting) }
+    ]))
+    assert.equal(status, 200, JSON.stringify(body))
+    return body.data as Json
+  }
+  const greeted = async (): Promise<string> => text(await (await Session.open(`${hub.url}/mcp/runs`)).call('greet'))
+  const data = await uploaded('hello')
+  assert.deepEqual([data.warnings, (data.required as Json[]).map(({ key }) => key)], [[], ['key']])
+  const filled: unknown = JSON.parse(JSON.stringify(data.config).replace(/\$\{user_config\.key\}/, 'a-long-secret'))
+  await askHub(hub, 'POST', '/api/servers', { name: 'runs', config: filled })
+  await connected(hub, 1)
+  assert.equal(await greeted(), 'hello world')
+  const stored = await askHub(hub, 'GET', '/api/servers/runs')
+  assert.match(String(at(stored, 'data', 'config', 'env', 'SECRET')), /^••••/)
+  assert.deepEqual((await uploaded('newer')).usedBy, ['runs'])
+  assert.equal(await greeted(), 'hello world', 'the former version, until then')
+  await askHub(hub, 'POST', '/api/servers/runs/reload')
+  await until(async () => await greeted() === 'newer world')
+  await askHub(hub, 'DELETE', '/api/servers/runs')
+  await until(async () => (await filesBelow(bundlesBeside(hub.settingsPath))).length === 0)
 })

@@ -14,7 +14,7 @@ const first = 1_790_000_000_000
 /** Spread over 30 days. */
 const spacing = Math.max(1, Math.floor(30 * 86_400_000 / rows))
 
-test(`${rows} recorded calls`, { timeout: 4 * 3_600_000 }, async (t) => {
+test(`${rows} recorded calls`, async (t) => {
   const server = await cluster(t, {
     fsync: 'off', synchronous_commit: 'off', wal_level: 'minimal', max_wal_senders: '0', max_wal_size: '4GB', shared_buffers: '512MB'
   })

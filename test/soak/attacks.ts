@@ -92,7 +92,7 @@ const heading = [
 const rows: string[] = []
 
 for (const name of Object.keys(attacks).filter((each) => words.length === 0 || words.some((word) => each.includes(word)))) {
-  test(name, { timeout: 180_000 }, async (t) => {
+  test(name, async (t) => {
     const user = start<Order, Report>(t, 'second-user.ts', 'calls')
     const lister = start<Order, Report>(t, 'second-user.ts', 'lists')
     const attacker = start<Command, AttackReport>(t, 'attacker.ts', name)

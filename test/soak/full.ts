@@ -2,10 +2,8 @@
 process.env.TEST_FULL = '1'
 await import('../integration/users.test.ts')
 await import('../integration/database.test.ts')
-await import('../integration/cli-first-start.test.ts')
 await import('../integration/kill.test.ts')
 await import('../integration/cli.test.ts')
-await import('../integration/packed-bundles.test.ts')
 await import('../integration/pglite.test.ts')
 await import('../integration/oauth-storage.test.ts')
 await import('../integration/guesses.test.ts')

@@ -11,7 +11,7 @@ const bodies = Number(process.env.HOSTILE_BODIES ?? 100_000)
 const aRound = 5_000
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
 
-test(`${bodies} hostile bodies over all routes`, { timeout: 5 * 3_600_000 }, async (t) => {
+test(`${bodies} hostile bodies over all routes`, async (t) => {
   for (let round = 0; round * aRound < bodies; round++) {
     const count = Math.min(aRound, bodies - round * aRound)
     t.comment(`seed ${seed + round}, ${count} bodies`)

@@ -8,7 +8,7 @@ import { spawnHub } from '../helpers/hub.ts'
 
 const skip = process.platform === 'linux' ? false : 'it needs many loopback addresses'
 
-test('silent connections of one address leave the gateway to the others', { skip, timeout: 90_000 }, async (t) => {
+test('silent connections of one address leave the gateway to the others', { skip }, async (t) => {
   const hub = await spawnHub(t, { settings: settings({}), openFiles: 300 })
   const sockets: Socket[] = []
   t.after(() => { for (const each of sockets) each.destroy() })

@@ -7,7 +7,6 @@ import { chown, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { before, test } from 'tap'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change } from '../../db/store.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { tsServer, until, type Cleanup } from '../helpers/hub.ts'
@@ -17,7 +16,6 @@ interface Answer {
   message?: string
   full?: boolean
   servers: Record<string, string>
-  version: number
   problems: string[]
   health: string | null
   warnings: string[]
@@ -29,7 +27,6 @@ interface Driver {
   kill: () => Promise<void>
 }
 
-const timeout = 60_000
 const put = (key: string, description = ''): { do: string; changes: Change[] } => ({
   do: 'commit',
   changes: [{ entity: 'mcpServers', key, value: { command: 'node', description } }]
@@ -75,12 +72,17 @@ async function drive (t: Cleanup, path: string, mounts: string): Promise<Driver>
   }
 }
 
+/** A folder, and the settings file in it. */
+async function place (t: Cleanup): Promise<{ folder: string, path: string }> {
+  const folder = await temporaryFolder(t)
+  return { folder, path: join(folder, 'settings.json') }
+}
+
 const stored = async (path: string): Promise<string[]> =>
   Object.keys((JSON.parse(await readFile(path, 'utf8')) as { mcpServers: object }).mcpServers)
 
-void test('a full disk: refused as full, memory equals disk, the old file whole, and on without a restart', { timeout }, async (t) => {
-  const folder = await temporaryFolder(t)
-  const path = join(folder, 'settings.json')
+test('a full disk: refused as full, memory equals disk, the old file whole, and on without a restart', async (t) => {
+  const { folder, path } = await place(t)
   const { ask, seen } = await drive(t, path, `mount -t tmpfs -o size=256k tmpfs ${folder}`)
   await ask({ do: 'load' })
   assert.equal((await ask(put('a', 'x'.repeat(20_000)))).error, undefined)
@@ -107,9 +109,8 @@ void test('a full disk: refused as full, memory equals disk, the old file whole,
   assert.deepEqual(await stored(seen(path)), ['a', 'b', 'c'])
 })
 
-void test('a disk that is full at the start: read, not written, and on without a restart', { timeout }, async (t) => {
-  const folder = await temporaryFolder(t)
-  const path = join(folder, 'settings.json')
+test('a disk that is full at the start: read, not written, and on without a restart', async (t) => {
+  const { folder, path } = await place(t)
   const { ask, seen } = await drive(
     t,
     path,
@@ -124,21 +125,31 @@ void test('a disk that is full at the start: read, not written, and on without a
   assert.deepEqual(await stored(seen(path)), ['a', 'b'])
 })
 
+interface Tracer { strace: ChildProcessWithoutNullStreams, output: () => string }
+
+/** Traces a running process, all of its threads, and changes what one kind of calls does. @param change for `inject=` of strace */
+async function trace (t: Cleanup, pid: number, call: string, change: string): Promise<Tracer> {
+  const strace = spawn('strace', ['-f', '-p', String(pid), '-e', `trace=${call}`, '-e', `inject=${call}:${change}`])
+  t.after(() => { strace.kill('SIGKILL') })
+  let output = ''
+  strace.stderr.on('data', (chunk) => { output += String(chunk) })
+  const isTraced = async (task: string): Promise<boolean> =>
+    !/^TracerPid:\t0$/m.test(await readFile(`/proc/${pid}/task/${task}/status`, 'utf8'))
+  await until(async () => (await Promise.all((await readdir(`/proc/${pid}/task`)).map(isTraced))).every(Boolean), () => `strace does not attach: ${output}`)
+  return { strace, output: () => output }
+}
+
 /**
  * Makes the fsyncs of a running process fail, until the function that it returns is called; that one tells what they answered.
  * @param which `when=` of strace
  */
 async function failFsync (t: Cleanup, pid: number, which: string): Promise<() => Promise<string>> {
-  const strace = spawn('strace', ['-f', '-p', String(pid), '-e', 'trace=fsync', '-e', `inject=fsync:error=EIO${which}`])
-  t.after(() => { strace.kill('SIGKILL') })
-  let output = ''
-  strace.stderr.on('data', (chunk) => { output += String(chunk) })
-  await until(() => /attached/.test(output), () => `strace does not attach: ${output}`)
-  await sleep(300)
+  const { strace, output } = await trace(t, pid, 'fsync', `error=EIO${which}`)
   return async () => {
+    const closed = once(strace, 'close')
     strace.kill('SIGINT')
-    await once(strace, 'close')
-    return [...output.matchAll(/fsync\(.*= (0|-1)/g)].map(([, answer]) => answer).join(' ')
+    await closed
+    return [...output().matchAll(/fsync\(.*= (0|-1)/g)].map(([, answer]) => answer).join(' ')
   }
 }
 
@@ -146,7 +157,7 @@ for (const [what, which, answers] of [
   ['every fsync', '', /^-1/],
   ['the fsync of the folder, after the rename', ':when=2', /^0 -1 0/]
 ] as const) {
-  void test(`${what} fails: refused, memory equals disk, the old file whole, and on without a restart`, { timeout }, async (t) => {
+  test(`${what} fails: refused, memory equals disk, the old file whole, and on without a restart`, async (t) => {
     const folder = await temporaryFolder(t)
     const path = join(folder, 'settings.json')
     // One thread for files: strace counts calls by thread.
@@ -168,9 +179,8 @@ for (const [what, which, answers] of [
   })
 }
 
-void test('a file that is a mount point is written in place, and mended after a kill in the middle', { timeout }, async (t) => {
-  const folder = await temporaryFolder(t)
-  const path = join(folder, 'settings.json')
+test('a file that is a mount point is written in place, and mended after a kill in the middle', async (t) => {
+  const { folder, path } = await place(t)
   const real = join(await temporaryFolder(t), 'real.json')
   await writeFile(real, '{"mcpServers":{"a":{"command":"x"}}}')
   await writeFile(path, '')
@@ -185,20 +195,7 @@ void test('a file that is a mount point is written in place, and mended after a 
   assert.deepEqual((await readdir(folder)).sort(), ['settings.json', 'settings.json.bak', 'settings.json.lock'])
 
   // The only ftruncate is the one before the bytes are written over: the process is killed on it.
-  const strace = spawn('strace', [
-    '-f',
-    '-p',
-    String(first.child.pid),
-    '-e',
-    'trace=ftruncate',
-    '-e',
-    'inject=ftruncate:delay_exit=2000000'
-  ])
-  t.after(() => { strace.kill('SIGKILL') })
-  let output = ''
-  strace.stderr.on('data', (chunk) => { output += String(chunk) })
-  await until(() => /attached/.test(output), () => `strace does not attach: ${output}`)
-  await sleep(300)
+  await trace(t, first.child.pid ?? 0, 'ftruncate', 'delay_exit=120000000')
   first.child.stdin.write(`${JSON.stringify(put('d'))}\n`)
   await until(async () => (await stat(real)).size === 0, 'the write never began')
   await first.kill()
@@ -212,7 +209,7 @@ void test('a file that is a mount point is written in place, and mended after a 
   assert.deepEqual(await stored(real), ['a', 'b', 'c', 'd'])
 })
 
-void test('a mount point on a full disk: the old bytes go back', { timeout }, async (t) => {
+test('a mount point on a full disk: the old bytes go back', async (t) => {
   const folder = await temporaryFolder(t)
   const disk = await temporaryFolder(t)
   const path = join(folder, 'settings.json')
@@ -240,9 +237,8 @@ void test('a mount point on a full disk: the old bytes go back', { timeout }, as
   assert.deepEqual(others, [], 'each is told once')
 })
 
-void test('a read-only file system: read, and says why it cannot be written', { timeout }, async (t) => {
-  const folder = await temporaryFolder(t)
-  const path = join(folder, 'settings.json')
+test('a read-only file system: read, and says why it cannot be written', async (t) => {
+  const { folder, path } = await place(t)
   await writeFile(path, '{"mcpServers":{"a":{}}}')
   const { ask } = await drive(t, path, `mount --bind ${folder} ${folder}; mount -o remount,bind,ro ${folder}`)
   const loaded = await ask({ do: 'load' })
@@ -251,7 +247,7 @@ void test('a read-only file system: read, and says why it cannot be written', { 
   assert.deepEqual([answer.error, answer.full, Object.keys(answer.servers)], ['StorageError', false, ['a']])
 })
 
-void test('a file of another user stays that user\'s', { timeout }, async (t) => {
+test('a file of another user stays that user\'s', async (t) => {
   const path = join(await temporaryFolder(t), 'settings.json')
   await writeFile(path, '{}')
   await chown(path, 65_534, 65_534)

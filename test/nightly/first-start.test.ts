@@ -1,8 +1,7 @@
 // The first five minutes: the packed tarball in an empty folder, one command, one paste, a tool call; each printed snippet run by its
-// client; and a first start that fails spends nothing. Needs npm's registry, or its cache.
+// client. Needs npm's registry, or its cache. integration/first-start does it with what is built here.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { createServer } from 'node:net'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,12 +10,10 @@ import { promisify } from 'node:util'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { test, type Test } from 'tap'
-import { isFull } from '../helpers/full.ts'
-import { freePort, path, spawnHub, until } from '../helpers/hub.ts'
+import { freePort, path, until } from '../helpers/hub.ts'
 import { cachedPackages } from '../helpers/packages.ts'
 
 const execute = promisify(execFile)
-const timeout = 900_000
 const manifest = JSON.parse(readFileSync(path('package.json'), 'utf8')) as { devDependencies: Record<string, string> }
 const everything = '@modelcontextprotocol/server-everything'
 /** Clients that need a newer Node than the gateway. */
@@ -31,11 +28,11 @@ async function temporary (t: Test): Promise<string> {
 
 /** Runs a line as a person pastes it into a shell. */
 async function pasted (line: string, cwd: string, env: Record<string, string> = {}): Promise<string> {
-  const { stdout, stderr } = await execute('sh', ['-euc', line], { cwd, env: { PATH: process.env.PATH ?? '', ...env }, timeout: 120_000 })
+  const { stdout, stderr } = await execute('sh', ['-euc', line], { cwd, env: { PATH: process.env.PATH ?? '', ...env } })
   return `${stdout}${stderr}`
 }
 
-test('from an empty folder to a tool call', { timeout }, async (t) => {
+test('from an empty folder to a tool call', async (t) => {
   assert.ok(existsSync(path('dist/cli/main.js')), 'the package is packed as it was built: npm run build')
   const folder = await temporary(t)
   const app = join(folder, 'app')
@@ -47,7 +44,7 @@ test('from an empty folder to a tool call', { timeout }, async (t) => {
   await writeFile(join(app, 'package.json'), '{"private": true}')
   const packages = [everything, 'mcp-remote'].map((name) => `${name}@${manifest.devDependencies[name]}`)
   const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--omit=optional', tarball, ...packages]
-  await execute('npm', install, { cwd: app, timeout: 600_000, maxBuffer: 64 * 1024 * 1024 })
+  await execute('npm', install, { cwd: app, maxBuffer: 64 * 1024 * 1024 })
 
   const port = await freePort()
   const began = Date.now()
@@ -67,22 +64,8 @@ test('from an empty folder to a tool call', { timeout }, async (t) => {
 
   await t.test('one paste calls a tool, in any folder', async (t) => {
     const answer = await pasted(line(/^.* add everything .*$/m), elsewhere, { HOME: home })
-    const seconds = (Date.now() - began) / 1_000
-    t.comment(`from the command to the answer of the tool: ${seconds.toFixed(1)} s`)
+    t.comment(`from the command to the answer of the tool: ${((Date.now() - began) / 1_000).toFixed(1)} s`)
     assert.match(answer, /Echo: Hello/)
-    assert.ok(seconds <= 30, `${seconds} s`)
-  })
-
-  await t.test('what is printed has the order in which it is needed', async () => {
-    const places = ['MCP endpoint', '/docs', 'The first admin', 'A key for your agents', 'Claude Code:', 'Add a first server'].map((text) => output.indexOf(text))
-    assert.ok(places.every((at) => at > 0))
-    assert.deepEqual(places, [...places].sort((a, b) => a - b))
-    assert.doesNotMatch(output, /curl/)
-  })
-
-  await t.test('the key opens MCP, and not the management API', async () => {
-    const authorization = `Bearer ${line(/^thk_[0-9a-f]{64}$/m)}`
-    assert.equal((await fetch(`http://127.0.0.1:${port}/api/servers`, { headers: { authorization } })).status, 401)
   })
 
   /** The JSON that is printed for a client. */
@@ -96,12 +79,6 @@ test('from an empty folder to a tool call', { timeout }, async (t) => {
     assert.ok((await client.listTools()).tools.some(({ name }) => name === 'everything-echo'))
   })
 
-  await t.test('Cursor and VS Code: JSON with the address and the key', async () => {
-    const server = { type: 'http', url: `http://127.0.0.1:${port}/mcp`, headers: { Authorization: `Bearer ${line(/^thk_[0-9a-f]{64}$/m)}` } }
-    assert.deepEqual(JSON.parse(json('Cursor')), { mcpServers: { 'tool-hub': server } })
-    assert.deepEqual(JSON.parse(json('VS Code')), { servers: { 'tool-hub': server } })
-  })
-
   await t.test('MCP Inspector', async () => {
     const modules = await cachedPackages('inspector', inspector)
     const answer = await pasted(line(/^npx @modelcontextprotocol\/inspector .*$/m), join(modules, '..'), {
@@ -110,18 +87,17 @@ test('from an empty folder to a tool call', { timeout }, async (t) => {
     assert.match(answer, /everything-echo/)
   })
 
-  // It installs the same packages a second time, for 20 s of CPU.
-  await t.test('npm install -g makes it a command', { skip: isFull ? false : 'npm run soak does' }, async () => {
+  await t.test('npm install -g makes it a command', async () => {
     const prefix = join(folder, 'global')
     const globally = ['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', '--omit=optional', tarball]
-    await execute('npm', globally, { timeout: 600_000, maxBuffer: 64 * 1024 * 1024 })
+    await execute('npm', globally, { maxBuffer: 64 * 1024 * 1024 })
     const env = { PATH: `${join(prefix, 'bin')}:${process.env.PATH ?? ''}`, HOME: home }
     assert.match(await pasted('tool-hub --version', elsewhere, env), /^\d+\.\d+\.\d+\n$/)
     assert.match(await pasted(`tool-hub --config ${join(app, 'mcp_settings.json')} list`, elsewhere, env), /everything +connected/)
   })
 
   // 650 MB are fetched for that.
-  await t.test('Claude Code and Gemini CLI', { skip: isFull ? false : 'npm run soak does: they are large' }, async () => {
+  await t.test('Claude Code and Gemini CLI', async () => {
     const modules = await cachedPackages('agents', agents)
     const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, GEMINI_CLI_TRUST_WORKSPACE: 'true' }
     await pasted(line(/^claude mcp add .*$/m), elsewhere, env)
@@ -131,26 +107,7 @@ test('from an empty folder to a tool call', { timeout }, async (t) => {
   })
 })
 
-test('a first start that cannot have its port makes no admin', { timeout: 120_000 }, async (t) => {
-  const taken = createServer()
-  await new Promise<void>((resolve) => { taken.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { taken.close() })
-  const { port } = taken.address() as { port: number }
-  const hub = await spawnHub(t, { wait: false, env: { PORT: String(port) } })
-  await new Promise((resolve) => { hub.child.once('exit', resolve) })
-  assert.equal(hub.child.exitCode, 1)
-  assert.match(hub.output(), /is in use already/)
-  assert.doesNotMatch(hub.output(), /first admin|thk_/)
-  assert.ok(!existsSync(hub.settingsPath) || !readFileSync(hub.settingsPath, 'utf8').includes('"users"'))
-})
-
-test('no key and no line to paste where there is no admin', { timeout: 120_000 }, async (t) => {
-  const hub = await spawnHub(t, { env: { READONLY: 'true' } })
-  await until(() => hub.output().includes('API and its documentation'), hub.output)
-  assert.doesNotMatch(hub.output(), /thk_|Add a first server|curl/)
-})
-
-test('npm ci --omit=dev builds nothing, says so, and is no error', { timeout: 120_000 }, async (t) => {
+test('npm ci --omit=dev builds nothing, says so, and is no error', async (t) => {
   const folder = await temporary(t)
   await mkdir(join(folder, 'cli'))
   await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: {}, devDependencies: {}, optionalDependencies: {} }))

@@ -1,0 +1,57 @@
+import type { Readable } from 'node:stream'
+import { exits } from './failure.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where a command writes. */
+export interface Writer {
+  readonly write: (text: string) => unknown
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+/** All that a command has of its process. */
+export interface Io {
+  readonly env: Environment
+  /** The folder that paths are relative to. */
+  readonly cwd: string
+  readonly stdin: Readable & { readonly isTTY?: boolean }
+  readonly stdout: Writer
+  readonly stderr: Writer
+  /** Aborted once nobody reads the output: what would go on without end (`logs --follow`) ends. */
+  readonly signal: AbortSignal
+  /** Starts the gateway, which has the process from then on. */
+  readonly serve: (env: Environment) => Promise<void>
+}
+
+const outputs = [process.stdout, process.stderr]
+const broken = new AbortController()
+
+/** A reader that wants no more, such as head(1), is no failure: the command ends as it would have. */
+function onBrokenOutput (error: NodeJS.ErrnoException): void {
+  broken.abort()
+  if (error.code === 'EPIPE') return
+  process.stderr.write(`tool-hub: The output cannot be written (${error.code ?? error.message}).\n`)
+  process.exit(exits.failed)
+}
+
+/** Keeps a process whose output breaks from ending with an exception. */
+export function guardOutputs (): void {
+  for (const stream of outputs) stream.on('error', onBrokenOutput)
+}
+
+/** The process that this module runs in. */
+export const processIo = (): Io => ({
+  env: process.env,
+  cwd: process.cwd(),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  signal: broken.signal,
+  serve: async (env) => {
+    for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value
+    // The gateway has a log, and its own ways.
+    for (const stream of outputs) stream.off('error', onBrokenOutput)
+    await import('../server.ts')
+  }
+})

@@ -1,0 +1,117 @@
+// The command line, `tool-hub`: starts the gateway, and works with one that runs, or with its settings while it is down.
+import { Command, CommanderError } from 'commander'
+import { addCallCommand } from './commands/call.ts'
+import { addCheckCommand } from './commands/check.ts'
+import { addCompletion } from './commands/completion.ts'
+import { addImportCommand } from './commands/import.ts'
+import { addKeyCommands } from './commands/keys.ts'
+import { addLogsCommand } from './commands/logs.ts'
+import { addScripts } from './commands/scripts.ts'
+import { addServerCommands } from './commands/servers.ts'
+import { addUserCommands } from './commands/users.ts'
+import type { Run } from './context.ts'
+import { exits, Failure } from './failure.ts'
+import type { Io } from './io.ts'
+import { packageVersion } from '../package.ts'
+import { problemOfOption } from '../schemas/env.ts'
+
+interface ServeOptions { port?: string, host?: string }
+
+/**
+ * Runs a command.
+ * @param argv without the program
+ * @returns the exit code
+ */
+export async function main (argv: readonly string[], io: Io): Promise<number> {
+  const env = { ...io.env }
+  const run: Run = { ...io, env, argv, exitCode: exits.ok }
+  const program = programOf(run, env)
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return run.exitCode
+  } catch (error) {
+    return exitOf(error, io, program.opts<{ json?: boolean }>().json === true)
+  }
+}
+
+/** @param env of the run, which options change */
+function programOf (run: Run, env: Record<string, string | undefined>): Command {
+  const { stdout, stderr } = run
+  const program = new Command('tool-hub')
+    .description('A gateway that puts many MCP servers behind one endpoint. Without a command it is started.')
+    .version(packageVersion(), '-v, --version')
+    .option('--config <file>', 'the settings file (SETTINGS_PATH)')
+    .option('--url <address>', 'a gateway elsewhere (TOOL_HUB_URL); TOOL_HUB_KEY holds a system key for it')
+    .option('--json', 'answer as JSON')
+    .option('--no-color', 'no colours (NO_COLOR)')
+    .configureOutput({
+      writeOut: (text) => { stdout.write(text) },
+      writeErr: (text) => { stderr.write(text) },
+      getOutHelpWidth: () => stdout.columns ?? 80,
+      getErrHelpWidth: () => stderr.columns ?? 80
+    })
+    .exitOverride()
+    .showSuggestionAfterError()
+    .hook('preAction', (command) => {
+      const { config } = command.opts<{ config?: string }>()
+      if (config !== undefined) env.SETTINGS_PATH = config
+    })
+
+  program.command('serve', { isDefault: true })
+    .description('start the gateway')
+    .option('--port <number>', 'the port to listen on (PORT)')
+    .option('--host <address>', 'the address to listen on (HOST)')
+    // A command that is misspelt comes here.
+    .allowExcessArguments()
+    .action(async ({ port, host }: ServeOptions, { args: [word] }: Command) => {
+      if (word !== undefined) throw new Failure(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
+      const problem = port === undefined ? undefined : problemOfOption('PORT', port)
+      if (problem !== undefined) throw new Failure(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exits.usage)
+      if (port !== undefined) env.PORT = port
+      if (host !== undefined) env.HOST = host
+      await run.serve(env)
+    })
+  addServerCommands(program, run)
+  addCallCommand(program, run)
+  addImportCommand(program, run)
+  addKeyCommands(program, run)
+  addUserCommands(program, run)
+  addCheckCommand(program, run)
+  addScripts(program, run)
+  addLogsCommand(program, run)
+  addCompletion(program, run)
+  return program.addHelpText(
+    'after',
+    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no gateway answers, 4 not allowed, 5 the tool answered with an error.'
+  )
+}
+
+function unknownCommand (word: string, names: readonly string[]): string {
+  const [near] = names.filter((name) => distance(word, name) <= 2).sort((a, b) => distance(word, a) - distance(word, b))
+  const hint = near === undefined ? 'tool-hub --help lists all' : `did you mean ${near}? tool-hub --help lists all`
+  return `There is no command ${JSON.stringify(word)}: ${hint}`
+}
+
+/** How many letters have to be put in, left out or replaced to make one word of the other. */
+function distance (one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [at, letter] of [...one].entries()) {
+    const next = [at + 1]
+    for (let to = 1; to <= other.length; to++) {
+      const replaced = (row[to - 1] ?? 0) + Number(letter !== other[to - 1])
+      next.push(Math.min(replaced, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[other.length] ?? 0
+}
+
+/** Prints an error once, as JSON where that is asked for. */
+function exitOf (error: unknown, { stderr }: Io, isJson: boolean): number {
+  // Commander has printed it.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exits.ok : exits.usage
+  const message = error instanceof Error ? error.message : String(error)
+  const { exit = exits.failed, code } = error instanceof Failure ? error : {}
+  stderr.write(`${isJson ? JSON.stringify({ success: false, message, code }) : `tool-hub: ${message}`}\n`)
+  return exit
+}

@@ -1,0 +1,149 @@
+// `tool-hub backup`: settings, tokens, bundles and, if asked, the key of a gateway as one file. The gateway may run meanwhile,
+// unless its database is embedded.
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { appendFile, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openDatabase } from '../../db/postgres/open.ts'
+import { dump } from '../../db/postgres/backup/dump.ts'
+import { readSettings } from '../../db/seed.ts'
+import { current } from '../../plugins/bundles/usage.ts'
+import { readEnvironment } from '../../plugins/config/environment.ts'
+import { milliseconds, type Env } from '../../schemas/env.ts'
+import { checksumOf, files, openBackup, type Description } from '../backup/contents.ts'
+import { explain } from '../backup/explain.ts'
+import { filesOf, pack } from '../backup/pack.ts'
+import { exits, Failure } from '../failure.ts'
+import { placesOf, type Places } from '../backup/places.ts'
+import { countSealed } from '../backup/sealed.ts'
+import { packageVersion } from '../../package.ts'
+import type { Report } from './report.ts'
+import type { Task } from './run.ts'
+
+const usage = `backup [file] [--with-key] [--force] [--json]
+
+Writes settings, tokens and bundles to one file. --with-key: also the key file of DATA_DIR, which opens all secrets; --force: overwrites.
+The default for the file is tool-hub-<time>.zip in this folder. The environment is that of the gateway, which may run meanwhile,
+unless its database is pglite://.`
+
+export async function backup ({ args, io, report }: Task): Promise<void> {
+  const { positionals: [file, ...more], values } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', short: 'h', default: false },
+      'with-key': { type: 'boolean', default: false },
+      force: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false }
+    }
+  })
+  if (values.help) {
+    io.stdout.write(`${usage}\n`)
+    return
+  }
+  if (more.length > 0) throw new Failure(usage, exits.usage)
+  const env = readEnvironment(io.env)
+  const places = placesOf(env, io.cwd)
+  const createdAt = new Date().toISOString()
+  const target = resolve(io.cwd, file ?? `tool-hub-${createdAt.replace(/[:.]/g, '-')}.zip`)
+  if (existsSync(target) && !values.force) {
+    throw new Error(`${target} exists already, and was left as it is. Name another file, or use --force.`)
+  }
+  const work = join(dirname(target), `.backup-${randomUUID()}`)
+  try {
+    await mkdir(work, { mode: 0o700 })
+    const content = new Map<string, string>()
+    const put = (name: string): string => {
+      const path = join(work, content.size.toString())
+      content.set(name, path)
+      return path
+    }
+    const kind = env.DB_URL === undefined ? 'file' : 'database'
+    if (env.DB_URL === undefined) await putSettings(places, put(files.settings))
+    else await putTables(env, env.DB_URL, put, report)
+    const sealedWith: Description['sealedWith'] = {}
+    for (const path of content.values()) await countSealed(path, sealedWith)
+    await putBundles(places, work, put, report)
+    const hasKey = values['with-key'] && existsSync(places.key)
+    if (hasKey) await copyFile(places.key, put(files.key))
+    const checksums: Description['checksums'] = {}
+    for (const [name, path] of content) checksums[name] = await checksumOf(path)
+    const description: Description =
+      { format: 1, createdAt, version: packageVersion(), kind, bundlesFolder: places.bundles, sealedWith, checksums }
+    await writeFile(put(files.description), JSON.stringify(description, null, 2))
+    const archive = join(work, 'archive')
+    await pack(archive, content)
+    // What cannot be read back is no backup.
+    await openBackup(archive, join(work, 'check'))
+    const handle = await open(archive, 'r')
+    await handle.sync().finally(async () => { await handle.close() })
+    await rename(archive, target)
+    tellOfKeys(report, env, values['with-key'], hasKey, sealedWith)
+    report.result(
+      { file: target, kind, createdAt, hasKey, sealedWith },
+      `The backup is ${target}. Only its owner may read it: it holds secrets${kind === 'file' ? ' in plain text' : ''}.`
+    )
+  } catch (error) {
+    throw explain(error, {
+      target,
+      within: dirname(target),
+      advice: 'Name a file in a folder that is there, that this user may write to, and that has room.'
+    })
+  } finally {
+    await rm(work, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+async function putSettings ({ settings }: Places, target: string): Promise<void> {
+  if (await readSettings(settings) === undefined) throw new Error(`The settings file ${settings} does not exist.`)
+  await copyFile(settings, target)
+}
+
+async function putTables (env: Env, dbUrl: string, put: (name: string) => string, { print }: Report): Promise<void> {
+  const startupTimeout = milliseconds(env.DB_STARTUP_TIMEOUT)
+  const driver = await openDatabase({ dbUrl, startupTimeout, info: print, warn: print, isExisting: true })
+  try {
+    const paths = new Map<string, string>()
+    await dump(driver, async (table, lines) => {
+      const path = paths.get(table) ?? put(`${files.tables}/${table}.jsonl`)
+      paths.set(table, path)
+      await appendFile(path, lines.map((line) => `${line}\n`).join(''), { mode: 0o600 })
+    })
+  } finally {
+    await driver.end()
+  }
+}
+
+/** Packs the current version of each bundle into an archive of its own. */
+async function putBundles ({ bundles }: Places, work: string, put: (name: string) => string, { print }: Report): Promise<void> {
+  for (const name of await readdir(bundles).catch(() => [])) {
+    const folder = join(bundles, name, current)
+    if (name.startsWith('.') || !existsSync(folder)) continue
+    const { paths, others } = await filesOf(folder)
+    await pack(put(`${files.bundles}/${name}.zip`), paths)
+    if (others.length > 0) {
+      print(`The bundle ${name} has ${others.length} links, which the backup leaves out: ${others.slice(0, 3).join(', ')}`)
+    }
+  }
+}
+
+/** Says what the backup cannot open by itself. */
+function tellOfKeys (
+  { print }: Report,
+  env: Env,
+  isAsked: boolean,
+  hasKey: boolean,
+  sealedWith: Description['sealedWith']
+): void {
+  const sealed = Object.entries(sealedWith)
+  if (hasKey) print('It holds the key file, which opens all secrets in it: keep it as you keep the key.')
+  else if (isAsked) print('There is no key file in DATA_DIR to put into it.')
+  if (env.ENCRYPTION_KEY !== undefined) print('ENCRYPTION_KEY is not in it: keep it where the environment of the gateway is kept.')
+  if (sealed.length === 0 || hasKey) return
+  print(
+    `Without the key, these secrets in it cannot be opened: ${sealed.map(([id, count]) => `${count} of key ${id}`).join(', ')}. They are ` +
+    'credentials of servers (env, headers, args, addresses), secrets of the system configuration, and what is kept encrypted. ' +
+    'Passwords, keys and tokens are hashes, which need no key.'
+  )
+}

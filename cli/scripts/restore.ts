@@ -1,0 +1,130 @@
+// `tool-hub restore`: puts back what `tool-hub backup` has written, all of it or nothing. The gateway must not run.
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openBackup, files, type Description } from '../backup/contents.ts'
+import { checkKeys } from '../backup/keys.ts'
+import { exits, Failure } from '../failure.ts'
+import { explain } from '../backup/explain.ts'
+import { placesOf, type Places } from '../backup/places.ts'
+import { openTarget, type Target } from '../backup/target.ts'
+import { current } from '../../plugins/bundles/usage.ts'
+import { readEnvironment } from '../../plugins/config/environment.ts'
+import type { Env } from '../../schemas/env.ts'
+import type { Task } from './run.ts'
+
+const usage = `restore <file> [--replace] [--keep-tokens] [--without-key] [--json]
+
+Puts a backup in the place of the settings, into the settings file or the database of this environment, all of it or nothing.
+--replace: there are settings, which are replaced; --keep-tokens: where there were none, tokens of the backup stay valid: no password was
+changed since; --without-key: also if secrets cannot be opened. Stop the gateway first.`
+
+export async function restore ({ args, io, report }: Task): Promise<void> {
+  const { positionals: [file, ...more], values } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', short: 'h', default: false },
+      replace: { type: 'boolean', default: false },
+      'keep-tokens': { type: 'boolean', default: false },
+      'without-key': { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false }
+    }
+  })
+  if (values.help) {
+    io.stdout.write(`${usage}\n`)
+    return
+  }
+  if (file === undefined || more.length > 0) throw new Failure(usage, exits.usage)
+  const env = readEnvironment(io.env)
+  checkPlace(io.env)
+  const places = placesOf(env, io.cwd)
+  const work = join(places.dataDir, `.restore-${randomUUID()}`)
+  try {
+    await mkdir(places.dataDir, { recursive: true, mode: 0o700 })
+    const { description, bundles } = await openBackup(resolve(io.cwd, file), work)
+    checkKind(description, env)
+    await checkKeys(description, work, places, env, { isAllowed: values['without-key'], print: report.print })
+    checkFolder(description, bundles, places)
+    const options = { replace: values.replace, keepTokens: values['keep-tokens'], print: report.print }
+    const target = await openTarget(description, work, places, env, options)
+    report.print(`Restores the backup of ${description.createdAt} to ${target.location}.`)
+    try {
+      await change(target, work, places, bundles)
+    } finally {
+      await target.close()
+    }
+    report.print('Keys and users that were removed since are back: look at them. Who was logged in has to log in again.')
+    report.result(
+      { location: target.location, createdAt: description.createdAt, kind: description.kind, bundles },
+      `${basename(file)} of ${description.createdAt} is restored to ${target.location}, with ${bundles.length} bundles.`
+    )
+  } catch (error) {
+    throw explain(error, {
+      target: `What is in ${places.dataDir} and ${dirname(places.settings)}`,
+      within: '/',
+      advice: 'Let this user write to these folders (DATA_DIR, SETTINGS_PATH), and give them room.'
+    })
+  } finally {
+    await rm(work, { recursive: true, force: true }).catch(() => {})
+    // Only if it is empty: then this command made it.
+    await rmdir(places.dataDir).catch(() => {})
+  }
+}
+
+/**
+ * An empty variable counts as unset, so that DB_URL_FILE counts beside an empty DB_URL, by which somebody may mean the settings file.
+ * @throws Failure when both are given
+ */
+function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>): void {
+  if (dbUrl !== '' || dbUrlFile === '') return
+  throw new Failure(
+    'DB_URL is empty, and DB_URL_FILE names a database. Set DB_URL_FILE= as well to restore to the settings file, or unset DB_URL to ' +
+    'restore to that database. Nothing was changed.',
+    exits.usage
+  )
+}
+
+/** @throws Error for the backup of a database that is to become a settings file */
+function checkKind ({ kind }: Description, { DB_URL: dbUrl }: Env): void {
+  if (kind === 'file' || dbUrl !== undefined) return
+  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a settings file of that.')
+}
+
+/** Configs in a database are sealed, so the folder that they name cannot be written anew. @throws Error */
+function checkFolder ({ kind, bundlesFolder }: Description, bundles: readonly string[], places: Places): void {
+  if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
+  throw new Error(
+    `This backup holds bundles of the folder ${bundlesFolder}, which configs of servers in it may name, encrypted. Set DATA_DIR to ` +
+    `${dirname(bundlesFolder)}, in a container for example, to restore it. Nothing was changed.`
+  )
+}
+
+/** Puts all in place; the settings last, in one step. What was there before is put back when one of the steps fails. */
+async function change (target: Target, work: string, places: Places, bundles: readonly string[]): Promise<void> {
+  const undo: Array<() => Promise<void>> = []
+  const fresh = join(work, 'unpacked')
+  const former = join(work, 'former-bundles')
+  await mkdir(fresh, { recursive: true })
+  for (const name of bundles) await symlink('restored', join(fresh, name, current), 'dir')
+  try {
+    if (existsSync(places.bundles)) {
+      await rename(places.bundles, former)
+      undo.unshift(async () => { await rename(former, places.bundles) })
+    }
+    await rename(fresh, places.bundles)
+    undo.unshift(async () => { await rename(places.bundles, fresh) })
+    const key = join(work, files.key)
+    if (existsSync(key) && !existsSync(places.key)) {
+      await copyFile(key, `${places.key}.tmp`)
+      await rename(`${places.key}.tmp`, places.key)
+      undo.unshift(async () => { await rm(places.key, { force: true }) })
+    }
+    await target.commit()
+  } catch (error) {
+    for (const step of undo) await step()
+    throw error
+  }
+}

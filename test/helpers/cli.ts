@@ -1,0 +1,32 @@
+import { tmpdir } from 'node:os'
+import { Readable } from 'node:stream'
+import { main } from '../../cli/program.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
+export interface Ended { code: number, out: string, err: string }
+export interface CliOptions {
+  cwd?: string
+  /** What comes on stdin. */
+  input?: string
+  isTerminal?: boolean
+  signal?: AbortSignal
+  /** Called with each piece of stdout. */
+  onOut?: (text: string) => void
+  serve?: (env: Environment) => Promise<void>
+}
+
+/** The command line within this process, as `tool-hub` runs it in one of its own. */
+export const cli = (env: Environment, options: CliOptions = {}) => async (...args: string[]): Promise<Ended> => {
+  const { cwd = tmpdir(), input = '', isTerminal = false, signal = new AbortController().signal, onOut, serve } = options
+  let [out, err] = ['', '']
+  const code = await main(args, {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    cwd,
+    stdin: Object.assign(Readable.from(input === '' ? [] : [input]), { isTTY: isTerminal }),
+    stdout: { write: (text) => { out += text; onOut?.(text) }, isTTY: isTerminal },
+    stderr: { write: (text) => { err += text }, isTTY: isTerminal },
+    signal,
+    serve: serve ?? (async () => { throw new Error('no gateway is started here') })
+  })
+  return { code, out, err }
+}

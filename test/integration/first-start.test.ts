@@ -1,0 +1,93 @@
+// The first five minutes, with what is built here: what a first start prints, in its order, and that it works as printed; and a first start
+// that fails spends nothing. nightly/first-start does it with the packed tarball, and with the clients that the snippets are for.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { test } from 'tap'
+import { temporaryFolder } from '../fakes/store-file.ts'
+import { cli } from '../helpers/cli.ts'
+import { npmServer, path, spawnHub, until } from '../helpers/hub.ts'
+
+const execute = promisify(execFile)
+
+test('what a first start prints leads to a tool call', async (t) => {
+  const hub = await spawnHub(t)
+  await until(() => / add everything .*\n/.test(hub.output()), hub.output)
+  const output = hub.output()
+  const key = /^thk_[0-9a-f]{64}$/m.exec(output)?.[0] ?? ''
+  /** The JSON that is printed for a client. */
+  const json = (client: string): unknown =>
+    JSON.parse(new RegExp(`^${client} \\([^)\\n]*\\):\\n\\n(\\{\\n.*?^\\})$`, 'ms').exec(output)?.[1] ?? 'null')
+
+  await t.test('it has the order in which it is needed', async () => {
+    const places = ['MCP endpoint', '/docs', 'The first admin', 'A key for your agents', 'Claude Code:', 'Add a first server'].map((text) => output.indexOf(text))
+    assert.ok(places.every((at) => at > 0))
+    assert.deepEqual(places, [...places].sort((a, b) => a - b))
+    assert.doesNotMatch(output, /curl/)
+  })
+
+  await t.test('the key opens MCP, and not the management API', async () => {
+    const ask = async (where: string): Promise<number> => (await fetch(`${hub.url}${where}`, { headers: { authorization: `Bearer ${key}` } })).status
+    assert.deepEqual([await ask('/api/servers'), await ask('/api/tools/none/none')], [401, 404])
+  })
+
+  await t.test('the snippets hold the address and the key', async () => {
+    const server = { type: 'http', url: `${hub.url}/mcp`, headers: { Authorization: `Bearer ${key}` } }
+    assert.deepEqual(json('Cursor'), { mcpServers: { 'tool-hub': server } })
+    assert.deepEqual(json('VS Code'), { servers: { 'tool-hub': server } })
+    const desktop = JSON.stringify(json('Claude Desktop'))
+    assert.ok(desktop.includes('mcp-remote') && desktop.includes(`${hub.url}/mcp`) && desktop.includes(key), desktop)
+    for (const pattern of [/^claude mcp add .*$/m, /^gemini mcp add .*$/m, /^npx @modelcontextprotocol\/inspector .*$/m]) {
+      const line = pattern.exec(output)?.[0] ?? ''
+      assert.ok(line.includes(`${hub.url}/mcp`) && line.includes(key), String(pattern))
+    }
+  })
+
+  await t.test('the line to paste adds a server and calls a tool, in any folder', async (t) => {
+    const [add = '', call = ''] = /^.* add everything .*$/m.exec(output)?.[0].split(' && ') ?? []
+    const program = process.env.TOOL_HUB_TEST_BUILD === undefined ? /^node --import \S+ \S+\/cli\/main\.ts / : /^node \S+\/dist\/cli\/main\.js /
+    const { command, args } = npmServer('everything')
+    const words = (line: string): string[] => {
+      assert.match(line, program)
+      assert.ok(existsSync(program.exec(line)?.[0].trim().split(' ').at(-1) ?? ''), line)
+      return line.replace(program, '').replace('npx -y @modelcontextprotocol/server-everything', [command, ...args].join(' ')).split(' ')
+    }
+    const run = cli({ HOME: hub.folder }, { cwd: await temporaryFolder(t) })
+    const added = await run(...words(add))
+    assert.deepEqual([added.code, added.err], [0, ''])
+    assert.deepEqual(await run(...words(call)), { code: 0, out: 'Echo: Hello\n', err: '' })
+  })
+})
+
+test('a first start that cannot have its port makes no admin', async (t) => {
+  const taken = createServer()
+  await new Promise<void>((resolve) => { taken.listen(0, '127.0.0.1', resolve) })
+  t.after(() => { taken.close() })
+  const { port } = taken.address() as { port: number }
+  const hub = await spawnHub(t, { wait: false, env: { PORT: String(port) } })
+  await until(() => hub.child.exitCode !== null, hub.output)
+  assert.equal(hub.child.exitCode, 1)
+  assert.match(hub.output(), /is in use already/)
+  assert.doesNotMatch(hub.output(), /first admin|thk_/)
+  assert.ok(!existsSync(hub.settingsPath) || !readFileSync(hub.settingsPath, 'utf8').includes('"users"'))
+})
+
+test('no key and no line to paste where there is no admin', async (t) => {
+  const hub = await spawnHub(t, { env: { READONLY: 'true' } })
+  await until(() => hub.output().includes('API and its documentation'), hub.output)
+  assert.doesNotMatch(hub.output(), /thk_|Add a first server|curl/)
+})
+
+test('an installation without the bundler builds nothing and says so, and npm start says what is missing', async (t) => {
+  const folder = await temporaryFolder(t)
+  await mkdir(join(folder, 'cli'))
+  for (const name of ['prepare.mjs', 'built.mjs']) await writeFile(join(folder, 'cli', name), readFileSync(path(`cli/${name}`)))
+  const { scripts } = JSON.parse(readFileSync(path('package.json'), 'utf8')) as { scripts: Record<string, string> }
+  assert.deepEqual([scripts.prepare, scripts.prestart], ['node cli/prepare.mjs', 'node cli/built.mjs'])
+  assert.match((await execute(process.execPath, ['cli/prepare.mjs'], { cwd: folder })).stderr, /Nothing was built.*npm run build/)
+  await assert.rejects(execute(process.execPath, ['cli/built.mjs'], { cwd: folder }), /There is no dist/)
+})
