@@ -78,17 +78,25 @@ const calleeOf = ({ callee }) => callee.type === 'Identifier'
 const propertyOf = (node, name) => node?.type === 'ObjectExpression' ? node.properties.find(({ key }) => key?.name === name) : undefined
 const inMs = (node) => node?.type === 'Literal' && typeof node.value === 'number' ? node.value : Infinity
 
+const functionOf = (node) => node.arguments.findLast(({ type }) => /Function/.test(type))
+const linesOf = ({ loc }) => loc.end.line - loc.start.line + 1
+const isTest = (node) => isCall(node, /^(\w+\.)?test$/) && functionOf(node) !== undefined
+const clocks = /^(Date|performance)\.now$/
+const wait = 'wait for an event; `silence(ms)` is for what must not come, behind a marker'
+
 /** What a verdict must not hang on: how fast the machine is (test/README.md). */
 const tests = {
   rules: {
     'no-clock': {
       create: (context) => {
         const report = (node, message) => { context.report({ node, message }) }
+        const holdsTimers = /mockTimers\(|mock\.timers/.test(context.sourceCode.text)
+        const sleeps = (node) => { if (!holdsTimers) report(node, wait) }
         return {
           CallExpression: (node) => {
-            if (isCall(node, /^sleep$/)) report(node, 'wait for an event; `silence(ms)` is for what must not come, behind a marker')
-            if (isCall(node, /^(performance\.now|process\.(cpuUsage|memoryUsage|hrtime)|memoryUsage\.rss)$/)) report(node, 'measure in test/measure')
-            if (isCall(node, /^((t|\w+)?\.)?(test|before|beforeEach)$/)) {
+            if (isCall(node, /^sleep$/)) report(node, wait)
+            if (isCall(node, /^(process\.(cpuUsage|memoryUsage|hrtime)|memoryUsage\.rss)$/)) report(node, 'measure in test/measure')
+            if (isCall(node, /^(\w+\.)?(test|before|beforeEach)$/)) {
               const timeout = node.arguments.map((argument) => propertyOf(argument, 'timeout')).find(Boolean)
               if (timeout !== undefined) report(timeout, 'tests have no timeout: the runner has one for each file')
             }
@@ -98,14 +106,28 @@ const tests = {
               if (timeout !== undefined && inMs(timeout.value) < 30_000) report(timeout, 'a deadline of at least 30 s')
             }
           },
-          'NewExpression[callee.name="Promise"] CallExpression[callee.name="setTimeout"]': (node) => {
-            report(node, 'wait for an event; `silence(ms)` is for what must not come, behind a marker')
-          },
-          'ImportDeclaration[source.value="node:timers/promises"] ImportSpecifier[imported.name="setTimeout"]': (node) => {
-            report(node, 'wait for an event; `silence(ms)` is for what must not come, behind a marker')
-          },
-          'BinaryExpression[operator="-"] > CallExpression.left[callee.object.name="Date"][callee.property.name="now"]': (node) => {
-            report(node, 'no verdict on how long something took: hold the clock, or measure in test/measure')
+          'NewExpression[callee.name="Promise"] CallExpression[callee.name="setTimeout"]': sleeps,
+          'ImportDeclaration[source.value="node:timers/promises"] ImportSpecifier[imported.name="setTimeout"]': sleeps,
+          // How long something took, within a comparison or an assertion.
+          ':matches(BinaryExpression[operator=/^[<>]=?$/], CallExpression[callee.object.name="assert"]) BinaryExpression[operator="-"]': (node) => {
+            if (isCall(node.left, clocks) && node.right.type !== 'Literal') report(node, 'hold the clock, or measure in test/measure')
+          }
+        }
+      }
+    },
+    'max-lines': {
+      create: (context) => {
+        const counted = []
+        return {
+          CallExpression: (node) => { if (isTest(node)) counted.push({ node, nested: 0 }) },
+          'CallExpression:exit': (node) => {
+            if (counted.at(-1)?.node !== node) return
+            const { nested } = counted.pop()
+            const lines = linesOf(functionOf(node))
+            const own = lines - nested
+            if (own > 100) context.report({ node, message: `a test of ${own} lines: 100 at most, beside the tests in it` })
+            const around = counted.at(-1)
+            if (around !== undefined) around.nested += lines
           }
         }
       }
@@ -160,7 +182,8 @@ export default [
   },
   {
     files: ['test/**/*.test.ts'],
-    rules: { 'max-lines': ['error', 800], 'max-lines-per-function': ['error', { max: 100 }] }
+    plugins: { tests },
+    rules: { 'max-lines': ['error', 800], 'tests/max-lines': 'error' }
   },
   direction(['schemas/**'], [[['../*', 'node:*'], 'schemas import TypeBox only'], noFastify, noDriver]),
   direction(

@@ -60,7 +60,7 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
  * The ports where the settings are one document.
  * @param now the clock of what expires, in ms since 1970
  */
-export function storageOn (file: Store & SectionFile, vault: Vault, now = Date.now): Storage {
+export function storageOn (file: Store & SectionFile, vault: Vault, now = () => Date.now()): Storage {
   const tokens = new FileTokens(file, undefined, now)
   const consents = new FileConsents(file)
   const upstreamTokens = new FileUpstreamTokens(file, vault, undefined, now)

@@ -25,7 +25,7 @@ export class FileTokens implements Tokens {
    * @param count max tokens kept; beyond, the families with the most tokens are removed
    * @param now the clock, in ms since 1970
    */
-  constructor (file: SectionFile, count: number = maxEntries.tokensInFile, now = Date.now) {
+  constructor (file: SectionFile, count: number = maxEntries.tokensInFile, now = () => Date.now()) {
     this.#list = new EntryList(file, {
       name: section,
       isEntry,

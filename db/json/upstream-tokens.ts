@@ -39,7 +39,7 @@ export class FileUpstreamTokens implements UpstreamTokens, Resealing {
    * @param count max values kept; beyond, those that were unchanged longest are removed
    * @param now the clock, in ms since 1970
    */
-  constructor (file: SectionFile, vault: Vault, count: number = maxEntries.upstreamTokensInFile, now = Date.now) {
+  constructor (file: SectionFile, vault: Vault, count: number = maxEntries.upstreamTokensInFile, now = () => Date.now()) {
     this.#vault = vault
     this.#now = now
     this.#list = new EntryList(file, {

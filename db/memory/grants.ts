@@ -13,7 +13,7 @@ export class MemoryGrants implements Grants {
    * @param count max grants kept, separately for those that wait and those that were taken
    * @param now the clock, in ms since 1970
    */
-  constructor (count: number = maxEntries.grants, now = Date.now) {
+  constructor (count: number = maxEntries.grants, now = () => Date.now()) {
     this.#maxGrants = count
     this.#now = now
   }

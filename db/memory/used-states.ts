@@ -8,7 +8,7 @@ export class MemoryUsedStates implements UsedStates {
   readonly #uses = new Map<string, { readonly answers: string, readonly at: number }>()
 
   /** @param now the clock, in ms since 1970 */
-  constructor (count: number = maxEntries.usedStates, now = Date.now) {
+  constructor (count: number = maxEntries.usedStates, now = () => Date.now()) {
     this.#count = count
     this.#now = now
   }

@@ -16,7 +16,7 @@ export class MemoryVectors implements Vectors {
    * @param numbers max numbers kept, over all embeddings
    * @param now the clock, in ms since 1970
    */
-  constructor (numbers: number = maxEntries.vectorNumbers, now = Date.now) {
+  constructor (numbers: number = maxEntries.vectorNumbers, now = () => Date.now()) {
     this.#maxNumbers = numbers
     this.#now = now
   }

@@ -123,6 +123,41 @@ const lists = [
   '/api/auth/user', '/health/live', '/public-config'
 ]
 
+const keys = {
+  admin: bearerKey().token,
+  bob: `thk_${'b'.repeat(64)}`,
+  scoped: `thk_${'c'.repeat(64)}`,
+  grouped: `thk_${'d'.repeat(64)}`,
+  narrow: `thk_${'e'.repeat(64)}`,
+  alice: `thk_${'f'.repeat(64)}`
+}
+const keyOf = (n: number, name: keyof typeof keys, more: Json): Json => ({
+  ...bearerKey({ id: `${n}2222222-2222-4222-8222-222222222222`, name, token: keys[name], ...more })
+})
+/** Settings with a server that alice alone may see. @param names of that server, and of her group */
+const content = (routing: Json, urls: { open: string, secret: string }, { hidden, team }: { hidden: string, team: string }): Json => ({
+  users: [{ username: 'root', isAdmin: true }, { username: 'alice' }, { username: 'bob' }],
+  mcpServers: {
+    shown: { type: 'streamable-http', url: urls.open, visibility: 'public', owner: 'admin' },
+    [hidden]: { type: 'streamable-http', url: urls.secret, visibility: 'private', owner: 'alice' }
+  },
+  groups: [
+    { id: '33333333-3333-4333-8333-333333333333', name: team, servers: [hidden], owner: 'alice' },
+    { id: '44444444-4444-4444-8444-444444444444', name: 'mixed', servers: ['shown', hidden], owner: 'alice' },
+    { id: '55555555-5555-4555-8555-555555555555', name: 'mine', servers: ['shown'], owner: 'bob' },
+    { id: '66666666-6666-4666-8666-666666666666', name: 'public', servers: ['shown'], owner: 'admin' }
+  ],
+  bearerKeys: [
+    bearerKey(),
+    keyOf(1, 'bob', { kind: 'user', owner: 'bob' }),
+    keyOf(3, 'alice', { kind: 'user', owner: 'alice' }),
+    keyOf(4, 'scoped', { accessType: 'servers', allowedServers: ['shown'] }),
+    keyOf(5, 'grouped', { accessType: 'groups', allowedGroups: ['public'] }),
+    keyOf(6, 'narrow', { kind: 'user', owner: 'bob', accessType: 'servers', allowedServers: ['shown'] })
+  ],
+  systemConfig: { routing }
+})
+
 test('what is hidden answers as what is not there', async (t) => {
   // The same length, so that no answer tells by its own.
   const [hidden, absent, team, nobodys] = ['hidden', 'absent', 'team-h', 'team-a']
@@ -139,41 +174,8 @@ test('what is hidden answers as what is not there', async (t) => {
     resources: [{ uri: 'shown://one', name: 'one' }],
     capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, logging: {} }
   })
-  const keys = {
-    admin: bearerKey().token,
-    bob: `thk_${'b'.repeat(64)}`,
-    scoped: `thk_${'c'.repeat(64)}`,
-    grouped: `thk_${'d'.repeat(64)}`,
-    narrow: `thk_${'e'.repeat(64)}`,
-    alice: `thk_${'f'.repeat(64)}`
-  }
-  const keyOf = (n: number, name: keyof typeof keys, more: Json): Json => ({
-    ...bearerKey({ id: `${n}2222222-2222-4222-8222-222222222222`, name, token: keys[name], ...more })
-  })
-  const content = (routing: Json): Json => ({
-    users: [{ username: 'root', isAdmin: true }, { username: 'alice' }, { username: 'bob' }],
-    mcpServers: {
-      shown: { type: 'streamable-http', url: open.url, visibility: 'public', owner: 'admin' },
-      [hidden]: { type: 'streamable-http', url: secret.url, visibility: 'private', owner: 'alice' }
-    },
-    groups: [
-      { id: '33333333-3333-4333-8333-333333333333', name: team, servers: [hidden], owner: 'alice' },
-      { id: '44444444-4444-4444-8444-444444444444', name: 'mixed', servers: ['shown', hidden], owner: 'alice' },
-      { id: '55555555-5555-4555-8555-555555555555', name: 'mine', servers: ['shown'], owner: 'bob' },
-      { id: '66666666-6666-4666-8666-666666666666', name: 'public', servers: ['shown'], owner: 'admin' }
-    ],
-    bearerKeys: [
-      bearerKey(),
-      keyOf(1, 'bob', { kind: 'user', owner: 'bob' }),
-      keyOf(3, 'alice', { kind: 'user', owner: 'alice' }),
-      keyOf(4, 'scoped', { accessType: 'servers', allowedServers: ['shown'] }),
-      keyOf(5, 'grouped', { accessType: 'groups', allowedGroups: ['public'] }),
-      keyOf(6, 'narrow', { kind: 'user', owner: 'bob', accessType: 'servers', allowedServers: ['shown'] })
-    ],
-    systemConfig: { routing }
-  })
   const start = async (routing: Json): Promise<Hub> => {
-    const hub = await startHub(t, { env: { JWT_SECRET: shared.JWT_SECRET, LOG_LEVEL: 'error' }, settings: content(routing) })
+    const hub = await startHub(t, { env: { JWT_SECRET: shared.JWT_SECRET, LOG_LEVEL: 'error' }, settings: content(routing, { open: open.url, secret: secret.url }, { hidden, team }) })
     await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, () => hub.output())
     await connected(hub, 2)
     return hub

@@ -5,26 +5,13 @@ import { at, type Json } from '../helpers/client.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { canary, fine, list, MASK, NOTE, offers, refused, started, stored, STDIO } from '../helpers/management.ts'
 
-test('what GET gave, sent back by PUT, changes nothing', async (t) => {
-  const fake = await startUpstream(t, offers)
-  const secrets = Object.fromEntries(
-    [
-      'env', 'arg', 'flag', 'header', 'user', 'query', 'client', 'proxy', 'apikey', 'bearer', 'pass', 'llm', 'router',
-      'db', 'docs', 'inline'
-    ].map((what) => [what, canary(what)])
-  )
-  const { hub, admin } = await started(t, {}, {
-    systemConfig: {
-      auth: { betterAuth: { basePath: '/api/auth/better', providers: { oidc: { enabled: false } } } },
-      fromElsewhere: { kept: [1, 2] },
-      smartRouting: { ofAnotherVersion: true }
-    }
-  })
-  const remote = new URL(fake.url)
+/** A server of each kind, with every member that a config may have. @param secrets by what they are for */
+function everyConfig (url: string, secrets: Readonly<Record<string, string>>): Record<string, Json> {
+  const remote = new URL(url)
   remote.username = 'user'
   remote.password = secrets.user ?? ''
   remote.searchParams.set('api_key', secrets.query ?? '')
-  const servers: Record<string, Json> = {
+  return {
     remote: {
       type: 'streamable-http',
       url: remote.href,
@@ -54,7 +41,7 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       resources: { [NOTE]: { description: 'Ours', enabled: true } },
       ofAnotherVersion: { kept: ['yes'] }
     },
-    live: { url: fake.url, headers: { 'X-Api-Key': secrets.header } },
+    live: { url, headers: { 'X-Api-Key': secrets.header } },
     local: {
       type: 'stdio',
       ...STDIO,
@@ -66,7 +53,7 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       enabled: false,
       isolation: 'shared'
     },
-    events: { type: 'sse', url: fake.url, enabled: false, visibility: 'group' },
+    events: { type: 'sse', url, enabled: false, visibility: 'group' },
     rest: {
       type: 'openapi',
       url: 'https://api.example.com/v1',
@@ -92,6 +79,24 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       enabled: false
     }
   }
+}
+
+test('what GET gave, sent back by PUT, changes nothing', async (t) => {
+  const fake = await startUpstream(t, offers)
+  const secrets = Object.fromEntries(
+    [
+      'env', 'arg', 'flag', 'header', 'user', 'query', 'client', 'proxy', 'apikey', 'bearer', 'pass', 'llm', 'router',
+      'db', 'docs', 'inline'
+    ].map((what) => [what, canary(what)])
+  )
+  const { hub, admin } = await started(t, {}, {
+    systemConfig: {
+      auth: { betterAuth: { basePath: '/api/auth/better', providers: { oidc: { enabled: false } } } },
+      fromElsewhere: { kept: [1, 2] },
+      smartRouting: { ofAnotherVersion: true }
+    }
+  })
+  const servers = everyConfig(fake.url, secrets)
   for (const [name, config] of Object.entries(servers)) await admin.add(name, config)
 
   for (const name of Object.keys(servers)) {

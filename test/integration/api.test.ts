@@ -370,20 +370,28 @@ test('the management API', async (t) => {
   await t.test('servers: a call waits for a server that is still connecting', async (t) => {
     let connect = (): void => {}
     const gate = new Promise<void>((resolve) => { connect = resolve })
-    const slow = await startUpstream(t, { on: async ({ method }) => { if (method === 'initialize') await gate; return undefined } })
+    const slow = await startUpstream(t, {
+      prompts: [{ name: 'greet' }],
+      on: async ({ method }) => {
+        if (method === 'initialize') await gate
+        return method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: 'Greet you' } }] } : undefined
+      }
+    })
     assert.equal((await admin.add('slow', { url: slow.url })).status, 'connecting')
     const opened = async (): Promise<Session> => await Session.open(`${url}/slow`, { key: KEYED })
     const asked = Promise.all([
       admin.run('slow', 'echo', { message: 'patience' }),
       opened().then(async (session) => await session.request('tools/call', { name: 'echo', arguments: { message: 'patience' } })),
-      opened().then(async (session) => await session.tools())
+      opened().then(async (session) => await session.tools()),
+      admin.ok('POST', '/mcp/slow/prompts/greet', {})
     ])
     assert.equal((await admin.server('slow')).status, 'connecting')
     connect()
-    const [rest, direct, list] = await asked
+    const [rest, direct, list, filled] = await asked
     assert.equal(text(fine(rest)), 'patience')
     assert.equal(text(direct.result ?? assert.fail(JSON.stringify(direct))), 'patience')
     assert.deepEqual(list, ['echo'])
+    assert.equal(at(filled, 'messages', 0, 'content', 'text'), 'Greet you')
     fine(await admin.ask('DELETE', '/servers/slow'))
   })
 

@@ -626,39 +626,40 @@ void test(
       assert.equal(await hub.stop(), 0)
     }
 
-    // What is lost with a key can be got over without the API, too.
-    const file = join(await temporaryFolder(t), 'masked.json')
-    const env = { DB_URL: url, ...shared }
-    const whole = await db('export', [file], env)
-    assert.equal(whole.code, 1)
-    assert.match(
-      whole.stderr,
-      /^systemConfig cannot be opened: .*\nmcpServers\/remote cannot be opened|^mcpServers\/remote cannot be opened: .*\nsystemConfig cannot be opened/
-    )
-    assert.ok(!existsSync(file))
-    const masked = await db('export', [file, '--masked'], env)
-    assert.equal(masked.code, 0, masked.stderr)
-    assert.match(masked.stderr, /mcpServers\/remote cannot be opened/)
-    assert.match(masked.stderr, /The file holds masks \(••••\) in place of the secrets that cannot be opened, and others in plain text/)
-    const written = JSON.parse(await readFile(file, 'utf8')) as Json
-    assert.deepEqual(written.prompts, prompts)
-    assert.equal(
-      at(written, 'mcpServers', 'remote', 'headers', 'X-Plain-Name'),
-      `••••${String(at(config, 'headers', 'X-Plain-Name')).slice(-4)}`
-    )
-    const taken = await db('import', [file, '--replace'], env)
-    assert.equal(taken.code, 1)
-    assert.match(
-      taken.stderr,
-      /masks where secrets should be.*headers\.Authorization of mcpServers\/remote.*smartRouting\.llmProviderApiKey of systemConfig/
-    )
-    await writeFile(file, JSON.stringify({ ...written, mcpServers: { remote: config }, systemConfig: { nameSeparator: '+' } }))
-    assert.equal((await db('import', [file, '--replace'], env)).code, 0)
-    const mended = await db('export', ['-'], env)
-    assert.deepEqual(
-      [at(JSON.parse(mended.stdout), 'mcpServers', 'remote', 'headers'), at(JSON.parse(mended.stdout), 'prompts')],
-      [config.headers, prompts]
-    )
+    await t.test('what is lost with a key can be got over without the API, too', async (t) => {
+      const file = join(await temporaryFolder(t), 'masked.json')
+      const env = { DB_URL: url, ...shared }
+      const whole = await db('export', [file], env)
+      assert.equal(whole.code, 1)
+      assert.match(
+        whole.stderr,
+        /^systemConfig cannot be opened: .*\nmcpServers\/remote cannot be opened|^mcpServers\/remote cannot be opened: .*\nsystemConfig cannot be opened/
+      )
+      assert.ok(!existsSync(file))
+      const masked = await db('export', [file, '--masked'], env)
+      assert.equal(masked.code, 0, masked.stderr)
+      assert.match(masked.stderr, /mcpServers\/remote cannot be opened/)
+      assert.match(masked.stderr, /The file holds masks \(••••\) in place of the secrets that cannot be opened, and others in plain text/)
+      const written = JSON.parse(await readFile(file, 'utf8')) as Json
+      assert.deepEqual(written.prompts, prompts)
+      assert.equal(
+        at(written, 'mcpServers', 'remote', 'headers', 'X-Plain-Name'),
+        `••••${String(at(config, 'headers', 'X-Plain-Name')).slice(-4)}`
+      )
+      const taken = await db('import', [file, '--replace'], env)
+      assert.equal(taken.code, 1)
+      assert.match(
+        taken.stderr,
+        /masks where secrets should be.*headers\.Authorization of mcpServers\/remote.*smartRouting\.llmProviderApiKey of systemConfig/
+      )
+      await writeFile(file, JSON.stringify({ ...written, mcpServers: { remote: config }, systemConfig: { nameSeparator: '+' } }))
+      assert.equal((await db('import', [file, '--replace'], env)).code, 0)
+      const mended = await db('export', ['-'], env)
+      assert.deepEqual(
+        [at(JSON.parse(mended.stdout), 'mcpServers', 'remote', 'headers'), at(JSON.parse(mended.stdout), 'prompts')],
+        [config.headers, prompts]
+      )
+    })
   }
 )
 

@@ -7,6 +7,7 @@ import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { certificate, key } from '../fakes/tls-postgres.ts'
 import { spawnHub, type Cleanup } from '../helpers/hub.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { listen } from '../helpers/listen.ts'
 import { allow, Browser, form, request, type Visit } from '../helpers/oauth.ts'
 import { answerOf, callback, startWorld, type Json } from '../helpers/oauth-world.ts'
@@ -69,7 +70,7 @@ test('a client by its document', async (t) => {
   const good = (name = 'client', more: Json = {}): Json =>
     ({ client_id: `${site.url}/${name}`, client_name: 'A document', redirect_uris: [callback], token_endpoint_auth_method: 'none', ...more })
   const password = 'Same-1234'
-  const file = join(t.testdir({}), 'ca.pem')
+  const file = join(await temporaryFolder(t), 'ca.pem')
   await writeFile(file, certificate)
   // Node reads the certificates of its own authorities when it starts.
   const hub = await spawnHub(t, {

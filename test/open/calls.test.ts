@@ -340,7 +340,7 @@ test('on the management API arguments are converted for a server that is still c
   assert.deepEqual(at(JSON.parse(answer.text), 'data', 'structuredContent', 'args'), { n: 5, b: true, l: [1, 2], s: '5' }, answer.text)
 })
 
-test('bad input gets a clear error and never reaches the upstream', async () => {
+test('bad arguments in a query get a clear error and never reach the upstream', async () => {
   seen.length = 0
   const table: Array<[string, RegExp]> = [
     ['typed?n=abc', /\bn\b.*integer/],
@@ -400,6 +400,11 @@ test('bad input gets a clear error and never reaches the upstream', async () => 
     ['typed?s=%ff', /percent/]
   ]
   for (const [path, says] of table) refused(await get(hub, `/api/tools/fake/${path}`), 400, says)
+  assert.deepEqual(seen.map(({ params }) => params), [])
+})
+
+test('a bad body gets a clear error and never reaches the upstream', async () => {
+  seen.length = 0
   for (const [path, body, says] of [
     ['prototype', '{"__proto__":5}', /__proto__ must be string/],
     ['prototype', '{"a":"b"}', /__proto__ is required/],
@@ -433,6 +438,11 @@ test('bad input gets a clear error and never reaches the upstream', async () => 
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
     refused(await post(hub, '/api/tools/fake/typed', '{"n":1}', { 'content-type': type }), 415)
   }
+  assert.deepEqual(seen.map(({ params }) => params), [])
+})
+
+test('a foreign page, a prefetch and another method never reach the upstream', async () => {
+  seen.length = 0
   const page = { 'sec-fetch-site': 'cross-site' }
   const foreign: Array<Record<string, string>> = [
     { origin: 'https://evil.example' },

@@ -453,7 +453,9 @@ void test('masks: what is no secret is shown as it is', async () => {
     empty: { env: {}, headers: null, apiKey: null }
   }
   assert.deepEqual(maskConfig(open), open)
-  // In an OpenAPI document the addresses are looked at, and nothing else.
+})
+
+void test('masks: of an OpenAPI document the addresses are looked at, and nothing else', async () => {
   const described = (server: string, token: string): object => ({
     openapi: {
       schema: {
@@ -492,7 +494,9 @@ void test('masks: what is no secret is shown as it is', async () => {
   for (const leak of ['https://user:password1@h.example/v1 is away', 'wrong password: password1']) {
     assert.ok(!redact(leak).includes('password1'), redact(leak))
   }
-  // Odd addresses: what names a user is hidden whole where its place cannot be told.
+})
+
+void test('masks: what names a user in an odd address is hidden whole where its place cannot be told', async () => {
   for (const url of [
     'http:user:password1@host/', 'http:\\\\user:password1@host/', ' https://user:password1@host/',
     'ht\ntps://user:password1@host', 'user:password1@host/db', 'https://user:pass@word1@host/', '//user:password1@host',
@@ -510,7 +514,9 @@ void test('masks: what is no secret is shown as it is', async () => {
   const covered = maskUrl('http://user:password@host:3128', cover)
   assert.equal(covered, `http://$${'{USER}'}@host:3128`)
   assert.equal(maskUrl(covered, (text) => text), covered)
-  // Arguments that hold more than one thing.
+})
+
+void test('masks: arguments that hold more than one thing', async () => {
   const secret = '0123456789abcdef'
   const masked = `${MASK}cdef`
   for (const [args, shown] of [

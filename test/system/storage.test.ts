@@ -195,10 +195,13 @@ test('a file that is a mount point is written in place, and mended after a kill 
   assert.deepEqual((await readdir(folder)).sort(), ['settings.json', 'settings.json.bak', 'settings.json.lock'])
 
   // The only ftruncate is the one before the bytes are written over: the process is killed on it.
-  await trace(t, first.child.pid ?? 0, 'ftruncate', 'delay_exit=120000000')
+  const { strace } = await trace(t, first.child.pid ?? 0, 'ftruncate', 'delay_exit=120000000')
   first.child.stdin.write(`${JSON.stringify(put('d'))}\n`)
   await until(async () => (await stat(real)).size === 0, 'the write never began')
-  await first.kill()
+  const killed = first.kill()
+  // A process that is traced is gone when its tracer is.
+  strace.kill('SIGKILL')
+  await killed
   assert.equal((await stat(real)).size, 0)
 
   const second = await drive(t, path, mounts)
