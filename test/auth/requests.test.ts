@@ -142,13 +142,9 @@ test('a request that names two hosts is refused', async (t) => {
   const { port } = await start(t)
   const host = `127.0.0.1:${port}`
   for (const [target, hosts, expected] of [
-    ['/health', [host], 200],
-    [`http://${host}/health`, [host], 200],
-    ['/health', [host, host], 400],
-    ['/health', [host, 'localhost'], 400],
-    [`http://localhost:${port}/health`, [host], 400],
-    ['http://other.example/health', [host], 400],
-    ['/mcp', [host, 'localhost'], 400],
+    ['/health', [host], 200], [`http://${host}/health`, [host], 200], ['/health', [host, host], 400],
+    ['/health', [host, 'localhost'], 400], [`http://localhost:${port}/health`, [host], 400],
+    ['http://other.example/health', [host], 400], ['/mcp', [host, 'localhost'], 400],
     ['/none', [host, 'localhost'], 400]
   ] as const) {
     const headers = [...hosts.map((each) => `Host: ${each}`), 'Connection: close'].join('\r\n')

@@ -6,10 +6,7 @@
 import assert from 'node:assert/strict'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import {
-  CallToolResultSchema,
-  CreateMessageRequestSchema,
-  ElicitRequestSchema,
-  ListRootsRequestSchema
+  CallToolResultSchema, CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema
 } from '@modelcontextprotocol/sdk/types.js'
 import { agent, type Json } from '../helpers/client.ts'
 import { Tested } from './gateway.ts'

@@ -44,58 +44,20 @@ const authorizationCount = 2
  */
 const loginScenarios: Readonly<Record<string, readonly string[]>> = {
   [revision]: [
-    'metadata-default',
-    'metadata-var1',
-    'metadata-var2',
-    'metadata-var3',
-    'basic-cimd',
-    'scope-from-www-authenticate',
-    'scope-from-scopes-supported',
-    'scope-omitted-when-undefined',
-    'scope-step-up',
-    'scope-retry-limit',
-    'token-endpoint-auth-basic',
-    'token-endpoint-auth-post',
-    'token-endpoint-auth-none',
-    'pre-registration',
-    'client-credentials-jwt',
-    'client-credentials-basic',
-    'resource-mismatch',
-    'iss-supported',
-    'iss-not-advertised',
-    'iss-supported-missing',
-    'iss-wrong-issuer',
-    'iss-unexpected',
-    'iss-normalized',
-    'metadata-issuer-mismatch'
+    'metadata-default', 'metadata-var1', 'metadata-var2', 'metadata-var3', 'basic-cimd', 'scope-from-www-authenticate',
+    'scope-from-scopes-supported', 'scope-omitted-when-undefined', 'scope-step-up', 'scope-retry-limit',
+    'token-endpoint-auth-basic', 'token-endpoint-auth-post', 'token-endpoint-auth-none', 'pre-registration',
+    'client-credentials-jwt', 'client-credentials-basic', 'resource-mismatch', 'iss-supported', 'iss-not-advertised',
+    'iss-supported-missing', 'iss-wrong-issuer', 'iss-unexpected', 'iss-normalized', 'metadata-issuer-mismatch'
   ],
   '2025-03-26': ['2025-03-26-oauth-metadata-backcompat', '2025-03-26-oauth-endpoint-fallback'],
   '2026-07-28': [
-    'metadata-default',
-    'metadata-var1',
-    'metadata-var2',
-    'metadata-var3',
-    'basic-cimd',
-    'scope-from-www-authenticate',
-    'scope-from-scopes-supported',
-    'scope-omitted-when-undefined',
-    'scope-step-up',
-    'scope-retry-limit',
-    'token-endpoint-auth-basic',
-    'token-endpoint-auth-post',
-    'token-endpoint-auth-none',
-    'pre-registration',
-    'resource-mismatch',
-    'offline-access-scope',
-    'offline-access-not-supported',
-    'authorization-server-migration',
-    'iss-supported',
-    'iss-not-advertised',
-    'iss-supported-missing',
-    'iss-wrong-issuer',
-    'iss-unexpected',
-    'iss-normalized',
-    'metadata-issuer-mismatch'
+    'metadata-default', 'metadata-var1', 'metadata-var2', 'metadata-var3', 'basic-cimd', 'scope-from-www-authenticate',
+    'scope-from-scopes-supported', 'scope-omitted-when-undefined', 'scope-step-up', 'scope-retry-limit',
+    'token-endpoint-auth-basic', 'token-endpoint-auth-post', 'token-endpoint-auth-none', 'pre-registration',
+    'resource-mismatch', 'offline-access-scope', 'offline-access-not-supported', 'authorization-server-migration',
+    'iss-supported', 'iss-not-advertised', 'iss-supported-missing', 'iss-wrong-issuer', 'iss-unexpected',
+    'iss-normalized', 'metadata-issuer-mismatch'
   ]
 }
 
@@ -107,14 +69,8 @@ const documentsAt = 'https://conformance-test.local'
 const clientScenarios: Readonly<Record<string, readonly string[]>> = {
   [revision]: ['initialize', 'tools_call', 'elicitation-sep1034-client-defaults', 'sse-retry', 'json-schema-2020-12-preservation'],
   '2026-07-28': [
-    'tools_call',
-    'request-metadata',
-    'sep-2322-client-request-state',
-    'http-standard-headers',
-    'http-custom-headers',
-    'http-invalid-tool-headers',
-    'json-schema-ref-no-deref',
-    'json-schema-2020-12-preservation'
+    'tools_call', 'request-metadata', 'sep-2322-client-request-state', 'http-standard-headers', 'http-custom-headers',
+    'http-invalid-tool-headers', 'json-schema-ref-no-deref', 'json-schema-2020-12-preservation'
   ]
 }
 
@@ -161,19 +117,11 @@ function start (
     killSignal: 'SIGKILL'
   })
   let output = ''
-  child.stdout.on('data', (chunk) => {
-    output += String(chunk)
-  })
-  child.stderr.on('data', (chunk) => {
-    output += String(chunk)
-  })
+  child.stdout.on('data', (chunk) => { output += String(chunk) })
+  child.stderr.on('data', (chunk) => { output += String(chunk) })
   const exited = new Promise<number | string>((resolve) => {
-    child.once('error', (error) => {
-      resolve(error.message)
-    })
-    child.once('close', (code, signal) => {
-      resolve(code ?? String(signal))
-    })
+    child.once('error', (error) => { resolve(error.message) })
+    child.once('close', (code, signal) => { resolve(code ?? String(signal)) })
   })
   cleanup.after(async () => {
     if (child.pid === undefined) return

@@ -15,8 +15,7 @@ const read = (name: string): string => readFileSync(path(name), 'utf8')
 const rowsBelow = (text: string, heading: string): string[][] => {
   const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
   return section.split('\n').filter((line) => line.startsWith('|')).slice(2)
-    .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim())
-    )
+    .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim()))
 }
 
 test('durations of the environment: what a timer can run', async () => {

@@ -90,9 +90,7 @@ test('a result of an unknown type is an error, unless the client has an extensio
   const client = await agent(t, url)
   const extended = { extensions: { 'com.example/own': {} } }
   for (const [type, plainly, withExtension] of [
-    ['complete', 'complete', 'complete'],
-    ['com.example/own', -32603, 'com.example/own'],
-    ['task', -32603, -32603],
+    ['complete', 'complete', 'complete'], ['com.example/own', -32603, 'com.example/own'], ['task', -32603, -32603],
     [1, -32603, -32603]
   ] as const) {
     const params = { name: 'odd', arguments: { type } }

@@ -273,11 +273,9 @@ test('what answers have', async (t) => {
 
 test('the bytes of a result are those of its server', async (t) => {
   const results = [
-    '{"content":[],"x":12345678901234567890,"resultTypes":1e400}',
-    '{ }',
+    '{"content":[],"x":12345678901234567890,"resultTypes":1e400}', '{ }',
     '{"_meta":{"a":1.0},"content":[{"type":"text","text":"\\"resultType\\""}]}',
-    '{"content":[],"structuredContent":{"resultType":"mine"}}',
-    '{"resultType":"complete","content":[]}',
+    '{"content":[],"structuredContent":{"resultType":"mine"}}', '{"resultType":"complete","content":[]}',
     '{"resultType":"complete","content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"other"}}}',
     ' {"resultType":"vendor/x" }'
   ]

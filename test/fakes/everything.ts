@@ -16,21 +16,9 @@ import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mc
 import { StreamableHTTPServerTransport, type EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
 import {
-  CallToolRequestSchema,
-  ErrorCode,
-  ListToolsRequestSchema,
-  LoggingLevelSchema,
-  McpError,
-  SetLevelRequestSchema,
-  SubscribeRequestSchema,
-  UnsubscribeRequestSchema,
-  type CallToolResult,
-  type ContentBlock,
-  type ElicitRequestFormParams,
-  type JSONRPCMessage,
-  type LoggingLevel,
-  type ServerNotification,
-  type ServerRequest,
+  CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, LoggingLevelSchema, McpError, SetLevelRequestSchema,
+  SubscribeRequestSchema, UnsubscribeRequestSchema, type CallToolResult, type ContentBlock,
+  type ElicitRequestFormParams, type JSONRPCMessage, type LoggingLevel, type ServerNotification, type ServerRequest,
   type Tool
 } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
@@ -76,14 +64,8 @@ async function elicit (
 const watched = { uri: 'test://watched-resource', version: 1 }
 
 const tools: Record<string, Fixture> = {
-  test_simple_text: {
-    description: 'Returns one text',
-    run: () => 'This is a simple text response for testing.'
-  },
-  test_image_content: {
-    description: 'Returns an image',
-    run: () => [image]
-  },
+  test_simple_text: { description: 'Returns one text', run: () => 'This is a simple text response for testing.' },
+  test_image_content: { description: 'Returns an image', run: () => [image] },
   test_audio_content: {
     description: 'Returns a sound',
     run: () => [{ type: 'audio', data: wav, mimeType: 'audio/wav' }]

@@ -34,8 +34,7 @@ const asking = (kinds: readonly string[], state?: string): InputRequiredResult =
 
 const tool = (name: string, properties: Record<string, JSONObject> = {}): {
   name: string, description: string, inputSchema: { type: 'object', properties: Record<string, JSONObject> }
-} =>
-  ({ name, description: name, inputSchema: { type: 'object', properties } })
+} => ({ name, description: name, inputSchema: { type: 'object', properties } })
 const string = { type: 'string' }
 
 /** What the servers of one process have in common: those of HTTP live as long as a request. */

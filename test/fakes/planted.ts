@@ -35,9 +35,7 @@ export async function echoes (t: Cleanup): Promise<{ url: string, port: number, 
             .writeHead(307, { location: `http://elsewhere.invalid/?key=${encodeURIComponent(String(request.headers.authorization))}` })
             .end()
         },
-        garbled: () => {
-          response.writeHead(200, { 'content-type': 'application/json' }).end(all)
-        },
+        garbled: () => { response.writeHead(200, { 'content-type': 'application/json' }).end(all) },
         html: () => {
           response.writeHead(200, { 'content-type': `text/html; was=${request.headers.authorization}` }).end(all)
         },

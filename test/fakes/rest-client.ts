@@ -56,9 +56,7 @@ export async function restClient (
   const outbound = given ?? new Outbound({ allow: '' })
   const warnings: string[] = []
   const news: string[] = []
-  const warn = (sentence: string): void => {
-    warnings.push(sentence)
-  }
+  const warn = (sentence: string): void => { warnings.push(sentence) }
   const transport = new OpenApiTransport({ config: { type: 'openapi', ...config }, outbound, sharedApi, passed, warn, owner: 'tests' })
   const made: UpstreamSession[] = []
   const link = new Link(
@@ -69,12 +67,8 @@ export async function restClient (
     },
     { key: baseKey, owner: undefined, capabilities: {}, clientInfo: { name: 'test', version: '0' }, initTimeout: 60_000 },
     {
-      question: () => {
-        throw new Error('a REST API asks nothing')
-      },
-      notification: (_link, { method }) => {
-        news.push(method)
-      },
+      question: () => { throw new Error('a REST API asks nothing') },
+      notification: (_link, { method }) => { news.push(method) },
       answered: () => {},
       closed: () => {}
     }

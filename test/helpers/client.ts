@@ -114,9 +114,7 @@ export async function directStdio (
   const client = await fresh(options)
   const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
   await client.connect(new StdioClientTransport({ ...server, env: { PATH: process.env.PATH ?? '', ...env }, stderr: 'ignore' }))
-  t.after(async () => {
-    await client.close()
-  })
+  t.after(async () => { await client.close() })
   return client
 }
 

@@ -6,22 +6,8 @@ import { test } from 'tap'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import {
-  assertPlain,
-  assertRefused,
-  connected,
-  failed,
-  initialize,
-  KEY,
-  listed,
-  plain,
-  send,
-  Session,
-  settings,
-  text,
-  within,
-  type Json,
-  type SendOptions,
-  type Stream
+  assertPlain, assertRefused, connected, failed, initialize, KEY, listed, plain, send, Session, settings, text, within,
+  type Json, type SendOptions, type Stream
 } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'

@@ -4,9 +4,7 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
-  PromptListChangedNotificationSchema,
-  ResourceListChangedNotificationSchema,
-  ResourceUpdatedNotificationSchema
+  PromptListChangedNotificationSchema, ResourceListChangedNotificationSchema, ResourceUpdatedNotificationSchema
 } from '@modelcontextprotocol/sdk/types.js'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test } from 'tap'

@@ -253,10 +253,7 @@ test('a log level reaches servers that come later, and one that is silent holds 
 
 test('log messages outside of calls', async (t) => {
   const kinds = [
-    ['plain', 'auto', {}],
-    ['asked', 'auto', { sampling: {} }],
-    ['one', 'session', {}],
-    ['user', 'user', {}],
+    ['plain', 'auto', {}], ['asked', 'auto', { sampling: {} }], ['one', 'session', {}], ['user', 'user', {}],
     ['all', 'shared', { sampling: {} }]
   ] as const
   const upstreams = new Map<string, Upstream>()

@@ -44,12 +44,8 @@ async function run (
     stdio: ['pipe', 'pipe', 'pipe']
   })
   let output = ''
-  child.stdout.on('data', (chunk) => {
-    output += String(chunk)
-  })
-  child.stderr.on('data', (chunk) => {
-    output += String(chunk)
-  })
+  child.stdout.on('data', (chunk) => { output += String(chunk) })
+  child.stderr.on('data', (chunk) => { output += String(chunk) })
   child.stdin.end(input)
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', (error) => {

@@ -283,12 +283,8 @@ test('... on the management API, too, and so do the arguments', async () => {
   }
   const said = (text: string): string => `{"success":true,"data":{${text},"toolName":"odd","arguments":{}}}`
   for (const members of [
-    '"content":{"a":1}',
-    '"content":["abc",5,null]',
-    '"content":[],"structuredContent":[1,2,3]',
-    '"structuredContent":"text"',
-    '"structuredContent":null',
-    '"isError":"yes"',
+    '"content":{"a":1}', '"content":["abc",5,null]', '"content":[],"structuredContent":[1,2,3]',
+    '"structuredContent":"text"', '"structuredContent":null', '"isError":"yes"',
     '"content":[],"big":12345678901234567890,"huge":1e400,"_meta":{"x":1}'
   ]) {
     assert.deepEqual(await raw(`{${members}}`), { status: 200, text: said(members) })

@@ -348,10 +348,8 @@ test('the consent page', async (t) => {
     assert.match(bodyText(page), /on behalf of alice\. .*“Notes” Afterwards your browser goes to notes\.example Website, by what the application says notes\.example Client ID notes-1 For use with https:\/\/hub\.example\/mcp /)
     assert.deepEqual(all(page, 'strong').map(textOf), ['alice', 'notes.example'])
     assert.deepEqual(all(page, 'li').map(textOf), [
-      'Use the tools, prompts and resources that you can use',
-      'Change this hub\'s configuration on your behalf',
-      'See your username and whether you are an administrator',
-      'Know who you are',
+      'Use the tools, prompts and resources that you can use', 'Change this hub\'s configuration on your behalf',
+      'See your username and whether you are an administrator', 'Know who you are',
       'Read what you can read in this hub\'s management API; as an administrator also its logs, users and configuration, without secrets',
       'other (a permission that has no description)'
     ])

@@ -156,10 +156,7 @@ test('message: what is no message in a batch is its own error, under its id wher
   )
   assert.ok(Array.isArray(batch))
   assert.deepEqual(batch.map((each) => (each.kind === 'malformed' ? [each.idText, each.error.code] : each.kind)), [
-    ['null', code.invalidRequest],
-    ['1.0', code.invalidRequest],
-    ['null', code.invalidRequest],
-    'notification',
+    ['null', code.invalidRequest], ['1.0', code.invalidRequest], ['null', code.invalidRequest], 'notification',
     ['null', code.invalidRequest]
   ])
   assert.deepEqual(messagesIn('[1,{"jsonrpc":"2.0","method":"m"}]').map(({ kind }) => kind), ['notification'])

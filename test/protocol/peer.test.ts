@@ -86,10 +86,7 @@ test('peer: when the connection goes, everything pending fails, each once, and t
   const before = transport.sent.length
   let over = 0
   await assert.rejects(
-    peer.request('late', undefined, {
-      paused: () => {},
-      over: () => { over++; return undefined }
-    }),
+    peer.request('late', undefined, { paused: () => {}, over: () => { over++; return undefined } }),
     { fault: 'unreachable', message: 'gone' }
   )
   peer.notify('late')

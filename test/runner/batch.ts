@@ -4,6 +4,8 @@ import { dirname } from 'node:path'
 import { mock } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
+import { limits } from '../../plugins/limits/index.ts'
+import { memory } from '../../plugins/limits/memory.ts'
 import { runFile } from './tap.ts'
 
 const files = process.argv.slice(2)
@@ -14,6 +16,9 @@ t.setTimeout(0)
 for (const file of files) {
   await runFile(file, async () => await import(new URL(file.replace(/^test\//, '').replace(/\.ts$/, '.js'), bundles).href))
   // A file leaves the process as it found it.
+  // Answers to `inject` never close, and are held for good: with another bound, the budget counts anew.
+  memory.configure(limits.memory + 1)
+  memory.configure(limits.memory)
   mock.reset()
   mock.timers.reset()
   for (const name of Object.keys(process.env)) if (!(name in environment)) Reflect.deleteProperty(process.env, name)
