@@ -248,13 +248,13 @@ const routeOf = ({ method, url }: RouteRow): string => `${method === 'HEAD' ? 'G
 /** Routes that no principal makes a difference to, with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'OPTIONS *': 'the preflight of a browser, answered by @fastify/cors before anybody is asked',
-  'OPTIONS /.well-known/oauth-authorization-server': 'a preflight as well, for pages of any origin (test/integration/oauth-client-scenarios.test.ts)',
-  'OPTIONS /.well-known/oauth-authorization-server/*': 'a preflight as well, for pages of any origin (test/integration/oauth-client-scenarios.test.ts)',
-  'OPTIONS /.well-known/oauth-protected-resource': 'a preflight as well, for pages of any origin (test/integration/oauth-client-scenarios.test.ts)',
-  'OPTIONS /.well-known/oauth-protected-resource/*': 'a preflight as well, for pages of any origin (test/integration/oauth-client-scenarios.test.ts)',
-  'OPTIONS /oauth/token': 'a preflight as well, for pages of any origin (test/integration/oauth-client-scenarios.test.ts)',
-  'OPTIONS /oauth/revoke': 'a preflight as well, for pages of any origin (test/integration/oauth-client-scenarios.test.ts)',
-  'OPTIONS /oauth/userinfo': 'a preflight as well, for pages of any origin (test/integration/oauth-client-scenarios.test.ts)',
+  'OPTIONS /.well-known/oauth-authorization-server': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /.well-known/oauth-authorization-server/*': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /.well-known/oauth-protected-resource': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /.well-known/oauth-protected-resource/*': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /oauth/token': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /oauth/revoke': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /oauth/userinfo': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
   'GET /api/users/openapi.json': 'GET /api/:name/openapi.json for a group or server named users',
   'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
 }

@@ -1,5 +1,5 @@
 // The record of calls: what is recorded of a call, who sees it, and what happens while the database is slow. On PostgreSQL; PGlite has the
-// same port (test/db/ports.test.ts).
+// same port (test/integration/ports.test.ts).
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { sql } from 'drizzle-orm'

@@ -16,9 +16,10 @@ t.setTimeout(0)
 for (const file of files) {
   await runFile(file, async () => await import(new URL(file.replace(/^test\//, '').replace(/\.ts$/, '.js'), bundles).href))
   // A file leaves the process as it found it.
-  // Answers to `inject` never close, and are held for good: with another bound, the budget counts anew.
+  // Answers to `inject` never close, and are held for good: the budget counts anew, that of owners as it has another bound.
   memory.configure(limits.memory + 1)
   memory.configure(limits.memory)
+  memory.add(-memory.held)
   mock.reset()
   mock.timers.reset()
   for (const name of Object.keys(process.env)) if (!(name in environment)) Reflect.deleteProperty(process.env, name)

@@ -1,4 +1,4 @@
-// The long run of what test/db/store.test.ts does briefly: 100 rounds of kill -9, 3,000 random commands. `npm run soak`.
+// The long run of what test/integration/store.test.ts does briefly: 100 rounds of kill -9, 3,000 random commands. `npm run soak`.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
