@@ -135,7 +135,11 @@ async function runStep (name, command, stepArgs, stepEnv = {}) {
   const text = `${output}${errors}`
   console.log(`${ok ? '✔' : '✖'} ${name} (${seconds(Date.now() - begun)})${ok ? '' : `: ${ended ?? `exit code ${code}`}\n${indented(text.slice(-20_000), 2)}`}`)
   if (ok && name === 'conformance') console.log(indented(text.split('\n').filter((line) => /^conformance: /.test(line)).join('\n'), 2))
+  return text
 }
+
+const conformance = async () => await runStep('conformance', 'npm', ['run', '--silent', 'conformance'])
+let said = ''
 
 const tasks = batches.flatMap(({ kind, batches }) => batches.map((batch) => ({ kind, run: async () => { await runBatch(batch) } })))
 const run = has('ci')
@@ -143,7 +147,7 @@ const run = has('ci')
       async () => { await runStep('lint', 'npm', ['run', '--silent', 'lint']) },
       async () => { await runStep('types', 'npm', ['run', '--silent', 'types']) },
       ...tasks.filter(({ kind }) => kind === 'unit').map(({ run }) => run),
-      async () => { await runStep('conformance', 'npm', ['run', '--silent', 'conformance']) },
+      async () => { said = await conformance() },
       ...tasks.filter(({ kind }) => kind !== 'unit').map(({ run }) => run)
     ]
   : tasks.map(({ run }) => run)
@@ -158,6 +162,12 @@ for (const [file, first] of [...results].filter(([, { ok }]) => !ok)) {
   await runBatch([file])
   if (results.get(file).ok) flaky.push({ file, ...first.failures[0] })
   else results.set(file, { ...results.get(file), failures: [...first.failures, ...results.get(file).failures] })
+}
+// The suite has deadlines of its own.
+if (steps.get('conformance') === false) {
+  const first = said.split('\n').find((line) => /NO$/.test(line))?.split(/\s{2,}/)[0] ?? ''
+  await conformance()
+  if (steps.get('conformance')) flaky.push({ file: 'conformance', path: first, first: 'differs through the gateway' })
 }
 await postgres?.stop()
 
