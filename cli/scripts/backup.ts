@@ -19,7 +19,7 @@ import { placesOf, type Places } from '../backup/places.ts'
 import { countSealed } from '../backup/sealed.ts'
 import { packageVersion } from '../../package.ts'
 import type { Report } from './report.ts'
-import type { Task } from './run.ts'
+import type { Task } from './task.ts'
 
 const usage = `backup [file] [--with-key] [--force] [--json]
 

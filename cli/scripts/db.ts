@@ -18,7 +18,7 @@ import { exits, Failure } from '../failure.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
 import type { Writer } from '../io.ts'
 import type { Report } from './report.ts'
-import type { Task } from './run.ts'
+import type { Task } from './task.ts'
 
 const usage = `db migrate                        creates or updates the tables
 db import [file] [--replace]      stores a settings file in an empty database; --replace: replaces existing settings

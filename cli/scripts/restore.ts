@@ -13,7 +13,7 @@ import { openTarget, type Target } from '../backup/target.ts'
 import { current } from '../../plugins/bundles/usage.ts'
 import { readEnvironment } from '../../plugins/config/environment.ts'
 import type { Env } from '../../schemas/env.ts'
-import type { Task } from './run.ts'
+import type { Task } from './task.ts'
 
 const usage = `restore <file> [--replace] [--keep-tokens] [--without-key] [--json]
 

@@ -10,9 +10,6 @@ const scripts = {
 }
 export type ScriptName = keyof typeof scripts
 
-/** What a script works with. */
-export interface Task { readonly args: string[], readonly io: Io, readonly report: Report }
-
 /**
  * Runs a script, and prints its error as one sentence, or as JSON with --json.
  * @returns the exit code of docs/cli.md: 2 for wrong usage, else 1
