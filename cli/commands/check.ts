@@ -28,7 +28,7 @@ export function addCheckCommand (program: Command, run: Run): void {
     })
 }
 
-/** What is wrong, errors first. @param cwd the folder that paths are relative to */
+/** The problems of the settings, errors before warnings. @param cwd the folder that paths are relative to */
 export async function check (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
   const add: Add = (level, place, error) => {

@@ -74,7 +74,7 @@ export async function backup ({ args, io, report }: Task): Promise<void> {
     await writeFile(put(files.description), JSON.stringify(description, null, 2))
     const archive = join(work, 'archive')
     await pack(archive, content)
-    // What cannot be read back is no backup.
+    // A backup is valid only if it can be read back.
     await openBackup(archive, join(work, 'check'))
     const handle = await open(archive, 'r')
     await handle.sync().finally(async () => { await handle.close() })

@@ -1,6 +1,6 @@
 import type { Io } from '../io.ts'
 
-/** What a script tells. */
+/** Prints the progress and the result of a script: as text, or as JSON with `--json`. */
 export class Report {
   readonly #io: Io
   /** With --json: what would be printed, for the result. */

@@ -24,7 +24,7 @@ function costOf (spent: number, isStopped: boolean): number {
   return isStopped ? longer * spent : spent + (longer - 1) * Math.max(0, spent - slice)
 }
 
-/** What budgets measure by, and stop work with; tests have one of their own. */
+/** The clocks of CPU budgets, and the timeout that stops work. Tests inject one whose clocks they hold. */
 export interface Meter {
   /** In ms, from any moment on. */
   readonly now: () => number

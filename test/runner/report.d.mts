@@ -10,4 +10,4 @@ export interface FileResult {
   failures: Array<{ path: string, what: string, first: string }>
 }
 export function told (diagnosis: unknown): string
-export function tapReader (onFile: (result: FileResult) => void): { write: (text: string) => void, end: () => void, begun: string[] }
+export function tapReader (onFile: (result: FileResult) => void): { write: (text: string) => void, end: () => void }

@@ -16,13 +16,11 @@ export function told (diagnosis) {
  * Reads the TAP of a batch: a subtest a file, with tests and subtests in it.
  * @param onFile is called as each file ends with `{file, ok, ms, passed, failed, skipped, lines, failures: [{path, what, first}]}`: the
  *   numbers are those of its tests with their subtests, `lines` what a person may read of them
- * @returns `write` for what the batch prints, `begun`: the files that have begun, and `end`, to be called after its exit
+ * @returns `write` for what the batch prints, and `end`, to be called after its exit
  */
 export function tapReader (onFile) {
   const parser = new Parser()
-  const begun = []
   parser.on('child', (child) => {
-    begun.push(child.name)
     const file = { file: child.name, ok: false, ms: 0, passed: 0, failed: 0, skipped: 0, lines: [], failures: [] }
     follow(child, file, 1, [])
     parser.once('assert', ({ ok, time, diag }) => {
@@ -34,7 +32,7 @@ export function tapReader (onFile) {
       onFile({ ...file, ok, ms: time })
     })
   })
-  return { write: (text) => { parser.write(text) }, end: () => { parser.removeAllListeners(); parser.end() }, begun }
+  return { write: (text) => { parser.write(text) }, end: () => { parser.removeAllListeners(); parser.end() } }
 }
 
 /** Counts and notes the tests of a file. @param path the names of the tests around */
