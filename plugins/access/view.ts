@@ -11,6 +11,8 @@ export interface Principal {
   readonly username?: string
   /** True: it sees every server. */
   readonly isAdmin: boolean
+  /** The user who made a system key: what is made with the key has that maker, too. Absent: the operator has, by a file. */
+  readonly maker?: string
   /** The routes that a scoped credential is limited to; undefined: all. */
   readonly grant?: Grant
   /** The scopes of an access token; undefined for all other credentials, which scopes do not limit. */

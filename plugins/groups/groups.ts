@@ -5,6 +5,7 @@ import { aliasProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { canSee, groupNamed } from '../access/visibility.ts'
+import { checkUnchanged } from '../body/unchanged.ts'
 import { valuesIn } from '../body/values.ts'
 import { withNewName, withoutNames } from '../keys/scope.ts'
 import { limits } from '../limits/index.ts'
@@ -91,6 +92,7 @@ export class Groups {
     const snapshot = await this.#settings.change((base) => {
       const { members: stored, ...rest } = managed(base, principal, idOrName)
       id = rest.id
+      checkUnchanged(input, rest, ['id'])
       const group: Group = {
         ...rest,
         name: input.name ?? rest.name,

@@ -21,6 +21,8 @@ export interface Committed {
   next: Snapshot
 }
 
+type View = (snapshot: Snapshot) => Snapshot
+
 /** Max retries of a change that conflicts with another writer's commit. */
 const retries = 20
 /** Values of a change from which on others may work between two steps of it. */
@@ -44,23 +46,28 @@ export class Settings extends EventEmitter<{
   readonly #waiting = new Shares(limits.changes, 'changes of the settings')
   readonly #pace = new Pace(limits.userChanges, 'You make more changes, or larger ones, than one user may; try again in a minute')
   readonly #changing = new Set<Promise<unknown>>()
+  readonly #view: View
   #current: Snapshot
 
-  /** @param readonly READONLY: the health of the store does not depend on whether it can write */
-  static async open (store: Store, readonly = false): Promise<Settings> {
-    return new Settings(store, await store.load(), readonly)
+  /**
+   * @param readonly READONLY: the health of the store does not depend on whether it can write
+   * @param view what is read of a stored snapshot, such as which servers may not be started now
+   */
+  static async open (store: Store, readonly = false, view: View = (snapshot) => snapshot): Promise<Settings> {
+    return new Settings(store, await store.load(), readonly, view)
   }
 
-  private constructor (store: Store, current: Snapshot, readonly: boolean) {
+  private constructor (store: Store, current: Snapshot, readonly: boolean, view: View) {
     super()
     this.setMaxListeners(0)
     this.#store = store
     this.#lookUps = new FreshLookUps(store)
     this.#readonly = readonly
-    this.#current = current
+    this.#view = view
+    this.#current = view(current)
     this.#unsubscribe = store.onChange((snapshot) => {
       const former = this.#current
-      if (this.#take(snapshot)) this.emit('edited', snapshot, former)
+      if (this.#take(snapshot)) this.emit('edited', this.#current, former)
     })
   }
 
@@ -142,8 +149,9 @@ export class Settings extends EventEmitter<{
       const changes = [...hashTokens(base, asked), ...asked]
       await pauseAfter(asked)
       try {
-        const next = await this.#store.commit(changes, base.version)
-        this.#take(next)
+        const stored = await this.#store.commit(changes, base.version)
+        this.#take(stored)
+        const next = this.#current.version === stored.version ? this.#current : this.#view(stored)
         await pauseAfter(asked)
         this.emit('committed', { by: author, changes: asked, former: base, next })
         return next
@@ -184,10 +192,10 @@ export class Settings extends EventEmitter<{
   }
 
   /** Makes a snapshot the current one, unless it is older. @returns whether it did */
-  #take (next: Snapshot): boolean {
-    if (next.version <= this.#current.version) return false
+  #take (stored: Snapshot): boolean {
+    if (stored.version <= this.#current.version) return false
     const former = this.#current
-    this.#current = next
+    const next = this.#current = this.#view(stored)
     this.emit('changed', next, former)
     return true
   }
