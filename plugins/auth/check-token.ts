@@ -7,13 +7,17 @@ export const otherResource = 'The access token is for another resource'
 /** The scope that MCP needs. */
 export const mcpScope = 'mcp'
 
+/** Whether a principal may use MCP, and run tools and prompts: without a token's scopes it may. */
+export const mayRun = ({ scopes }: Principal): boolean => scopes?.includes(mcpScope) ?? true
+
 /**
  * Checks what an access token may do on the MCP routes. Other credentials have neither scopes nor an audience.
  * @throws InsufficientScope · Unauthorized when it is for another resource (RFC 8707)
  */
-export function checkToken ({ scopes, audience }: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
+export function checkToken (principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
+  const { scopes, audience } = principal
   if (scopes === undefined) return
-  if (!scopes.includes(mcpScope)) throw new errors.InsufficientScope(mcpScope)
+  if (!mayRun(principal)) throw new errors.InsufficientScope(mcpScope)
   // A message of the SSE transport belongs to a stream that was opened with this token's audience.
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)

@@ -11,7 +11,7 @@ import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
 import type { Effect } from '../scopes/index.ts'
 import { checkScopes } from './check-scopes.ts'
-import { checkToken, isForAll, mcpScope, otherResource } from './check-token.ts'
+import { checkToken, isForAll, mayRun, otherResource } from './check-token.ts'
 import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
@@ -200,8 +200,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     optional: async (request) => {
       const principal = await identifyFresh(credentialsOf(request), 'open') ?? anonymous
       if (!isForAll(principal, app.config.basePath)) return anonymous
-      const isEnough = request.routeOptions.config?.effect === 'read' || (principal.scopes?.includes(mcpScope) ?? true)
-      return isEnough ? principal : anonymous
+      return request.routeOptions.config?.effect === 'read' || mayRun(principal) ? principal : anonymous
     },
     standings,
     origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },

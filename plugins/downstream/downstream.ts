@@ -51,11 +51,12 @@ export class Downstream {
   }
 
   /**
-   * Ends the streams of sessions whose credential has expired. The sessions stay: their clients renew the credential as they come back for
-   * a stream, or with their next request, and few would begin a session anew.
+   * Ends the streams and subscriptions that a credential has opened which has expired. Sessions stay: their clients renew the credential as
+   * they come back for a stream, or with their next request, and few would begin a session anew.
    * @param id as in `Principal.credential`
    */
   closeChannels (id: string): void {
     for (const session of this.sessions) if (session.view.principal.credential?.id === id) session.closeChannels()
+    this.modern.subscriptions.expire(id)
   }
 }

@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { UsedStates } from '../../db/ports.ts'
+import { mayRun } from '../auth/check-token.ts'
 import { Downstream } from './downstream.ts'
 import type { Sealer } from './modern/state.ts'
 
@@ -16,7 +17,7 @@ export default fp<{ sealer?: Sealer, usedStates: UsedStates }>(async (app, { sea
   app.auth.standings.on('changed', (standingOf) => {
     downstream.revoke((view) => {
       const principal = standingOf(view.principal)
-      return principal !== undefined && app.access.stands(view, principal)
+      return principal !== undefined && mayRun(principal) && app.access.stands(view, principal)
     })
     app.gateway.withdraw()
   })
