@@ -8,7 +8,7 @@ import { canManage, canSee } from '../access/visibility.ts'
 /** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
 export function visible (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
-  if (!server || !canSee(snapshot, principal, server, 'public')) throw new errors.NoSuch('server')
+  if (!server || !canSee(principal, server, 'public')) throw new errors.NoSuch('server')
   return server
 }
 

@@ -293,7 +293,7 @@ void test('what one of two gateways on a database stores, the other is told at o
 
   await t.test('a key, a user and a login that were made on one count on the other', async () => {
     for (let round = 0; round < 4; round++) {
-      const { token } = await managed(a, 'POST', '/auth/keys', { name: `new ${round}` })
+      const { token } = await managed(a, 'POST', '/auth/keys', { name: `new ${round}`, accessType: 'all', owner: 'admin' })
       assert.equal(await opened(b, String(token)), 200, `key ${round}`)
       const username = `new-${round}`
       await managed(a, 'POST', '/users', { username, password: 'Long-enough-1' })
@@ -304,7 +304,7 @@ void test('what one of two gateways on a database stores, the other is told at o
 
   for (const how of ['disabled', 'deleted']) {
     await t.test(`a key ${how} on one is refused on the other, and its session ends there`, async () => {
-      const { id, token: given } = await managed(a, 'POST', '/auth/keys', { name: 'leaves' })
+      const { id, token: given } = await managed(a, 'POST', '/auth/keys', { name: 'leaves', accessType: 'all', owner: 'admin' })
       const [route, token] = [`/auth/keys/${String(id)}`, String(given)]
       await until(async () => await opened(b, token) === 200, 'a new key is unknown on the other')
       const session = await Session.open(`${b.url}/mcp`, { key: token })
