@@ -293,14 +293,16 @@ export const GroupUpdate = Closed(Type.Partial(Type.Object({ ...NewGroup.propert
 }))
 export const GroupId = Type.Object({ id: Type.String() })
 
+/** What a record has beside the members that a route takes: it may be sent as it was answered, and has no effect there. */
+const Beside = (...names: readonly string[]) => Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]))
 export const GroupMembers = Closed(Type.Object(
-  { servers: SentMembers },
+  { servers: SentMembers, ...Beside('id', 'name', 'description', 'owner') },
   { examples: [{ servers: ['issues', { name: 'files', tools: ['read_file'] }] }] }
 ))
 export const NewGroupMember = Closed(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
 export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
 const Selection = Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
-export const ToolSelection = Closed(Type.Object({ tools: Selection }, { examples: [{ tools: ['read_file', 'list_directory'] }] }))
+export const ToolSelection = Closed(Type.Object({ tools: Selection, ...Beside('name', 'prompts', 'resources', 'alias') }, { examples: [{ tools: ['read_file', 'list_directory'] }] }))
 export const GroupMemberConfig = Type.Object(
   { name: Type.String(), tools: Selection, prompts: Selection, resources: Selection, alias: Type.Optional(Type.String()) },
   { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }

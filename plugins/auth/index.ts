@@ -35,7 +35,7 @@ export interface Auth {
   /**
    * The caller on an MCP route. A promise only where a step of the chain has to wait.
    * @param named the user in the route's path, if any: a credential is then required, whatever the settings say
-   * @throws Unauthorized, WrongUser, TokenTwice
+   * @throws Unauthorized, WrongUser, TokenTwice, DataAway
    */
   transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
   /**
@@ -104,9 +104,14 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const isLocal = holdsLocal(localToken)
   const credentialsOf = ({ headers, query, socket }: FastifyRequest): Credentials =>
     ({ headers, query: query as Record<string, unknown>, socket })
-  /** Identifies a caller; one whose credentials are unknown, again where another replica has just made a change. */
+  /**
+   * Identifies a caller; one whose credentials are unknown, again where another replica has just made a change.
+   * @throws DataAway while a replica has been without its database for long
+   */
   const identifyFresh = (credentials: Credentials, routes: RouteClass, steps = chain): Identified => {
     const former = app.settings.current
+    // Never 401, on which clients throw their tokens away.
+    if (app.settings.isOutdated && hasCredentials(credentials, routes, headerOf(former)) && !isLocal(credentials)) throw new errors.DataAway()
     const again = (): Identified => {
       if (!hasCredentials(credentials, routes, headerOf(former))) return undefined
       return app.settings.lookUp()?.then(async () => {

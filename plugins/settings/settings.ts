@@ -25,6 +25,8 @@ type View = (snapshot: Snapshot) => Snapshot
 
 /** Max retries of a change that conflicts with another writer's commit. */
 const retries = 20
+/** How often it is looked whether the store is there, in ms. */
+const healthInterval = 1_000
 /** Values of a change from which on others may work between two steps of it. */
 const manyValues = 2_000
 
@@ -47,7 +49,10 @@ export class Settings extends EventEmitter<{
   readonly #pace = new Pace(limits.userChanges, 'You make more changes, or larger ones, than one user may; try again in a minute')
   readonly #changing = new Set<Promise<unknown>>()
   readonly #view: View
+  readonly #watch: NodeJS.Timeout
   #current: Snapshot
+  /** Since when the store has not been there, in ms since the epoch; undefined: it is there. */
+  #awaySince: number | undefined
 
   /**
    * @param readonly READONLY: the health of the store does not depend on whether it can write
@@ -65,6 +70,7 @@ export class Settings extends EventEmitter<{
     this.#readonly = readonly
     this.#view = view
     this.#current = view(current)
+    this.#watch = setInterval(() => { this.#lookAtStore() }, healthInterval).unref()
     this.#unsubscribe = store.onChange((snapshot) => {
       const former = this.#current
       if (this.#take(snapshot)) this.emit('edited', this.#current, former)
@@ -75,6 +81,19 @@ export class Settings extends EventEmitter<{
 
   /** The reason why the store cannot read or write now; undefined when it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
+
+  /** The reason why the store has been away for so long (`limits.storageAway`) that the process is of no use; undefined: it has not. */
+  get outage (): string | undefined {
+    this.#lookAtStore()
+    return this.#awaySince !== undefined && Date.now() - this.#awaySince >= limits.storageAway ? this.problem : undefined
+  }
+
+  /** The store of several replicas has been away for so long that nobody knows which credentials still count. */
+  get isOutdated (): boolean { return this.#store.refresh !== undefined && this.outage !== undefined }
+
+  #lookAtStore (): void {
+    this.#awaySince = this.problem === undefined ? undefined : this.#awaySince ?? Date.now()
+  }
 
   /**
    * Looks once for a change by another replica, since something is unknown here that may have been stored there a moment ago. `current`
@@ -187,6 +206,7 @@ export class Settings extends EventEmitter<{
 
   /** Closes the store. */
   async close (): Promise<void> {
+    clearInterval(this.#watch)
     this.#unsubscribe()
     await this.#store.close()
   }

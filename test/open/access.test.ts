@@ -139,7 +139,7 @@ test('a login counts in x-auth-token, and a page that is allowed may call', asyn
   const fake = await startUpstream(t, { tools: [tool('echo')], on: echoArguments })
   const hub = await startHub(t, {
     env: { ADMIN_PASSWORD: 'Open-Sesame-1', ALLOWED_ORIGINS: 'https://app.example' },
-    settings: settings({ shut: { url: fake.url, visibility: 'private' }, open: { url: fake.url } })
+    settings: settings({ shut: { url: fake.url, visibility: 'private' }, open: { url: fake.url, visibility: 'public' } })
   })
   await connected(hub, 2)
   let token: unknown
