@@ -302,7 +302,10 @@ export const GroupMembers = Closed(Type.Object(
 export const NewGroupMember = Closed(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
 export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
 const Selection = Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
-export const ToolSelection = Closed(Type.Object({ tools: Selection, ...Beside('name', 'prompts', 'resources', 'alias') }, { examples: [{ tools: ['read_file', 'list_directory'] }] }))
+export const ToolSelection = Closed(Type.Object(
+  { tools: Selection, ...Beside('name', 'prompts', 'resources', 'alias') },
+  { examples: [{ tools: ['read_file', 'list_directory'] }] }
+))
 export const GroupMemberConfig = Type.Object(
   { name: Type.String(), tools: Selection, prompts: Selection, resources: Selection, alias: Type.Optional(Type.String()) },
   { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }

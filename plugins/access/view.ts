@@ -25,6 +25,12 @@ export interface Principal {
   readonly standing?: (snapshot: Snapshot) => Principal | undefined
 }
 
+/** The scope of an access token that MCP needs. */
+export const mcpScope = 'mcp'
+
+/** Whether a principal may use MCP, and run tools and prompts: only an access token may lack the scope for it. */
+export const mayRun = ({ scopes }: Principal): boolean => scopes?.includes(mcpScope) ?? true
+
 /** A stored credential, without its secret. */
 export interface Credential { readonly id: string, readonly name?: string }
 

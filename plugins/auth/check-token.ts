@@ -1,14 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import type { Principal } from '../access/view.ts'
+import { mayRun, mcpScope, type Principal } from '../access/view.ts'
 import { errors } from '../errors/list.ts'
 
 /** What the holder of a token for another resource is told. */
 export const otherResource = 'The access token is for another resource'
-/** The scope that MCP needs. */
-export const mcpScope = 'mcp'
-
-/** Whether a principal may use MCP, and run tools and prompts: without a token's scopes it may. */
-export const mayRun = ({ scopes }: Principal): boolean => scopes?.includes(mcpScope) ?? true
 
 /**
  * Checks what an access token may do on the MCP routes. Other credentials have neither scopes nor an audience.

@@ -4,14 +4,15 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { headerOf } from '../access/key-header.ts'
 import type { Snapshot } from '../../db/store.ts'
+import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
-import type { Principal } from '../access/view.ts'
+import { mayRun, type Principal } from '../access/view.ts'
 import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
 import type { Effect } from '../scopes/index.ts'
 import { checkScopes } from './check-scopes.ts'
-import { checkToken, isForAll, mayRun, otherResource } from './check-token.ts'
+import { checkToken, isForAll, otherResource } from './check-token.ts'
 import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
@@ -111,7 +112,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const identifyFresh = (credentials: Credentials, routes: RouteClass, steps = chain): Identified => {
     const former = app.settings.current
     // Never 401, on which clients throw their tokens away.
-    if (app.settings.isOutdated && hasCredentials(credentials, routes, headerOf(former)) && !isLocal(credentials)) throw new errors.DataAway()
+    if (app.settings.isOutdated && hasCredentials(credentials, routes, headerOf(former)) && !isLocal(credentials)) {
+      throw new errors.DataAway()
+    }
     const again = (): Identified => {
       if (!hasCredentials(credentials, routes, headerOf(former))) return undefined
       return app.settings.lookUp()?.then(async () => {
@@ -148,10 +151,10 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   app.accessTokens.on('expired', (family) => { standings.expire(family) })
   endExpired(app, standings)
 
-  /** Notes a credential that identified nobody. Tokens of this gateway's authorization server have no prefix. */
+  /** Notes a credential that identified nobody. Tokens of an earlier version have no prefix. */
   const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
     if (sent === undefined) return
-    const isToken = app.settings.current.system.oauthServer?.enabled === true && !String(sent).includes('thk_')
+    const isToken = app.settings.current.system.oauthServer?.enabled === true && !String(sent).includes(credentialPrefixes.key)
     app.refusals.note(isToken ? 'token' : 'key', request.ip)
   }
 
@@ -236,7 +239,8 @@ function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot)
   const name = routing?.bearerAuthHeaderName ?? 'Authorization'
   const sent = headers[headerOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
   if (sent !== undefined) {
-    return takesTokens && !String(sent).includes('thk_') ? 'The access token or bearer key is not valid' : 'The bearer key is not valid'
+    const isKey = !takesTokens || String(sent).includes(credentialPrefixes.key)
+    return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
   }
   if (!takesTokens) return `A bearer key is required in the ${name} header`
   return headerOf(snapshot) === 'authorization'

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
+import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { prototypeProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
@@ -9,7 +10,6 @@ import { limits } from '../limits/index.ts'
 import { maskToken, sha256 } from '../secrets/hash.ts'
 import type { Settings } from '../settings/settings.ts'
 import { legacyKeyIgnored, legacyKeyWarning } from '../system/legacy-key.ts'
-import { knownName } from '../users/username.ts'
 import { changed, type KeyChange } from './change.ts'
 import { expiryOf, toExpiry } from './expiry.ts'
 import { authorship, scopeAsked, userScope } from './new-key.ts'
@@ -123,7 +123,7 @@ export class Keys {
    */
   async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ key: ShownKey, warnings: string[] }> {
     checkLabel(name)
-    const token = `thk_${randomBytes(32).toString('hex')}`
+    const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
     const base = {
       id: randomUUID(),
       name,

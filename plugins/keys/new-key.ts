@@ -37,7 +37,8 @@ export function scopeAsked (asked: Asked): Scope {
 }
 
 /**
- * The owner and the maker of a new key. A key without a kind is its caller's; who has no account, as the guest and `system`, names an owner.
+ * The owner and the maker of a new key. A key without a kind is its caller's; who has no account, as the guest and `system`, names an
+ * owner.
  * @throws InvalidInput
  */
 export function authorship (

@@ -32,8 +32,8 @@ export const limits = {
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
   /**
-   * How long the storage may be away, in ms, until the process is not ready any more, and a replica refuses credentials (503): it cannot know
-   * which of them still count.
+   * How long the storage may be away, in ms, until the process is not ready any more, and a replica refuses credentials (503): it cannot
+   * know which of them still count.
    */
   storageAway: 60_000,
 

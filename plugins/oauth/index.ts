@@ -3,7 +3,8 @@ import fp from 'fastify-plugin'
 import type { Provider } from 'oidc-provider'
 import type { Client, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
-import { mcpScope, pathOf } from '../auth/check-token.ts'
+import { mcpScope } from '../access/view.ts'
+import { pathOf } from '../auth/check-token.ts'
 import type { Parts } from '../audit/entries.ts'
 import { unanswered } from '../errors/index.ts'
 import { errors } from '../errors/list.ts'
@@ -159,7 +160,12 @@ function auditOf (before: Client | undefined, after: Client | undefined): Parts 
 
 /** A change of what a user allows a client, for the audit log. */
 const auditOfConsent = (before: Consent | undefined, after: Consent | undefined): Parts =>
-  ({ entity: 'consent', name: (after ?? before)?.clientId ?? '', before: before && withoutMark(before), after: after && withoutMark(after) })
+  ({
+    entity: 'consent',
+    name: (after ?? before)?.clientId ?? '',
+    before: before && withoutMark(before),
+    after: after && withoutMark(after)
+  })
 
 const withoutMark = ({ mark: _, ...consent }: Consent): Record<string, unknown> => consent
 

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { mayRun } from '../auth/check-token.ts'
+import { mayRun } from '../access/view.ts'
 import { ownHeaders } from './own-headers.ts'
 import { Tools } from './tools.ts'
 
@@ -9,7 +9,7 @@ declare module 'fastify' {
 
 /** `app.tools`: tools and prompts for plain HTTP callers. `app.ts` drains it. */
 export default fp(async (app) => {
-  const tools = new Tools(app.gateway, app.access, ownHeaders(app.keys, () => app.settings.current))
+  const tools = new Tools(app.gateway, app.access, ownHeaders(() => app.settings.current))
   app.decorate('tools', tools)
   app.auth.standings.on('changed', (standingOf) => {
     tools.withdraw((principal) => {

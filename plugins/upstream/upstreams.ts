@@ -29,6 +29,8 @@ export interface UpstreamsDeps {
   /** In ms. */
   initTimeout: number
   requestTimeout: number
+  /** Whether the value of a header holds a credential of this gateway's: it goes to no server. */
+  isOurs?: (value: string) => boolean
   /** Receives what a server's process prints beside its messages, line by line. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
