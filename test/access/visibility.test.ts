@@ -1,43 +1,10 @@
 // Who may see which server, by which route.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import type { Server, Snapshot, StoredGroup } from '../../db/store.ts'
 import { makeView, type Grant, type Principal, type Scope } from '../../plugins/access/view.ts'
 import { admits, canSee, toScope, visibleServers, type PublicReach } from '../../plugins/access/visibility.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import type { GroupMember, SystemConfig } from '../../schemas/settings.ts'
-
-interface Given {
-  servers?: Record<string, ServerConfig & { problem?: string }>
-  groups?: Array<{ id: string; name: string; owner?: string; members: Array<string | GroupMember> }>
-  admins?: string[]
-  users?: string[]
-  system?: SystemConfig
-}
-
-function snapshotOf ({ servers = {}, groups = [], admins = [], users = [], system = {} }: Given): Snapshot {
-  return {
-    version: 1,
-    servers: new Map(Object.entries(servers).map(([name, { problem, ...config }]): [string, Server] => [name, { name, config, problem }])),
-    groups: new Map(
-      groups.map(({ members, ...group }): [string, StoredGroup] => [
-        group.id,
-        { ...group, members: members.map((member) => (typeof member === 'string' ? { name: member } : member)) }
-      ])
-    ),
-    keys: new Map(),
-    users: new Map(
-      [...admins.map((username) => ({ username, isAdmin: true })), ...users.map((username) => ({ username }))].map((user) => [
-        user.username,
-        user
-      ])
-    ),
-    prompts: new Map(),
-    resources: new Map(),
-    system,
-    problems: []
-  }
-}
+import { snapshotOf, type Given } from '../helpers/snapshot.ts'
 
 const principals = {
   admin: { key: 'key 1', kind: 'system-key', user: 'key 1', isAdmin: true },
