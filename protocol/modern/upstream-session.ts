@@ -82,10 +82,12 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       heard: (notification) => { handlers.notification(notification, undefined) },
       lost: (error) => { peer.closed(error) }
     })
+    peer.isModern = true
     peer.handlers = {
       // There are no requests of servers in this era.
       request: () => {},
       notification: (notification, origin) => { this.#notification(notification, origin) },
+      mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
     }
   }

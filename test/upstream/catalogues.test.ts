@@ -110,9 +110,8 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       '{}',
       '{"name":""}',
       '{"name":1,"inputSchema":{}}',
-      '{"name":"x"}',
-      '{"name":"x","inputSchema":null}',
-      '{"name":"x","inputSchema":[]}',
+      '{"name":"x","inputSchema":5}',
+      '{"name":"x","inputSchema":[1]}',
       `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(limits.itemSize)}"}`
     ]) {
       // Of a large item, only the members that matter are parsed.
@@ -129,7 +128,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     assert.deepEqual(names(await read('prompts', () => '{"prompts":[{"name":"p"}]}')), ['p'], 'a prompt needs no schema')
   })
   await t.test('an item is left out where a known member is not what MCP says: clients refuse a whole list for one', async () => {
-    const described = ['"title":5', '"description":5', '"icons":"x"', '"icons":[{}]', '"icons":[{"src":"x","sizes":"16x16"}]', '"_meta":5', '"_meta":[]']
+    const described = ['"title":5', '"description":5', '"icons":"x"', '"icons":[{}]', '"icons":[{"src":"x","sizes":"16x16"}]', '"_meta":5', '"_meta":[1]']
     const resource = [...described, '"mimeType":1', '"annotations":"x"', '"annotations":{"priority":5}', '"annotations":{"audience":["bot"]}', '"name":5']
     const table: Array<[ListKind, string, string[]]> = [
       ['tools', '"name":"bad","inputSchema":{"type":"object"}', [
@@ -157,7 +156,10 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       assert.equal(await listed('tools', `{"name":"a","inputSchema":{"n":1e400},"title":null${pad},"_meta":null}`),
         `{"name":"a","inputSchema":{"n":1e400,"type":"object"}${pad}}`)
       assert.equal(await listed('resources', `{"uri":"r:1","mimeType":null,"x":null${pad}}`), `{"uri":"r:1","x":null${pad},"name":"r:1"}`)
-      assert.equal(await listed('resourceTemplates', `{"uriTemplate":"r:{a}","name":null${pad}}`), `{"uriTemplate":"r:{a}","name":"r:{a}"${pad}}`)
+      assert.equal(await listed('resourceTemplates', `{"uriTemplate":"r:{a}","name":null${pad}}`), `{"uriTemplate":"r:{a}"${pad},"name":"r:{a}"}`)
+      for (const none of ['', ',"inputSchema":null', ',"inputSchema":[ ]']) {
+        assert.equal(await listed('tools', `{"name":"a"${none}${pad}}`), `{"name":"a"${none.endsWith(']') || none === '' ? '' : ',"inputSchema":{"type":"object"}'}${pad}}`, none)
+      }
     }
   })
   await t.test('names like those of Object.prototype are names', async () => {
