@@ -159,12 +159,12 @@ export class SseTransport implements Transport {
 
   /** The error of an endpoint's answer. One that has never taken a message is not where the server listens. */
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
+    const plain = refusal(status, '')
     if (!this.#isTaken) {
-      const where = `${origin}${pathname}, the endpoint that its event stream names`
-      return new UpstreamError('refused', `the upstream answered HTTP ${status} at ${where}`, { status })
+      return new UpstreamError(plain.fault, `${plain.message} at ${origin}${pathname}, the endpoint that its event stream names`, { status })
     }
     const isGone = status === 404 || status === 400
-    return isGone ? new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }) : refusal(status, '')
+    return isGone ? new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }) : plain
   }
 
   #failure (error: Error, sent: boolean): UpstreamError {
