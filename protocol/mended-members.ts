@@ -49,6 +49,10 @@ const schema: Shape = {
   of: (text) => olderDraft.test(memberOf(text, '$schema') ?? '') ? schemas.withTuples : schemas.today
 }
 
+/** The schema of a form, where MCP has no default that is null. */
+const field = object({ ...schemas.today.members, default: value }, { fallback: '{}' })
+const form = object({ ...schemas.today.members, properties: { isObject: true, each: field } })
+
 const annotations = object({ audience: list(value), ...names('priority', 'lastModified') })
 const icons = list(object({ ...names('src', 'mimeType', 'theme'), sizes: list(value) }, { needs: 'src' }))
 const described = { ...names('title', 'description'), icons, ...meta }
@@ -126,7 +130,7 @@ const questions: Readonly<Record<string, Shape>> = {
     ...meta
   }),
   'elicitation/create': object({
-    ...names('mode', 'message', 'url', 'elicitationId'), requestedSchema: schema, task: object(names('ttl')), ...meta
+    ...names('mode', 'message', 'url', 'elicitationId'), requestedSchema: form, task: object(names('ttl')), ...meta
   })
 }
 /** Questions that stand in an answer (2026-07-28). */

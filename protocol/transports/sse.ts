@@ -161,7 +161,8 @@ export class SseTransport implements Transport {
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
     const plain = refusal(status, '')
     if (!this.#isTaken) {
-      return new UpstreamError(plain.fault, `${plain.message} at ${origin}${pathname}, the endpoint that its event stream names`, { status })
+      const where = `${origin}${pathname}, the endpoint that its event stream names`
+      return new UpstreamError(plain.fault, `${plain.message} at ${where}`, { status })
     }
     const isGone = status === 404 || status === 400
     return isGone ? new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }) : plain

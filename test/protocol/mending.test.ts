@@ -112,7 +112,7 @@ test('beginnings, errors, questions and notifications', async () => {
     '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"a","annotations":null}],"isError":null}]}],"systemPrompt":null,"modelPreferences":{"hints":null},"temperature":null,"metadata":[]}',
     '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"a"}]}]}],"modelPreferences":{},"metadata":{}}'
   ]])
-  holds(paramsShape('elicitation/create'), [['{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"default":null,"title":null}}}}', '{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"default":null}}}}']])
+  holds(paramsShape('elicitation/create'), [['{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"default":null,"title":null},"default":null}}}', '{"message":"m","requestedSchema":{"type":"object","properties":{"a":{},"default":{}}}}']])
   holds(paramsShape('notifications/progress'), [['{"progress":1,"total":null,"message":null,"_meta":[]}', '{"progress":1,"_meta":{}}']])
   holds(paramsShape('notifications/message'), [['{"level":"info","logger":null,"data":null}', '{"level":"info","data":null}']])
   holds(paramsShape('vendor/told'), [['{"a":null,"b":[]}', '{"a":null,"b":[]}']])

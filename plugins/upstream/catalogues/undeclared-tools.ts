@@ -26,7 +26,7 @@ export class UndeclaredTools {
   async read (read: () => Promise<ListRead>, isGone: () => boolean): Promise<ListRead> {
     this.#refusal = 'its connection ended when it was asked for them'
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined) }, limits.undeclaredTools).unref() })
+    const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined) }, limits.undeclaredTools) })
     try {
       const list = await Promise.race([read(), late])
       this.#refusal = list ? undefined : 'it does not answer tools/list'
