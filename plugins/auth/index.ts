@@ -8,6 +8,7 @@ import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
 import { mayRun, type Principal } from '../access/view.ts'
+import { statedAddress } from '../settings/base-url.ts'
 import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
 import type { Effect } from '../scopes/index.ts'
@@ -98,7 +99,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     }
   }
   // First match wins (SPEC, "Authentication").
-  const token = accessToken(app.accessTokens)
+  const token = accessToken(app.accessTokens, app.config)
   const [key, local, login] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
   const chain: readonly Step[] = [key, local, token, socialSession(app.social), login, guest]
   const operators: readonly Step[] = [key, local, token, login]
@@ -126,7 +127,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     return found instanceof Promise ? found.then(async (principal) => principal ?? await again()) : found ?? again()
   }
   const rules = originRules(host, allowedHosts, allowedOrigins)
-  const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
+  const baseUrl = (): string | undefined => statedAddress(app.settings.current.system, app.config.env)?.text
   warnOfSkippedAuth(app)
   warnOfOpenTools(app, anonymous)
 

@@ -130,7 +130,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   })
   let told = ''
   const tellProblems = (): void => {
-    const problems = problemsOf(app.settings.current.system, { ...app.config.env, basePath: app.config.basePath })
+    const problems = problemsOf(app.settings.current.system, app.config.env)
     if (problems.join() !== told) for (const sentence of problems) app.log.warn(sentence)
     told = problems.join()
   }
