@@ -49,13 +49,15 @@ function retryLater (reply: FastifyReply, status: number, after?: number): void 
   if (status === 429) reply.header('retry-after', String(after ?? 60))
 }
 
+/** Sentences for errors of Fastify's that repeat the whole path. */
+const pathErrors: Readonly<Record<string, string>> = {
+  FST_ERR_BAD_URL: 'The path is not valid: percent-encode it as UTF-8',
+  FST_ERR_MAX_PARAM_LENGTH: 'A part of the path is too long'
+}
+
 /** The message that may leave: our own sentences, and Fastify's about the request; never those of internal faults. */
 const messageOf = (error: FastifyError): string =>
-  error.code === 'FST_ERR_BAD_URL'
-    ? 'The path is not valid: percent-encode it as UTF-8'
-    : statusOf(error) >= 500 && !error.code?.startsWith('TH_')
-      ? 'Internal error'
-      : error.message
+  pathErrors[error.code] ?? (statusOf(error) >= 500 && !error.code?.startsWith('TH_') ? 'Internal error' : error.message)
 
 /** The challenge for a caller who was not identified: who has sent no credentials is told of no error (RFC 6750, section 3.1). */
 const challengeOf = ({ headers: { authorization } }: FastifyRequest): string =>

@@ -63,6 +63,7 @@ export const errors = {
   TinyChunks: createError('TH_TINY_CHUNKS', 'The body comes in more than %s chunks of less than %s bytes on average', 400),
   TooSlow: createError('TH_TOO_SLOW', 'The request took too long to arrive', 408),
   HeadersTooLarge: createError('TH_HEADERS_TOO_LARGE', 'The path and headers are larger than %s bytes together', 431),
+  AddressTooLong: createError('TH_ADDRESS_TOO_LONG', 'The address is longer than %s bytes: %s', 414),
   TooLarge: createError('TH_TOO_LARGE', 'The body is larger than %s bytes (routing.jsonBodyLimit)', 413),
   UnsupportedMediaType: createError(
     'TH_UNSUPPORTED_MEDIA_TYPE',

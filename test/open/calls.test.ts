@@ -399,6 +399,24 @@ test('bad arguments in a query get a clear error and never reach the upstream', 
   assert.deepEqual(seen.map(({ params }) => params), [])
 })
 
+test('arguments that do not fit are the same refusal on both call routes', async () => {
+  seen.length = 0
+  for (const [name, args, says] of [
+    ['strict', {}, /q is required/],
+    ['strict', { q: 'ab', n: 6 }, /\bn\b.*5/],
+    ['strict', { q: 'ab', extra: 1 }, /extra is not known/],
+    ['tuple', {}, /z is required/],
+    ['nested', { list: [{ other: 4 }] }, /list\.0\.other is not known/],
+    ['typed', { n: 'abc' }, /\bn\b.*integer/]
+  ] as const) {
+    const open = await post(hub, `/api/tools/fake/${name}`, args)
+    const managed = await post(hub, '/api/tools/call/fake', { toolName: name, arguments: args }, { authorization: `Bearer ${KEY}` })
+    refused(open, 400, says)
+    const { message, code } = JSON.parse(managed.text) as Json
+    assert.deepEqual([managed.status, message, code], [open.status, at(JSON.parse(open.text), 'message'), at(JSON.parse(open.text), 'error')])
+  }
+  assert.equal(seen.length, 0)
+})
 test('a bad body gets a clear error and never reaches the upstream', async () => {
   seen.length = 0
   for (const [path, body, says] of [
