@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
 import { prototypeProblem } from '../../schemas/names.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import { maskToken, sha256 } from '../secrets/hash.ts'
@@ -112,6 +112,9 @@ export class Keys {
     return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) => this.#shown(key))
   }
 
+  /** @throws NoSuch, Forbidden for another user's */
+  get (principal: Principal, id: string): ShownKey { return this.#shown(managed(this.#settings.current, principal, id)) }
+
   /**
    * Creates a key. The key of a user who is not an admin belongs to that user and opens all that the user may see.
    * @returns the key with its token, which is not shown again, and warnings for names that it has and that do not exist yet
@@ -206,7 +209,7 @@ const isOwn = (principal: Principal, key: BearerKey): boolean =>
 /** @throws NoSuch, Forbidden */
 function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
-  if (!key) throw new errors.NoSuch('bearer key')
+  if (!key) throw noSuch('bearer key', id)
   if (!isOwn(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
   return key
 }

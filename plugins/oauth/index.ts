@@ -6,7 +6,7 @@ import type { Snapshot } from '../../db/store.ts'
 import { mcpScope, pathOf } from '../auth/check-token.ts'
 import type { Parts } from '../audit/entries.ts'
 import { unanswered } from '../errors/index.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import { subjectOf } from '../users/mark.ts'
 import { parseAccountId, userOf } from './accounts.ts'
 import { ClientRegistry } from './clients.ts'
@@ -118,7 +118,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     consents: async (username) => await ports.consents.list(username),
     withdraw: async (username, clientId) => {
       const former = await ports.consents.find(username, clientId)
-      if (!await ports.consents.remove(username, clientId)) throw new errors.NoSuch('consent')
+      if (!await ports.consents.remove(username, clientId)) throw noSuch('consent', clientId)
       app.audit.note(username, auditOfConsent(former, undefined))
       await accessTokens.revoke({ username, clientId })
     }

@@ -6,7 +6,7 @@ import { ownerOf } from '../access/owner.ts'
 import { makeView, type Principal, type View } from '../access/view.ts'
 import type { StandingOf } from '../auth/standings.ts'
 import type { ValueMemory } from '../body/memory.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { CpuBudgets } from '../json-schema/time-budget.ts'
 import { limits } from '../limits/index.ts'
@@ -81,7 +81,7 @@ export class Tools {
     const view = this.#access.server(principal, server)
     const client = callerOf(view)
     const isKnown = this.#gateway.surface(view, client).capabilities.has(server)
-    if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw new errors.NoSuch('prompt')
+    if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuch('prompt', name)
   }
 
   /**
@@ -110,7 +110,7 @@ export class Tools {
     const { principal, headers, address } = caller
     const view = makeView(principal, { kind: 'global' })
     const exchange = new PlainExchange(view, 'resources/read', { uri }, { headers, address })
-    const server = await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '') })
+    const server = await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '', exchange) })
     const result = await this.#send(caller, view, server, 'resources/read', { uri })
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the content of a resource`)
@@ -123,7 +123,16 @@ export class Tools {
    * @returns the text of the result as the tool gave it, failed or not
    * @throws as `call`; NoSuch says the same of everything that does not exist and that is not open to this caller
    */
-  async open (caller: Caller, { server, tool, name }: ToolWord, { search, body }: Given): Promise<string> {
+  async open (caller: Caller, word: ToolWord, given: Given): Promise<string> {
+    try {
+      return await this.#open(caller, word, given)
+    } catch (error) {
+      // The name that the route has: on routes of groups tools have another one.
+      throw error instanceof errors.NoSuch ? noSuch('tool', word.tool) : error
+    }
+  }
+
+  async #open (caller: Caller, { server, tool, name }: ToolWord, { search, body }: Given): Promise<string> {
     const query = fromQuery(search)
     const { group } = query
     // A tool's own argument of that name comes first.
@@ -194,10 +203,10 @@ export class Tools {
   async #exposedLater (
     caller: Caller, view: View, server: string, tool: string, read: () => Promise<Record<string, unknown>>
   ): Promise<string> {
-    if (!this.#gateway.surface(view, callerOf(view)).providers.includes(server)) throw new errors.NoSuch('tool')
+    if (!this.#gateway.surface(view, callerOf(view)).providers.includes(server)) throw noSuch('tool', tool)
     const params = { name: tool, arguments: await read().catch(() => undefined) }
     const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
-    if (exposed === undefined) throw new errors.NoSuch('tool')
+    if (exposed === undefined) throw noSuch('tool', tool)
     return exposed
   }
 
@@ -205,10 +214,11 @@ export class Tools {
   async #learnt<Found> (
     { headers, address }: Caller, view: View, server: string, params: { name: string, arguments: unknown }, look: () => Found
   ): Promise<Found> {
+    const exchange = new PlainExchange(view, 'tools/call', params, { headers, address })
     try {
-      await this.#gateway.learn(new PlainExchange(view, 'tools/call', params, { headers, address }), server, params.name)
+      await this.#gateway.learn(exchange, server, params.name)
     } catch (error) {
-      throw this.#calls.toHttp(error, server)
+      throw this.#calls.toHttp(error, server, exchange)
     }
     return look()
   }
