@@ -203,7 +203,7 @@ export default fp(async (app) => {
   // answer; `endUnread` bounds what it may go on sending.
   app.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
   app.setNotFoundHandler((request, reply) => {
-    const methods = app.methodsAt(request.url.split('?', 1)[0] ?? '')
+    const methods = request.method === 'OPTIONS' ? [] : app.methodsAt(request.url.split('?', 1)[0] ?? '')
     if (methods.length > 0) reply.header('allow', methods.join(', '))
     dialect(methods.length > 0 ? new errors.MethodNotAllowed(inWords(methods)) : new errors.NotFound(), request, reply)
   })

@@ -5,7 +5,7 @@ const always: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mc
 const patternOf = (url: string): RegExp => {
   const parts = url.replace(/(?<=.)\/$/, '').split('/').map((part) =>
     part.startsWith(':') ? '[^/]+' : part.split('*').map((text) => text.replace(/[\\^$.|?+()[\]{}]/g, '\\$&')).join('.*'))
-  return new RegExp(`^${parts.join('/')}/?$`, 'i')
+  return new RegExp(`^${parts.join('/')}/?$`)
 }
 
 /**

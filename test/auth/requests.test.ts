@@ -111,7 +111,7 @@ test('odd paths and methods lead nowhere', async (t) => {
       `${method} ${path}: ${status}`)
   }
   const { status } = await raw(readonly, request('HEAD', '/api/tools/x/y'))
-  assert.equal(status, 404)
+  assert.equal(status, 405)
 })
 
 test('names of the language and hostile names are names like others', async (t) => {
