@@ -141,7 +141,7 @@ test('201 says where the new thing is', async (t) => {
     assert.equal(made.statusCode, 201, `${path}: ${made.body}`)
     const { location } = made.headers
     assert.ok(location?.startsWith('/hub/api/'), `${path}: ${location}`)
-    const { statusCode, body } = await ask('GET', location)
+    const { statusCode, body } = await ask('GET', String(location))
     assert.equal(statusCode, 200, `${location}: ${body}`)
   }
 })
