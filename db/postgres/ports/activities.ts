@@ -156,7 +156,7 @@ export function selectPage (db: Db, filter: ActivityFilter, page: number, limit:
       ...getTableColumns(activities),
       input: sql<string | null>`case when ${fits} then ${input} end`,
       output: sql<string | null>`case when ${fits} then ${output} end`,
-      data: sql<{ secret: string } | null>`case when ${fits} then ${data} end`,
+      data: sql<{ secret: string } | null>`case when ${fits} then ${data} end`.mapWith(data),
       sealed: sql<string | null>`case when ${fits} then ${sealed} end`
     })
     .from(activities)

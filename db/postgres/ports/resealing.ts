@@ -72,8 +72,9 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
     select min(${id}) as id from ${table}
     union all select (select min(${id}) from ${table} where ${id} > ids.id) from ids where ids.id is not null
   )
-  select id, (select count(*)::int from (select 1 from ${table} where ${id} = ids.id limit ${sql.raw(String(maxCounted))}) as found) as count
-  from ids where id is not null`
+  select id, (
+    select count(*)::int from (select 1 from ${table} where ${id} = ids.id limit ${sql.raw(String(maxCounted))}) as found
+  ) as count from ids where id is not null`
 
 /** A text with the id of this key alone, as `Vault.outdated` and `Vault.locked` take it. */
 const sealedBy = (id: string): string => `v1.${id}.`
