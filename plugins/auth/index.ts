@@ -18,7 +18,7 @@ import { hasCredentials, identify, type Credentials, type Identified, type Route
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
-import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
+import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
 import { holdsLocal, localCredential } from './steps/local-credential.ts'
 import { loginToken, type LoginClaims } from './steps/jwt.ts'
@@ -182,8 +182,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     }
     noteRefused(request, request.headers.authorization)
     const wrong = request.headers.authorization === undefined ? '' : 'The credential in the Authorization header is not valid here. '
+    const restriction = restrictionOf(app.keys, request.headers, app.settings.current)
     throw new errors.Unauthorized(
-      `${wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
+      `${restriction ?? wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
     )
   }
 
