@@ -132,7 +132,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
     rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? withoutEscape(url) : url,
     frameworkErrors: byPath(basePath),
-    clientErrorHandler: clientError,
+    clientErrorHandler: clientError(basePath),
     http: {
       headersTimeout: slowSenders.headers,
       connectionsCheckingInterval: slowSenders.interval,

@@ -8,6 +8,7 @@ import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
 import { mayRun, type Principal } from '../access/view.ts'
+import { statedAddress } from '../settings/base-url.ts'
 import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
 import type { Effect } from '../scopes/index.ts'
@@ -17,7 +18,7 @@ import { hasCredentials, identify, type Credentials, type Identified, type Route
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
-import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
+import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
 import { holdsLocal, localCredential } from './steps/local-credential.ts'
 import { loginToken, type LoginClaims } from './steps/jwt.ts'
@@ -98,7 +99,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     }
   }
   // First match wins (SPEC, "Authentication").
-  const token = accessToken(app.accessTokens)
+  const token = accessToken(app.accessTokens, app.config)
   const [key, local, login] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
   const chain: readonly Step[] = [key, local, token, socialSession(app.social), login, guest]
   const operators: readonly Step[] = [key, local, token, login]
@@ -126,7 +127,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     return found instanceof Promise ? found.then(async (principal) => principal ?? await again()) : found ?? again()
   }
   const rules = originRules(host, allowedHosts, allowedOrigins)
-  const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
+  const baseUrl = (): string | undefined => statedAddress(app.settings.current.system, app.config.env)?.text
   warnOfSkippedAuth(app)
   warnOfOpenTools(app, anonymous)
 
@@ -181,8 +182,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     }
     noteRefused(request, request.headers.authorization)
     const wrong = request.headers.authorization === undefined ? '' : 'The credential in the Authorization header is not valid here. '
+    const restriction = restrictionOf(app.keys, request.headers, app.settings.current)
     throw new errors.Unauthorized(
-      `${wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
+      `${restriction ?? wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
     )
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Change, Snapshot, StoredGroup } from '../../db/store.ts'
 import type { Group, GroupMember } from '../../schemas/settings.ts'
 import { aliasProblem } from '../../schemas/names.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { canSee, groupNamed } from '../access/visibility.ts'
 import { checkUnchanged } from '../body/unchanged.ts'
@@ -226,7 +226,7 @@ const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup)
 /** @throws NoSuch, also for a group that the principal may not see */
 function find (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
   const group = snapshot.groups.get(idOrName) ?? groupNamed(snapshot, idOrName)
-  if (!group || !isVisible(snapshot, principal, group)) throw new errors.NoSuch('group')
+  if (!group || !isVisible(snapshot, principal, group)) throw noSuch('group', idOrName)
   return group
 }
 
@@ -260,7 +260,7 @@ function compact (member: GroupMember): string | GroupMember {
 /** @throws NoSuch when the server is not a member, or the principal may not see it */
 function mustBeMember (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string): void {
   const member = stored.find((each) => each.name === name)
-  if (!member || !isVisibleMember(snapshot, principal, member)) throw new errors.NoSuch('server in this group')
+  if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuch('server in this group', name)
 }
 
 /** The members that replace the stored ones. Those that the principal cannot see, and so could not send back, keep their places. */

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
 import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { prototypeProblem } from '../../schemas/names.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { checkUnchanged } from '../body/unchanged.ts'
 import { limits } from '../limits/index.ts'
@@ -115,6 +115,9 @@ export class Keys {
     return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) => this.#shown(key))
   }
 
+  /** @throws NoSuch, Forbidden for another user's */
+  get (principal: Principal, id: string): ShownKey { return this.#shown(managed(this.#settings.current, principal, id)) }
+
   /**
    * Creates a key. Without a kind or a scope it is one of its caller's, good for MCP. A user who is not an admin makes no others. Its maker
    * is recorded: the caller, or the maker of the system key that the caller uses.
@@ -212,7 +215,7 @@ const isOwn = (principal: Principal, key: BearerKey): boolean =>
 /** @throws NoSuch, Forbidden */
 function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
-  if (!key) throw new errors.NoSuch('bearer key')
+  if (!key) throw noSuch('bearer key', id)
   if (!isOwn(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
   return key
 }

@@ -426,6 +426,8 @@ export const limits = {
   freshLists: { least: 5_000, most: 60 * 60_000 },
   /** Max time for a server to answer a list request, in ms; beyond: the request counts as failed. */
   listTime: 15_000,
+  /** Max time for a server that declares no tools to answer whether it has some, in ms; beyond: it has none. */
+  undeclaredTools: 5_000,
   /** First delay before a failed list is requested again, in ms; it grows with each failure. */
   listRetry: 5_000,
   /** Max time for DNS look-up, TCP connection and TLS handshake to one address, in ms; beyond: it counts as unreachable. */

@@ -7,7 +7,7 @@ import { mcpScope } from '../access/view.ts'
 import { pathOf } from '../auth/check-token.ts'
 import type { Parts } from '../audit/entries.ts'
 import { unanswered } from '../errors/index.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import { subjectOf } from '../users/mark.ts'
 import { accountOf, parseAccountId, userOf, type Account } from './accounts.ts'
 import { ClientRegistry } from './clients.ts'
@@ -123,14 +123,14 @@ export default fp<OAuthPorts>(async (app, ports) => {
     },
     withdraw: async (username, clientId) => {
       const former = await ports.consents.find(username, clientId)
-      if (!await ports.consents.remove(username, clientId)) throw new errors.NoSuch('consent')
+      if (!await ports.consents.remove(username, clientId)) throw noSuch('consent', clientId)
       app.audit.note(username, auditOfConsent(former, undefined))
       await accessTokens.revoke({ username, clientId })
     }
   })
   let told = ''
   const tellProblems = (): void => {
-    const problems = problemsOf(app.settings.current.system, { ...app.config.env, basePath: app.config.basePath })
+    const problems = problemsOf(app.settings.current.system, app.config.env)
     if (problems.join() !== told) for (const sentence of problems) app.log.warn(sentence)
     told = problems.join()
   }

@@ -1,6 +1,6 @@
 import type { Server, Snapshot } from '../../db/store.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { isRestricted } from '../access/restricted.ts'
 import { canManage, canSee } from '../access/visibility.ts'
@@ -8,7 +8,7 @@ import { canManage, canSee } from '../access/visibility.ts'
 /** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
 export function visible (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
-  if (!server || !canSee(principal, server, 'public')) throw new errors.NoSuch('server')
+  if (!server || !canSee(principal, server, 'public')) throw noSuch('server', name)
   return server
 }
 

@@ -7,7 +7,7 @@ import { adopt } from '../../schemas/foreign-config.ts'
 import type { Entry } from '../../schemas/foreign-document.ts'
 import { maxEntries } from '../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { canManage, canSee } from '../access/visibility.ts'
 import { reachOf, type Outbound } from '../outbound/outbound.ts'
@@ -280,7 +280,7 @@ export class Servers {
     const server = managed(snapshot, principal, name)
     const catalogues = this.#gateway.catalogues(name)
     const isKnown = findItem(kind, key, server, catalogues) !== undefined || overrideOf(server, kind, key) !== undefined
-    if (catalogues.length > 0 && !isKnown) throw new errors.NoSuch(kind.slice(0, -1))
+    if (catalogues.length > 0 && !isKnown) throw noSuch(kind.slice(0, -1), key)
     return server
   }
 

@@ -14,6 +14,7 @@ import type { Semaphore } from '../limits/semaphore.ts'
 import { sha256 } from '../secrets/hash.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
 import { dispatchNotification, dispatchQuestion, noteAnswer, type DispatchDeps } from './inbound/dispatch.ts'
+import { MendedNotes } from './inbound/mended-notes.ts'
 import { Subscriptions } from './inbound/subscriptions.ts'
 import { withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
@@ -74,6 +75,7 @@ export class Upstream implements Provider {
   readonly #requests: RequestRunner
   readonly #catalogues: Catalogues
   readonly #subscriptions: Subscriptions
+  readonly #mended: MendedNotes
   /** When each capability class's lists were last asked for, in ms since the epoch. */
   readonly #asked = new BoundedMap<string, number>(limits.classesPerServer)
   /** Headers of clients are passed on to it. */
@@ -94,6 +96,7 @@ export class Upstream implements Provider {
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { deps.log('warn', sentence) }
+    this.#mended = new MendedNotes((sentence) => { warn(this.redact(sentence)) })
     this.#placement = new Placement({
       name,
       config,
@@ -132,6 +135,7 @@ export class Upstream implements Provider {
       question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
       notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
       answered: noteAnswer,
+      mended: this.#mended.add,
       authorization: (slot) => this.login?.authorization(slot.user),
       warn
     })
@@ -163,10 +167,10 @@ export class Upstream implements Provider {
     }
   }
 
-  /** Parts of its config that have no effect, and items that are left out, in sentences for those who manage it. */
+  /** Parts of its config that have no effect, and what of its lists and messages is left out or mended, for those who manage it. */
   get warnings (): readonly string[] {
     const { sharedApi } = this.#deps.transport
-    const leftOut = [...sharedApi.warnings, ...this.#catalogues.leftOut].map((sentence) => this.redact(sentence))
+    const leftOut = [...sharedApi.warnings, ...this.#catalogues.leftOut, ...this.#mended.sentences].map((sentence) => this.redact(sentence))
     return leftOut.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut]
   }
 

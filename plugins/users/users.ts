@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Change, Snapshot } from '../../db/store.ts'
 import { foldName } from '../../db/invariants.ts'
 import type { User } from '../../schemas/settings.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { checkUnchanged } from '../body/unchanged.ts'
 import { limits } from '../limits/index.ts'
@@ -298,7 +298,7 @@ const find = ({ users }: Snapshot, username: string): User | undefined => users.
 /** @throws NoSuch */
 function existing (snapshot: Snapshot, username: string): User {
   const user = find(snapshot, username)
-  if (!user) throw new errors.NoSuch('user')
+  if (!user) throw noSuch('user', username)
   return user
 }
 

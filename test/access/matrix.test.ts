@@ -212,6 +212,7 @@ const places: Readonly<Record<string, Place>> = {
   'PUT /api/groups/:id/server-configs/:serverName/tools': group({ tools: 'all' }),
   'GET /api/auth/keys': nothing(),
   'POST /api/auth/keys': nothing({ name: 'NEW' }),
+  'GET /api/auth/keys/:id': { target: 'own key' },
   'PUT /api/auth/keys/:id': { target: 'own key', body: { name: 'renamed' } },
   'DELETE /api/auth/keys/:id': { target: 'own key' },
   'GET /api/users': nothing(),
@@ -263,6 +264,12 @@ const exceptions: Readonly<Record<string, string>> = {
   'OPTIONS /oauth/token': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
   'OPTIONS /oauth/revoke': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
   'OPTIONS /oauth/userinfo': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /api/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/:name/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/users/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/:name/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/users/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
   'GET /api/users/openapi.json': 'GET /api/:name/openapi.json for a group or server named users',
   'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
 }

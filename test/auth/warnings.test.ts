@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { test } from 'tap'
 import { originRules } from '../../plugins/auth/origin.ts'
 import { exposureSigns } from '../../plugins/auth/warn-open.ts'
+import { statedAddress } from '../../plugins/settings/base-url.ts'
 import { explainListenError } from '../../plugins/config/listen-error.ts'
 import { trustedProxies } from '../../plugins/config/trust-proxy.ts'
 import { readEnv } from '../../schemas/env.ts'
@@ -71,7 +72,11 @@ test('the signs that others than this machine come', async () => {
     ['127.0.0.1', '', 'https://hub.example.com', ['install.baseUrl=https://hub.example.com']],
     ['::', 'a.example', 'no address', ['HOST=::', 'ALLOWED_HOSTS=a.example']]
   ]
-  for (const [host, allowedHosts, baseUrl, signs] of table) assert.deepEqual(exposureSigns({ host, allowedHosts, baseUrl }), signs)
+  for (const [host, allowedHosts, baseUrl, signs] of table) {
+    assert.deepEqual(exposureSigns({ host, allowedHosts, address: statedAddress({ install: { baseUrl } }, {}) }), signs)
+  }
+  const address = statedAddress({ install: { baseUrl: 'http://localhost:3000' } }, { BASE_URL: 'https://hub.example.com' })
+  assert.deepEqual(exposureSigns({ host: '127.0.0.1', allowedHosts: '', address }), ['BASE_URL=https://hub.example.com'])
 })
 
 test('tools that are open to the world are warned of, even while bearer keys are required', async (t) => {

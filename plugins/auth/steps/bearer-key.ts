@@ -4,7 +4,7 @@ import { headerOf } from '../../access/key-header.ts'
 import type { Credential, Principal } from '../../access/view.ts'
 import type { Keys } from '../../keys/keys.ts'
 import { counts, seesAll } from '../../keys/rights.ts'
-import type { Step } from '../chain.ts'
+import type { Credentials, Step } from '../chain.ts'
 
 /**
  * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP routes also in
@@ -21,6 +21,16 @@ export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) =
   for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
     const principal = each && used(keys, each, routes === 'api' ? managerOf(each) : principalOf(each, snapshot))
     if (principal) return principal
+  }
+  return undefined
+}
+
+/** What keeps a valid key out of the management API, as a sentence before another one; undefined: none was sent. */
+export function restrictionOf (keys: Keys, headers: Credentials['headers'], snapshot: Snapshot): string | undefined {
+  for (const sent of [headers.authorization, headers[headerOf(snapshot)]]) {
+    const key = typeof sent === 'string' ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim()) : undefined
+    if (key?.kind === 'user') return 'This is a user key, which opens MCP only. '
+    if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a scope, and so opens MCP only. '
   }
   return undefined
 }

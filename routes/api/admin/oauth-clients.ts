@@ -12,6 +12,7 @@ import {
 } from '../../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { authorOf } from '../principal.ts'
+import { created } from '../succeeded.ts'
 
 const tags = ['OAuth']
 
@@ -49,7 +50,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' }
   }, async (request, reply) => {
     const issued = await clients.create(authorOf(request), request.body)
-    reply.code(201)
+    created(reply, 'oauth/clients', issued.client.clientId)
     const message = messageOf(issued, 'The client was created; it is public, and has no secret')
     return { success: true as const, data: toRecord(issued), message }
   })
