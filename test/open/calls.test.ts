@@ -110,10 +110,10 @@ const fake = await startUpstream(file, {
 setLimits(file, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
 const hub = await startHub(file, {
   settings: settings({
-    fake: { url: fake.url, headers: { 'X-Secret': 'canary-4242-secret' }, tools: { off: { enabled: false } } },
-    hasty: { url: fake.url, options: { timeout: 200 } },
-    away: { url: 'http://127.0.0.1:9/mcp' },
-    disabled: { url: fake.url, enabled: false }
+    fake: { url: fake.url, visibility: 'public', headers: { 'X-Secret': 'canary-4242-secret' }, tools: { off: { enabled: false } } },
+    hasty: { url: fake.url, visibility: 'public', options: { timeout: 200 } },
+    away: { url: 'http://127.0.0.1:9/mcp', visibility: 'public' },
+    disabled: { url: fake.url, visibility: 'public', enabled: false }
   })
 })
 await connected(hub, 2)
@@ -229,7 +229,7 @@ test(
     })
     // Their owner's CPU time is another matter: test/json-schema/time-budget.test.ts.
     setLimits(t, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
-    const hub = await startHub(t, { settings: settings({ hostile: { url: hostile.url } }) })
+    const hub = await startHub(t, { settings: settings({ hostile: { url: hostile.url, visibility: 'public' } }) })
     await connected(hub, 1)
     let deep: Json = {}
     for (let n = 0; n < 25; n++) deep = { c: deep }
@@ -327,7 +327,7 @@ test('on the management API arguments are converted for a server that is still c
     }
   })
   const headers = { authorization: `Bearer ${KEY}` }
-  assert.equal((await post(hub, '/api/servers', { name: 'slow', config: { url: slow.url } }, headers)).status, 200)
+  assert.equal((await post(hub, '/api/servers', { name: 'slow', config: { url: slow.url, visibility: 'public' } }, headers)).status, 200)
   await until(() => slow.received.some(({ message }) => message.method === 'initialize'))
   const asking = post(hub, '/api/tools/call/slow', { toolName: 'typed', arguments: { n: '5', b: 'true', l: '1,2', s: '5' } }, headers)
   await get(hub, '/health')
@@ -560,7 +560,7 @@ test('a tool that runs as a task only is run as one, and its result waited for',
       return method === 'tasks/cancel' ? { taskId: params.taskId, status: 'cancelled' } : undefined
     }
   })
-  const hub = await startHub(t, { settings: settings({ one: { url: fake.url } }) })
+  const hub = await startHub(t, { settings: settings({ one: { url: fake.url, visibility: 'public' } }) })
   await connected(hub, 1)
   const [operation] = operations(await document(hub))
   assert.equal(operation?.path, '/tools/one/research')
