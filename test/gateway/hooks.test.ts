@@ -148,7 +148,7 @@ test('onDone sees each call once, with who asked and what came of it', async (t)
 })
 
 test('onDone: of a server that has never connected, whichever way it is asked', async (t) => {
-  const app = await start(t, { dead: { type: 'streamable-http', url: 'http://127.0.0.1:9/mcp' } })
+  const app = await start(t, { dead: { type: 'streamable-http', url: 'http://127.0.0.1:9/mcp', visibility: 'public' } })
   const calls: Array<Promise<unknown>> = []
   const seen: FinishedCall[] = []
   app.gateway.addHook('onCall', ({ provider }) => { calls.push(Promise.resolve(provider)) })
