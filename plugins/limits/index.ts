@@ -31,6 +31,11 @@ export const limits = {
    * `summary`; beyond, and repeated ones: they are left out.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
+  /**
+   * How long the storage may be away, in ms, until the process is not ready any more, and a replica refuses credentials (503): it cannot
+   * know which of them still count.
+   */
+  storageAway: 60_000,
 
   /** Max failed logins per user and address per `loginWindow`; beyond: 429. */
   loginFailures: 10,

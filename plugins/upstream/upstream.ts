@@ -38,6 +38,8 @@ export interface UpstreamDeps {
   initTimeout: number
   requestTimeout: number
   log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
+  /** Whether the value of a header holds a credential of this gateway's. */
+  isOurs?: (value: string) => boolean
   /** What it lists has changed. */
   listsChanged: () => void
   statusChanged: () => void
@@ -100,6 +102,7 @@ export class Upstream implements Provider {
       config,
       remote: this.remote,
       passes: this.#passes ? passthrough.names : undefined,
+      isOurs: deps.isOurs,
       kind: () => this.#supervisor.kind,
       warn,
       children: deps.children
