@@ -95,11 +95,11 @@ export const Env = Type.Object({
       'Proxies whose `X-Forwarded-*` headers are trusted: `true` for all, a number of proxies, or their addresses (comma-separated)'
   }),
   READONLY: Type.Boolean({ default: false, description: 'Refuses all changes; logging in, MCP and running tools still work' }),
-  PUBLIC_TOOLS: StringEnum(['default', 'public', 'all', 'off'], {
-    default: 'default',
+  PUBLIC_TOOLS: StringEnum(['public', 'all', 'off'], {
+    default: 'public',
     description:
-      'Servers that callers without credentials can use; on MCP, while bearer auth is off. `default`: public ones, and those of admins ' +
-      'that never had a visibility; `public`: public ones only; `all`: all; `off`: as `default`, and the open tool routes are closed'
+      'Servers that callers without credentials can use; on MCP, while bearer auth is off. `public`: those whose visibility is public; ' +
+      '`all`: all; `off`: as `public`, and the open tool routes are closed'
   }),
   JWT_SECRET: Secret('Signs login tokens, at least 32 random bytes. Unset: `login.key` in `DATA_DIR`, generated once. All replicas need the same value'),
   JWT_EXPIRES_IN: Type.String({

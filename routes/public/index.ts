@@ -16,7 +16,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(health, {
     status: 'ok',
     servers: () => app.upstreams.counts(),
-    problem: () => app.phase.name === 'ready' ? app.settings.problem : app.phase.name
+    problem: () => app.phase.name === 'ready' ? app.settings.outage : app.phase.name
   })
 
   await app.register(upstreamLogin)
