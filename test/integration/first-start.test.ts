@@ -56,6 +56,7 @@ test('what a first start tells leads to a tool call', async (t) => {
       const line = pattern.exec(output)?.[0] ?? ''
       assert.ok(line.includes(`${hub.url}/mcp`) && line.includes(key), String(pattern))
     }
+    assert.match(output, /^MCP Inspector \(needs Node 22\.19 or newer\):$/m)
   })
 
   await t.test('the line to paste adds a server and calls a tool, in any folder', async (t) => {

@@ -109,7 +109,7 @@ test('the commands of the README run as printed, from the first start on', { ski
   assert.equal(address, `${url}/mcp`)
   assert.ok(snippet?.includes(`${url}/mcp`) && snippet.includes(key), snippet)
   const scripts = commands.filter((block) => !isApart(block))
-  for (const printed of [printedAddress, printedPassword, printedKey]) assert.ok(scripts.some(({ text }) => text.includes(printed)), printed)
+  for (const each of [printedAddress, printedPassword, printedKey]) assert.ok(scripts.some(({ text }) => text.includes(each)), each)
   /** Pastes blocks, one after another in one shell. @returns what they print, by the line of the README */
   const paste = async (pasted: readonly Block[], cwd: string): Promise<string[]> => {
     const script = pasted.map(({ text, line }) => `echo '== line ${line}'\n${text}`).join('\necho\n')
