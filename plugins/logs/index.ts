@@ -13,8 +13,9 @@ declare module 'fastify' {
 
 /** `app.logs`: the newest lines of the log, for admins. @param ring is filled by the logger, which was made before the app */
 export default fp<{ ring: LogRing }>(async (app, { ring }) => {
-  const { JWT_SECRET: secret } = app.config.env
-  ring.redactBy(maskerOf(() => app.settings.current, secret === undefined ? [] : [secret]))
+  const { JWT_SECRET, METRICS_TOKEN } = app.config.env
+  const secrets = [JWT_SECRET, METRICS_TOKEN].filter((secret) => secret !== undefined)
+  ring.redactBy(maskerOf(() => app.settings.current, secrets))
   app.decorate('logs', ring)
   app.decorate('logChild', (server: string, line: string) => {
     ring.child(server, line)
