@@ -196,6 +196,8 @@ export interface Consent {
   readonly scope: string
   /** The resource that the consent is for (RFC 8707). */
   readonly resource?: string
+  /** Whatever the caller compares to find out whether the user has the rights and the password of then. */
+  readonly mark?: string
   readonly grantedAt: number
 }
 

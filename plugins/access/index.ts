@@ -148,5 +148,5 @@ function isVisible (snapshot: Snapshot, view: View, anonymous: PublicReach): boo
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
   if (scope.kind === 'group') return visibleServers(snapshot, view, anonymous).length > 0
   const server = snapshot.servers.get(scope.name)
-  return server !== undefined && isUsable(server) && canSee(snapshot, principal, server, anonymous)
+  return server !== undefined && isUsable(server) && canSee(principal, server, anonymous)
 }

@@ -55,7 +55,7 @@ export class Servers {
   /** The same as `list`, with the addresses at which the principal has to log in. */
   async listToLogIn (principal: Principal): Promise<ServerRecord[]> {
     const snapshot = this.#settings.current
-    const seen = [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public'))
+    const seen = [...snapshot.servers.values()].filter((server) => canSee(principal, server, 'public'))
     await Promise.all(seen.map(async (server) => { await this.#login.prepare(principal, server) }))
     return this.list(principal)
   }
@@ -85,7 +85,7 @@ export class Servers {
   list (principal: Principal): ServerRecord[] {
     const snapshot = this.#settings.current
     return [...snapshot.servers.values()]
-      .filter((server) => canSee(snapshot, principal, server, 'public'))
+      .filter((server) => canSee(principal, server, 'public'))
       .map((server) => this.#record(principal, server))
   }
 

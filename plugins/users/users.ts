@@ -4,6 +4,7 @@ import { foldName } from '../../db/invariants.ts'
 import type { User } from '../../schemas/settings.ts'
 import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
+import { checkUnchanged } from '../body/unchanged.ts'
 import { limits } from '../limits/index.ts'
 import { isOutdated, type Passwords } from '../secrets/password.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -134,9 +135,10 @@ export class Users {
   async update (
     by: Principal,
     username: string,
-    { isAdmin, newPassword }: { isAdmin?: boolean, newPassword?: string }
+    { username: sent, isAdmin, newPassword }: { username?: string, isAdmin?: boolean, newPassword?: string }
   ): Promise<ShownUser> {
     const stored = this.mustGet(username)
+    checkUnchanged({ username: sent }, stored, ['username'])
     if (isAdmin === undefined && newPassword === undefined) {
       throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
     }

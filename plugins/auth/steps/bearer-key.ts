@@ -2,8 +2,8 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { headerOf } from '../../access/key-header.ts'
 import type { Credential, Principal } from '../../access/view.ts'
-import { counts } from '../../keys/expiry.ts'
 import type { Keys } from '../../keys/keys.ts'
+import { counts, seesAll } from '../../keys/rights.ts'
 import type { Credentials, Step } from '../chain.ts'
 
 /**
@@ -45,9 +45,9 @@ function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Pr
 function managerOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
-  const standing = ({ keys }: Snapshot): Principal | undefined => {
-    const now = keys.get(key.id)
-    return now && counts(now) ? managerOf(now) : undefined
+  const standing = (later: Snapshot): Principal | undefined => {
+    const now = later.keys.get(key.id)
+    return now && counts(now, later) ? managerOf(now) : undefined
   }
   return {
     key: `${keyPrefix}${key.id}`,
@@ -55,6 +55,7 @@ function managerOf (key: BearerKey): Principal | undefined {
     user: username,
     username,
     isAdmin: true,
+    maker: key.createdBy,
     credential: credentialOf(key),
     standing
   }
@@ -80,15 +81,16 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   }
   if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
   const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
-  return owner && { ...common, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true }
+  if (owner === undefined) return undefined
+  return { ...common, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: seesAll(key, snapshot.users) }
 }
 
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 
-/** The current principal of a key; undefined when the key or its owner is gone or disabled. */
+/** The current principal of a key; undefined when the key does not count any more, or its owner is gone. */
 export function standingOfKey (principal: Principal, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(principal.key.slice(keyPrefix.length))
-  return key && counts(key) ? principalOf(key, snapshot) : undefined
+  return key && counts(key, snapshot) ? principalOf(key, snapshot) : undefined
 }
 
 const keyPrefix = 'key '
