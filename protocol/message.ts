@@ -10,6 +10,7 @@ import {
   withMembers,
   withoutRepeats
 } from './json.ts'
+import { checkedNames, withoutLookalikes } from './lookalikes.ts'
 import { copyOf, partOf } from './text.ts'
 
 export type RequestId = string | number
@@ -113,7 +114,7 @@ export function messageOf (
     }
     const params = value.params ?? {}
     const text = textOf('params') ?? '{}'
-    const paramsText = readOnce(params, text, sizeOf(text))
+    const paramsText = readOnce(value.method, params, text, sizeOf(text))
     if (value.id === undefined) return { kind: 'notification', method: value.method, params, paramsText }
     if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
     return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method: value.method, params, paramsText }
@@ -126,11 +127,13 @@ export function messageOf (
 }
 
 /**
- * The text of params with each member once, those of `ref` as well: what is passed on says nothing else than what was checked here,
- * whichever of two members another parser reads.
+ * The text of params with each member once, those of `ref` as well, and without lookalikes: what is passed on says nothing else than what
+ * was checked here, whichever of two members another parser reads.
  */
-function readOnce (params: Readonly<Record<string, unknown>>, paramsText: string, size: number): string {
-  const text = size > Object.keys(params).length ? withoutRepeats(paramsText) : paramsText
+function readOnce (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
+  const hasRepeats = size > Object.keys(params).length
+  const isOutermost = checkedNames(method).remove(params)
+  const text = withoutLookalikes(method, params, hasRepeats ? withoutRepeats(paramsText) : paramsText, isOutermost)
   const { ref } = params
   if (!isObject(ref)) return text
   const refText = memberOf(text, 'ref') ?? '{}'
