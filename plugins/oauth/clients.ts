@@ -3,6 +3,7 @@ import type { Client, Clients } from '../../db/ports.ts'
 import type { Author } from '../access/author.ts'
 import { errors } from '../errors/list.ts'
 import { sha256 } from '../secrets/hash.ts'
+import { withoutAbsent } from './absent.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
 import { checkChange, readStatement, type ClientStatement } from './client-statement.ts'
 import { allGrantTypes } from './metadata.ts'
@@ -203,10 +204,10 @@ function existing (client: Client | undefined): Client {
   return client
 }
 
-/** @throws OAuthError */
+/** Metadata as they were sent; `null` deletes a member (RFC 7592, section 2.2). @throws OAuthError */
 function asObject (body: unknown): Json {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new OAuthError('invalid_client_metadata', 'The body must be a JSON object with the metadata of the client')
   }
-  return body as Json
+  return withoutAbsent(body)
 }

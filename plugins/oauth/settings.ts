@@ -3,6 +3,7 @@ import type { Client } from '../../db/ports.ts'
 import type { SystemConfig } from '../../schemas/settings.ts'
 import { OAuthServer } from '../../schemas/oauth.ts'
 import { isLoopback } from '../config/loopback.ts'
+import { trustedProxies } from '../config/trust-proxy.ts'
 
 /** `systemConfig.oauthServer` with all defaults. Lifetimes are in seconds. */
 export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {
@@ -25,7 +26,7 @@ export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
 }
 
 /** What beside the settings decides about the addresses that clients are told. */
-export interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly basePath: string }
+export interface Addressing { readonly HOST: string, readonly TRUST_PROXY: string, readonly basePath: string }
 
 /** What is wrong with the stored settings, in a sentence each: members that have their default instead, and addresses. */
 export function problemsOf ({ oauthServer, install }: SystemConfig, addressing: Addressing): string[] {
@@ -50,7 +51,7 @@ function addressProblem (
     const isOpen = url.protocol === 'http:' && !isLoopback(url.hostname)
     return isOpen ? 'install.baseUrl is an http address: passwords, codes and tokens can be read on the way' : undefined
   }
-  if (isLoopback(host) || proxy !== undefined) return undefined
+  if (isLoopback(host) || trustedProxies(proxy) !== false) return undefined
   return host === '0.0.0.0' || host === '::'
     ? `install.baseUrl is not set, and the gateway listens on ${host}: clients on other machines are told of addresses at localhost, ` +
       'and cannot log in. Set it to the address that they use, with https'

@@ -117,13 +117,13 @@ const isOutdated = (visit: Visit): void => {
 
 test('what is allowed is what the page has shown, whatever the client makes of itself meanwhile', async (t) => {
   const world = await startWorld(t)
-  const stated = { client_name: 'A client', redirect_uris: [callback], token_endpoint_auth_method: 'none', scope: 'profile' }
+  const stated = { client_name: 'A client', redirect_uris: [callback], token_endpoint_auth_method: 'none', scope: 'mcp' }
   const changes: Readonly<Record<string, Json>> = {
     'a wider scope': { scope: 'mcp profile' },
     'another name': { client_name: 'Another client' },
     'a website': { client_uri: 'https://client.example/' },
     'another redirect URI beside its own': { redirect_uris: [callback, 'https://evil.example/callback'] },
-    'fewer scopes': { scope: 'openid' }
+    'another scope': { scope: 'openid' }
   }
   for (const [what, change] of Object.entries(changes)) {
     await t.test(what, async () => {
@@ -155,7 +155,7 @@ test('what is allowed is what the page has shown, whatever the client makes of i
     const code = to.searchParams.get('code') ?? ''
     const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, client_id: clientId, code_verifier: verifier }
     const { body } = await world.token(fields)
-    assert.equal(body.scope, 'profile')
+    assert.equal(body.scope, 'mcp')
     assert.equal((await world.refresh(String(body.refresh_token), clientId, { scope: 'mcp profile' })).status, 400)
   })
 })

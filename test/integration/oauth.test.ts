@@ -40,7 +40,7 @@ test('two replicas behind one address', async (t) => {
   })
 
   await t.test('a client that changes itself on one ends what is decided on the other', async () => {
-    const stated = { client_name: 'A client', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', scope: 'profile' }
+    const stated = { client_name: 'A client', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', scope: 'mcp' }
     const client = await register(url, stated)
     const browser = new Browser(url)
     const { params } = request(client.client_id ?? '', { scope: 'mcp profile' })

@@ -57,7 +57,7 @@ test('where clients register with an admin\'s credential, documents of strangers
 })
 
 test('settings that another program wrote wrong are told of, since their defaults count', async () => {
-  const at = { HOST: '127.0.0.1', basePath: '' }
+  const at = { HOST: '127.0.0.1', basePath: '', TRUST_PROXY: '' }
   const told = problemsOf({
     install: { baseUrl: 'http://hub.example.com' },
     oauthServer: {
@@ -78,11 +78,12 @@ test('settings that another program wrote wrong are told of, since their default
 
 test('addresses that clients cannot use, or others can read, are warned of', async () => {
   const on = { oauthServer: { enabled: true } }
-  const warning = (baseUrl: string | undefined, HOST: string, basePath = '', TRUST_PROXY?: string): string =>
+  const warning = (baseUrl: string | undefined, HOST: string, basePath = '', TRUST_PROXY = ''): string =>
     problemsOf({ ...on, install: { baseUrl } }, { HOST, basePath, TRUST_PROXY }).join()
   for (const [sentence, expected] of [
     [warning(undefined, '0.0.0.0'), /told of addresses at localhost/],
     [warning(undefined, '::'), /told of addresses at localhost/],
+    [warning(undefined, '0.0.0.0', '', 'false'), /told of addresses at localhost/],
     [warning(undefined, '192.0.2.1'), /http addresses at 192\.0\.2\.1/],
     [warning('http://192.0.2.1', '0.0.0.0'), /http address/],
     [warning('https://a.example/hub', '127.0.0.1', '/hub'), /below https:\/\/a\.example\/hub\/hub/],

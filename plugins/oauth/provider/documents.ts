@@ -1,7 +1,9 @@
 import { errors as failures } from 'oidc-provider'
+import { isObject } from '../../../protocol/json.ts'
 import type { Outbound } from '../../outbound/outbound.ts'
 import { OAuthError } from '../../errors/oauth-error.ts'
 import { limits } from '../../limits/index.ts'
+import { withoutAbsent } from '../absent.ts'
 import { checkRedirectUris } from '../redirect-uris.ts'
 
 /** Checks what a Client ID Metadata Document states; clients in the storage were checked before. @throws InvalidClientMetadata */
@@ -37,5 +39,16 @@ export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string):
     const value = headers[name]
     return typeof value === 'string' ? [[name, value]] : []
   })
-  return new Response(new Uint8Array(body), { status, headers: kept })
+  return new Response(status === 200 ? cleaned(body) : new Uint8Array(body), { status, headers: kept })
+}
+
+/** The text of a document without members that stand for nothing. What is no object of JSON stays: the library says so. */
+function cleaned (body: Buffer): string {
+  const text = new TextDecoder().decode(body)
+  try {
+    const document: unknown = JSON.parse(text)
+    return isObject(document) ? JSON.stringify(withoutAbsent(document)) : text
+  } catch {
+    return text
+  }
 }
