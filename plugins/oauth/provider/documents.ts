@@ -1,9 +1,8 @@
 import { errors as failures } from 'oidc-provider'
-import { isObject } from '../../../protocol/json.ts'
+import { isObject, withoutAbsent } from '../../../protocol/json.ts'
 import type { Outbound } from '../../outbound/outbound.ts'
 import { OAuthError } from '../../errors/oauth-error.ts'
 import { limits } from '../../limits/index.ts'
-import { withoutAbsent } from '../absent.ts'
 import { checkRedirectUris } from '../redirect-uris.ts'
 
 /** Checks what a Client ID Metadata Document states; clients in the storage were checked before. @throws InvalidClientMetadata */
