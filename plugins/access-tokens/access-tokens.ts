@@ -40,7 +40,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   readonly #lookUps = new Semaphore({ places: limits.tokenLookUps.places })
   /** Of tokens that were not found lately, which anybody can send: however many there are, the known ones have their own places. */
   readonly #unknownLookUps = new Semaphore({ places: limits.tokenLookUps.places })
-  readonly #shares = new Shares(limits.tokenLookUps.waiting, 'unknown access tokens')
+  readonly #shares = new Shares(limits.tokenLookUps.waiting, 'look-ups of access tokens')
   /** Counts revocations: what was read before one says nothing after it. */
   #revocations = 0
   readonly #sweeper: NodeJS.Timeout
