@@ -1,6 +1,6 @@
 import type { Client } from '../../db/ports.ts'
 import { prototypeProblem } from '../../schemas/names.ts'
-import { mcpScope } from '../auth/check-token.ts'
+import { mcpScope } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import { OAuthError } from '../errors/oauth-error.ts'
 import { authMethods } from './metadata.ts'

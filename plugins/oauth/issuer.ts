@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { configuredOrigin, listeningOrigin } from '../settings/base-url.ts'
+import { configuredBase, listeningOrigin } from '../settings/base-url.ts'
 
 type IsProxy = (address: string) => boolean
 
@@ -7,13 +7,13 @@ type IsProxy = (address: string) => boolean
 const ownNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * The issuer identifier (RFC 8414): `install.baseUrl` with the base path, else the address on which the gateway listens. A forwarded host
- * counts only where a proxy that TRUST_PROXY names has sent the request, since a header is what a caller can set.
+ * The issuer identifier (RFC 8414): the public base as configured, else the address on which the gateway listens. A forwarded host counts
+ * only where a proxy that TRUST_PROXY names has sent the request, since a header is what a caller can set.
  * @param isProxy whether an address that connects is that of such a proxy
  */
 export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy: IsProxy): string {
-  const origin = configuredOrigin(app) ?? forwardedOrigin(request, isProxy) ?? ownOrigin(listeningOrigin(app), request)
-  return `${origin}${app.config.basePath}`
+  return configuredBase(app.settings.current.system, app.config) ??
+    `${forwardedOrigin(request, isProxy) ?? ownOrigin(listeningOrigin(app), request)}${app.config.basePath}`
 }
 
 /** The path of an issuer, without a slash at the end. */
