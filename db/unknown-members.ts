@@ -1,4 +1,5 @@
 import { Type, type TSchema } from '@sinclair/typebox'
+import { separatorWarning } from '../schemas/names.ts'
 import { isUsableHash } from '../schemas/password-hash.ts'
 import { SystemConfig } from '../schemas/settings.ts'
 import { SocialConfig } from '../schemas/social.ts'
@@ -60,9 +61,11 @@ export function warningsOfSystem (system: unknown): readonly string[] {
   if (!isObject(system)) return []
   const { mcpRouter, ...others } = system
   const { smartRouting } = others
+  const ofSeparator = separatorWarning(system.nameSeparator)
   const named = isObject(smartRouting) ? { ...others, smartRouting: withTodaysNames(smartRouting) } : others
   return [
     ...unknownMembers(SystemMembers, named, 'systemConfig.'),
+    ...(ofSeparator === undefined ? [] : [`systemConfig: ${ofSeparator}`]),
     ...isNothing(mcpRouter) ? [] : [ofMcpHub('systemConfig.mcpRouter')]
   ]
 }

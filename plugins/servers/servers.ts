@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { jsonSize } from '../../db/json-size.ts'
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { limits } from '../limits/index.ts'
+import { ownNames } from '../access/item-names.ts'
 import { isObject } from '../../protocol/json.ts'
 import { adopt } from '../../schemas/foreign-config.ts'
 import type { Entry } from '../../schemas/foreign-document.ts'
@@ -252,16 +253,18 @@ export class Servers {
    */
   async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<ShownItem> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
+    let own = key
     await this.#settings.change((snapshot) => {
-      const server = this.#withItem(snapshot, principal, name, kind, key)
-      const value = withOverride(server, kind, key, change)
+      const { server, own: ownKey } = this.#withItem(snapshot, principal, name, kind, key)
+      own = ownKey
+      const value = withOverride(server, kind, own, change)
       if (Object.keys(value[kind] ?? {}).length > Math.max(maxEntries, Object.keys(server.config[kind] ?? {}).length)) {
         throw new errors.InvalidInput(`A server has at most ${maxEntries} overrides of its ${kind}: reset one first`)
       }
       return [{ entity: 'mcpServers', key: name, value }]
     }, principal)
     const server = visible(this.#settings.current, principal, name)
-    return findItem(kind, key, server, this.#gateway.catalogues(name)) ?? unlistedItem(kind, key, server)
+    return findItem(kind, own, server, this.#gateway.catalogues(name)) ?? unlistedItem(kind, own, server)
   }
 
   /** Closes the connections to a server and connects it again. @throws NoSuch, Forbidden */
@@ -274,14 +277,19 @@ export class Servers {
 
   /**
    * A server that the principal may change and that may have this item: it is listed, overridden, or no list of the server is known.
+   * @param key its own name or URI, or its name on merged routes
+   * @returns the server, and the item's own name or URI
    * @throws NoSuch, Forbidden
    */
-  #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): Server {
+  #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): { server: Server, own: string } {
     const server = managed(snapshot, principal, name)
     const catalogues = this.#gateway.catalogues(name)
     const isKnown = findItem(kind, key, server, catalogues) !== undefined || overrideOf(server, kind, key) !== undefined
-    if (catalogues.length > 0 && !isKnown) throw new errors.NoSuch(kind.slice(0, -1))
-    return server
+    if (catalogues.length === 0 || isKnown) return { server, own: key }
+    const listed = kind === 'resources' ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
+    const own = ownNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
+    if (own === undefined) throw new errors.NoSuch(kind.slice(0, -1))
+    return { server, own }
   }
 
   /** Waits until all connections and processes of a removed or disabled server have ended, but not longer than `endTimeout`. */
