@@ -1,6 +1,6 @@
 import type { Catalogue } from '../../protocol/lists.ts'
 import { nameAfter, prefixesOf } from './item-names.ts'
-import type { ItemOverride, ServerConfig } from '../../schemas/server.ts'
+import { allItems, type ItemOverride, type ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 
 /** The kinds of items that an admin may override and a group may select. */
@@ -17,6 +17,13 @@ export interface Overridden { readonly name?: string, readonly config: ServerCon
  * name counts before one under its name on merged routes.
  */
 export function overrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
+  const own = ownOverrideOf(server, kind, key)
+  if (kind === 'resources' || own?.enabled !== undefined || server.config[kind]?.[allItems]?.enabled !== false) return own
+  return { ...own, enabled: false }
+}
+
+/** The same, without the override that stands for all items. */
+export function ownOverrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
   const section = server.config[kind]
   if (section === undefined) return undefined
   if (Object.hasOwn(section, key)) return section[key]
@@ -55,7 +62,7 @@ export function unmatchedIn (server: Overridden, { lists }: Pick<Catalogue, 'lis
     // An override may be for a resource that a template stands for.
     if (names.length === 0 || (kind === 'resources' && lists.resourceTemplates.length > 0)) return []
     const keys = new Set(lists[kind].map(({ key }) => key))
-    const unlisted = names.filter((name) => !keys.has(name))
+    const unlisted = names.filter((name) => name !== allItems && !keys.has(name))
     const merged = new Set(unlisted.length === 0 ? [] : [...keys].flatMap((key) => [...mergedNames(prefixesIn(section, server), key)]))
     const left = unlisted.filter((name) => !merged.has(name))
     if (left.length === 0) return []

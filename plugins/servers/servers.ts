@@ -18,12 +18,12 @@ import type { Settings } from '../settings/settings.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { checkNewName, checkRoom, sharesName } from './new-name.ts'
-import { overrideOf, withOverride, type ItemKind, type OverrideChange } from '../access/overrides.ts'
+import { ownOverrideOf, withOverride, type ItemKind, type OverrideChange } from '../access/overrides.ts'
 import { disabling, findItem, toRecord, unlistedItem, type ServerRecord, type ShownItem } from './present.ts'
 import { ServerLogins } from './login.ts'
 import { checkMayRun, managed, visible } from './rights.ts'
 import { testRecord, Tests, type ServerTest } from './test-record.ts'
-import { toStore } from './to-store.ts'
+import { isStored, toStore } from './to-store.ts'
 
 /** The name under which a server is tested that has none yet: nothing can be stored under it. */
 const unnamed = '$test'
@@ -31,7 +31,8 @@ const unnamed = '$test'
 const endTimeout = 5_000
 
 /** The result for one of several servers. `message`: the error, or the warnings. */
-export interface Outcome { name: string, success: boolean, message?: string, warnings?: string[] }
+/** The result for one of several servers. `unchanged`: it is there already, as it was sent. */
+export interface Outcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
@@ -210,7 +211,8 @@ export class Servers {
   }
 
   /**
-   * Adds several servers. One that cannot be stored does not keep the others from it; they are stored in one commit.
+   * Adds several servers. One that cannot be stored does not keep the others from it; they are stored in one commit. One that is there
+   * already, as it would be stored, stays.
    * @returns the result of each, in their order
    */
   async createMany (principal: Principal, servers: readonly Entry[]): Promise<Outcome[]> {
@@ -225,6 +227,10 @@ export class Servers {
             throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
           }
           if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+          if (isStored(snapshot, principal, name, each.config, this.#usersMayRun)) {
+            names.add(name)
+            return { name, success: true, unchanged: true }
+          }
           checkNewName(snapshot, principal, name, 'name')
           checkRoom(snapshot, principal, names.size)
           changes.push(toStore(snapshot, principal, name, each.config, this.#usersMayRun))
@@ -284,7 +290,7 @@ export class Servers {
   #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): { server: Server, own: string } {
     const server = managed(snapshot, principal, name)
     const catalogues = this.#gateway.catalogues(name)
-    const isKnown = findItem(kind, key, server, catalogues) !== undefined || overrideOf(server, kind, key) !== undefined
+    const isKnown = findItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
     if (catalogues.length === 0 || isKnown) return { server, own: key }
     const listed = kind === 'resources' ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
     const own = ownNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
