@@ -45,15 +45,16 @@ test('new names, owners, visibility, pages', async (t) => {
   await t.test('an open session follows a new name', async () => {
     const session = await Session.open(`${hub.url}/mcp`)
     const stream = await session.listen()
-    assert.ok((await session.tools()).includes('after it-echo'))
+    assert.ok((await session.tools()).includes('after_it-echo'))
     for (const [from, to] of [['after it', 'for a while'], ['for a while', 'after it']] as const) {
       const seen = stream.messages.length
       await admin.ok('PUT', `/servers/${enc(from)}`, { config: (await admin.server(from)).config, newName: to })
       await until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'),
         'no news of the new name')
       await admin.has(to, 'connected')
-      await until(async () => (await session.tools()).includes(`${to}-echo`), `${to}-echo is not listed`)
-      assert.ok(!(await session.tools()).includes(`${from}-echo`))
+      const [shown, former] = [to, from].map((name) => `${name.replaceAll(' ', '_')}-echo`)
+      await until(async () => (await session.tools()).includes(String(shown)), `${shown} is not listed`)
+      assert.ok(!(await session.tools()).includes(String(former)))
       assert.equal(text(await session.call(`${to}-echo`, { message: 'called' })), 'called')
     }
     stream.close()

@@ -194,12 +194,14 @@ test('the system configuration', async (t) => {
     for (const separator of ['__', '::', null]) {
       const seen = stream.messages.length
       fine(await put({ nameSeparator: separator }))
-      const name = `alpha${separator ?? '-'}echo`
+      const shown = `alpha${separator === '::' ? '_' : separator ?? '-'}echo`
       await until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'),
         `no news of ${String(separator)}`)
-      assert.ok((await session.tools()).includes(name), name)
-      assert.equal(text(await session.call(name, { message: 'named' })), 'named')
-      assert.equal(text(await admin.ok('POST', '/tools/call/alpha', { toolName: name, arguments: { message: 'by REST' } })), 'by REST')
+      assert.ok((await session.tools()).includes(shown), shown)
+      for (const name of [shown, `alpha${separator ?? '-'}echo`]) {
+        assert.equal(text(await session.call(name, { message: 'named' })), 'named')
+        assert.equal(text(await admin.ok('POST', '/tools/call/alpha', { toolName: name, arguments: { message: 'by REST' } })), 'by REST')
+      }
     }
     stream.close()
   })
