@@ -12,7 +12,7 @@ import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { agent, at, KEY, OTHER, otherKey, Session, settings, silence, text, within, type Json, type Message } from '../helpers/client.ts'
+import { agent, at, KEY, OTHER, otherKey, Session, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
 import { bearerKey, path, startHub, until } from '../helpers/hub.ts'
 
 const version = '2026-07-28'
@@ -161,17 +161,6 @@ test('a server that asks what its client cannot be asked, or does not say what i
   }
 })
 
-test('clients of this era send requests by POST only', async (t) => {
-  const hub = await startHub(t, { settings: settings({}) })
-  for (const method of ['GET', 'DELETE']) {
-    const headers = { authorization: `Bearer ${KEY}`, accept: 'text/event-stream', 'mcp-protocol-version': version }
-    const response = await fetch(`${hub.url}/mcp`, { method, headers })
-    assert.deepEqual([response.status, response.headers.get('allow')], [405, 'POST'])
-    const { error } = await response.json() as Message
-    assert.deepEqual(error, { code: -32000, message: `MCP ${version} has requests by POST only` })
-  }
-})
-
 test('a process that asks something while two calls of one modern client share it', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'tool-hub-gates-'))
   t.after(() => { rmSync(folder, { recursive: true }) })
@@ -223,43 +212,6 @@ test('what a server of an earlier revision writes as resultType means nothing', 
   const hub = await served(t, { s: { url: server.url } })
   const { result } = (await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'ask' }, { elicitation: {} })).message
   assert.deepEqual([result?.resultType, result?.content], ['complete', []])
-})
-
-test('a legacy client is asked in no mode that it has not declared', async (t) => {
-  const server = await startUpstream(t, {
-    tools: [tool('ask')],
-    on: async ({ method, params, ask }) => {
-      if (method !== 'tools/call') return undefined
-      const { method: what, params: more } = params.arguments as { method: string, params: Json }
-      const { error } = await ask(what, more)
-      return { content: [{ type: 'text', text: JSON.stringify(error ?? 'asked') }] }
-    }
-  })
-  const hub = await served(t, { s: { url: server.url, isolation: 'session' } })
-  const form = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }
-  const url = { method: 'elicitation/create', params: { mode: 'url', message: 'Open', url: 'https://example.com/', elicitationId: 'e' } }
-  const sampling = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1, tools: [{ name: 'x' }] } }
-  const table: ReadonlyArray<readonly [Json, typeof form | typeof url | typeof sampling]> = [
-    [{ elicitation: {} }, url], [{ elicitation: { form: {} } }, url], [{ elicitation: { url: {} } }, form],
-    [{ sampling: {} }, sampling]
-  ]
-  for (const [capabilities, question] of table) {
-    const session = await Session.open(`${hub.url}/mcp/s`, { capabilities })
-    // Nobody answers here: a question that is put to the client would be waited for.
-    const told = await within(JSON.stringify(capabilities), session.call('ask', question))
-    assert.match(text(told), /"code":-32602.*The client does not support/)
-  }
-})
-
-test('what a modern client says to its own hop does not reach a server of an earlier revision', async (t) => {
-  const server = await startUpstream(t, { tools: [tool('echo')] })
-  const hub = await served(t, { s: { url: server.url } })
-  const { message } = await ask(`${hub.url}/mcp/s`, 'tools/call', {
-    name: 'echo', arguments: { n: 1 }, inputResponses: { a: { action: 'accept' } }
-  }, { elicitation: {} }, { [`${prefix}logLevel`]: 'debug', 'vendor/x': 1 })
-  assert.equal(message.error, undefined)
-  const [called] = server.received.filter(({ message: { method } }) => method === 'tools/call')
-  assert.deepEqual(called?.message.params, { name: 'echo', arguments: { n: 1 }, _meta: { 'vendor/x': 1 } })
 })
 
 test('headers of arguments that are not known here go on to the server, beside those that are made here', async (t) => {

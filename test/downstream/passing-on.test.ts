@@ -3,12 +3,9 @@ import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import {
-  at, connected, KEY, names, Session, settings, text, type Json, type Message, within
-} from '../helpers/client.ts'
+  at, KEY, names, Session, text, type Json, type Message} from '../helpers/client.ts'
 import { Raw, Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
-import { path, startHub, until } from '../helpers/hub.ts'
-import { setLimits } from '../helpers/patient.ts'
-import { limits } from '../../plugins/limits/index.ts'
+import { path, until } from '../helpers/hub.ts'
 
 test('what is passed on is passed on as it came', async (t) => {
   const result =
@@ -290,51 +287,10 @@ test('what is passed on is passed on as it came', async (t) => {
     const [called, listed] = await Promise.all([global.request('tools/call', { name: 'exact-both', arguments: {} }), global.tools()])
     assert.deepEqual([called.error, listed.includes('exact-both')], [undefined, true])
   })
-  await t.test('a list does not wait for long for what a silent server calls new', async (t) => {
-    setLimits(t, limits, { firstAnswerBudget: 100 })
-    upstream.options.on = ((on) => (call) => call.method === 'tools/list' ? 'never' : on?.(call))(upstream.options.on)
-    await upstream.broadcast('notifications/tools/list_changed')
-    await single.call('raw', {})
-    for (let n = 0; n < 2; n++) assert.ok((await within('the list', single.tools())).length > 0)
-  })
   await t.test('configured headers go upstream, the caller\'s key never does', async () => {
     assert.ok(upstream.received.every(({ headers }) => headers['x-static'] === 'yes'))
     for (const { headers, body } of [...upstream.received, ...other.received]) {
       assert.ok(!JSON.stringify(headers).includes(KEY) && !body.includes(KEY))
     }
   })
-})
-
-test('names longer than 64 characters are cut, always in the same way, and still work', async (t) => {
-  const long = 'a_tool_whose_name_goes_on_and_on_and_on_for_far_longer_than_anyone_needs_'
-  const tools = [`${long}1`, `${long}2`, 'short'].map((name) => tool(name))
-  const upstream = await startUpstream(t, {
-    tools,
-    prompts: [{ name: `${long}p` }],
-    on: ({ method, params }) =>
-      method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: String(params.name) } }] } : undefined
-  })
-  const content = settings({ long: { type: 'streamable-http', url: upstream.url } })
-  const seen: string[][] = []
-  let previous: string | undefined
-  for (let start = 0; start < 2; start++) {
-    const hub = await startHub(t, previous === undefined ? { settings: content } : { folder: previous })
-    previous = hub.folder
-    await connected(hub, 1)
-    for (let session = 0; session < 2; session++) {
-      const client = await Session.open(`${hub.url}/mcp`)
-      const listed = await client.tools()
-      const prompts = names(await client.list('prompts/list', 'prompts'))
-      assert.equal(listed.length, 3)
-      assert.equal(new Set(listed).size, 3)
-      for (const name of [...listed, ...prompts]) assert.match(name, /^[A-Za-z0-9_.-]{1,64}$/)
-      assert.equal(listed[2], 'long-short')
-      assert.equal(text(await client.call(String(listed[0]))), `${long}1`)
-      assert.equal(text(await client.call(String(listed[1]))), `${long}2`)
-      assert.equal(text(await client.ask('prompts/get', { name: prompts[0] })), `${long}p`)
-      seen.push([...listed, ...prompts])
-    }
-    await hub.stop()
-  }
-  for (const again of seen) assert.deepEqual(again, seen[0])
 })
