@@ -270,24 +270,6 @@ test('the system configuration', async (t) => {
     }
   })
 
-  await t.test('enableSessionRebuild', async () => {
-    const unknown = async (): Promise<number> => (await send(`${hub.url}/mcp/alpha`, {
-      headers: { 'mcp-session-id': 'f'.repeat(64), 'mcp-protocol-version': '2025-11-25' },
-      body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-    })).status
-    assert.equal(await unknown(), 404)
-    fine(await put({ enableSessionRebuild: true }))
-    assert.equal(await unknown(), 200)
-    fine(await put({ enableSessionRebuild: null }))
-    assert.equal(
-      (await send(`${hub.url}/mcp/alpha`, {
-        headers: { 'mcp-session-id': 'e'.repeat(64) },
-        body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-      })).status,
-      404
-    )
-  })
-
   await t.test('skipAuth: a guest who is an admin, on the API only', async () => {
     const nobody = new Api(hub)
     assert.equal((await nobody.ask('GET', '/servers')).status, 401)

@@ -5,7 +5,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
-import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
+import { at, connected, KEY, Session, settings, text } from '../helpers/client.ts'
 import { startHub, until, type Cleanup } from '../helpers/hub.ts'
 import { answerAndStay, call, gate, log, methods, type Gate } from '../helpers/wire.ts'
 
@@ -54,20 +54,6 @@ test('an answer of 2 MiB that came while the client was away can be fetched by L
   const resumed = await session.listen(last)
   assert.equal(text((await resumed.wait(({ id }) => id === 'call')).result).length, 2 * MiB)
   resumed.close()
-})
-
-test('a batch that is answered by a stream is whole messages', async (t) => {
-  const { url, answer } = await start(t)
-  const session = await Session.open(url, { version: '2025-03-26' })
-  const batch: Json[] = [{ jsonrpc: '2.0', id: 'list', method: 'tools/list' }, { jsonrpc: '2.0', id: 'ping', method: 'ping' }, call('big')]
-  const stream = await session.start(batch)
-  await stream.wait(({ method }) => method === 'notifications/message')
-  answer.open()
-  await stream.done
-  assert.ok(stream.sse, 'a message before the answer makes it a stream')
-  for (const { data } of stream.events) if (data !== '') assert.doesNotThrow(() => { JSON.parse(data) }, `no JSON: ${data.slice(0, 200)}`)
-  const ids = stream.messages.filter(({ id }) => id !== undefined).map(({ id }) => String(id)).sort()
-  assert.deepEqual(ids, ['call', 'list', 'ping'], stream.body)
 })
 
 test('neither GET streams that have ended nor streams that a server leaves open are kept', async (t) => {
