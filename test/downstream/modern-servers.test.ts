@@ -14,9 +14,8 @@ import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { agent, at, KEY, OTHER, otherKey, Session, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
 import { bearerKey, path, startHub, until } from '../helpers/hub.ts'
+import { envelope, modernRequest, prefix, version } from '../helpers/modern-request.ts'
 
-const version = '2026-07-28'
-const prefix = 'io.modelcontextprotocol/'
 const plain = { name: 'plain', inputSchema: { type: 'object' } }
 
 interface Answer { readonly status: number, readonly message: Message }
@@ -30,25 +29,8 @@ async function ask (
   meta: Json = {},
   headers: Record<string, string> = {}
 ): Promise<Answer> {
-  const name = params.name ?? params.uri
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json',
-      authorization: `Bearer ${KEY}`,
-      'mcp-protocol-version': version,
-      'mcp-method': method,
-      ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
-      ...headers
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method,
-      params: { ...params, _meta: { [`${prefix}protocolVersion`]: version, [`${prefix}clientCapabilities`]: capabilities, ...meta } }
-    })
-  })
+  const call = { params, meta: envelope(capabilities, meta), headers: { accept: 'application/json', ...headers } }
+  const response = await fetch(url, { method: 'POST', ...modernRequest(method, call) })
   return { status: response.status, message: await response.json() as Message }
 }
 

@@ -5,6 +5,7 @@ import { Agent, createServer as createHttpServer, request, type IncomingMessage,
 import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net'
 import { path, type Cleanup } from '../helpers/hub.ts'
 import { initialize, type Json } from '../helpers/client.ts'
+import { modernRequest } from '../helpers/modern-request.ts'
 import { Raw, startUpstream, tool, type Options } from './fault-http.ts'
 import { nameServer } from './name-server.ts'
 import { json, restApi } from './rest-api.ts'
@@ -111,24 +112,8 @@ const inSession = async (victim: Victim, id: unknown, method: string, params: Js
 })
 
 /** A request of a modern client (MCP 2026-07-28). */
-const modern = (victim: Victim, method: string, params: Json = {}, capabilities: Json = {}): Sent => ({
-  headers: {
-    ...bearer(victim.key),
-    ...mcp,
-    'mcp-protocol-version': '2026-07-28',
-    'mcp-method': method,
-    ...(typeof params.name === 'string' ? { 'mcp-name': params.name } : {})
-  },
-  body: JSON.stringify({
-    jsonrpc: '2.0',
-    id: 1,
-    method,
-    params: {
-      ...params,
-      _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': capabilities }
-    }
-  })
-})
+const modern = ({ key }: Victim, method: string, params: Json = {}, capabilities: Json = {}): Sent =>
+  modernRequest(method, { params, capabilities, key })
 
 /** Ann's servers, made by the management API and removed at the end. */
 async function storing (victim: Victim, length: number, configOf: (n: number) => Json): Promise<End> {
