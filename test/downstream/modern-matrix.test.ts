@@ -1,4 +1,4 @@
-// The questions of a legacy server to a modern client, of the SDK's second line, in detail. The table of all combinations: integration/eras.test.ts.
+// The questions of a legacy server to a modern client, of the SDK's second line. All combinations: integration/eras.test.ts.
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import {
-  at, KEY, names, Session, text, type Json, type Message} from '../helpers/client.ts'
+import { at, KEY, names, Session, text, type Json, type Message } from '../helpers/client.ts'
 import { Raw, Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
 import { path, until } from '../helpers/hub.ts'
 

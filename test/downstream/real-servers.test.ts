@@ -9,7 +9,8 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { CallToolResultSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import {
   agent, at, connected, directStdio, everything, failed, failure, initialize, names, send, Session, settings,
-  silence, text, type Json} from '../helpers/client.ts'
+  silence, text, type Json
+} from '../helpers/client.ts'
 import { npmServer, startHub, until, type Cleanup } from '../helpers/hub.ts'
 
 const TEAM = '0f9d2c2e-52f5-4c5c-9df6-3b8f3f2b9b01'

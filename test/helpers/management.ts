@@ -22,7 +22,9 @@ export interface Extra { headers?: Record<string, string>, raw?: string | Uint8A
 export const transcript: string[] = []
 
 /** One request of a route. */
-export async function ask (hub: Hub, method: string, route: string, { body, headers, raw }: Extra & { body?: unknown } = {}): Promise<Answer> {
+export async function ask (
+  hub: Hub, method: string, route: string, { body, headers, raw }: Extra & { body?: unknown } = {}
+): Promise<Answer> {
   const content = raw ?? (body === undefined ? undefined : JSON.stringify(body))
   const reply = await fetch(`${hub.url}${route}`, {
     method,

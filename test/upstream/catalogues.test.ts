@@ -103,16 +103,8 @@ test('readList: an upstream\'s list, page by page', async (t) => {
   })
   await t.test('an invalid item is left out with a warning, the rest is served', async () => {
     for (const bad of [
-      'null',
-      '1',
-      '"x"',
-      '[]',
-      '{}',
-      '{"name":""}',
-      '{"name":1,"inputSchema":{}}',
-      '{"name":"x"}',
-      '{"name":"x","inputSchema":null}',
-      '{"name":"x","inputSchema":[]}',
+      'null', '1', '"x"', '[]', '{}', '{"name":""}', '{"name":1,"inputSchema":{}}', '{"name":"x"}',
+      '{"name":"x","inputSchema":null}', '{"name":"x","inputSchema":[]}',
       `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(limits.itemSize)}"}`
     ]) {
       // Of a large item, only the members that matter are parsed.
@@ -679,17 +671,9 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await other.catalogues.restoreFrom(() => cached(kept))
     assert.deepEqual([other.catalogues.known, other.catalogues.of(undefined, plainClass)], [false, undefined])
     for (const bad of [
-      undefined,
-      '',
-      '{',
-      '{"owner":"ann",',
-      '{"owner":"ann","target":"one"}',
-      '{"owner":"ann","target":"one","claims":{},"catalogues":[1,null,{}]}',
-      'null',
-      '[]',
-      '{"target":"one"}',
-      '{"target":"one","catalogues":[1,null,{}]}',
-      '{"target":"one","catalogues":5}'
+      undefined, '', '{', '{"owner":"ann",', '{"owner":"ann","target":"one"}',
+      '{"owner":"ann","target":"one","claims":{},"catalogues":[1,null,{}]}', 'null', '[]', '{"target":"one"}',
+      '{"target":"one","catalogues":[1,null,{}]}', '{"target":"one","catalogues":5}'
     ]) {
       const odd = make()
       await odd.catalogues.restoreFrom(() => cached(bad))

@@ -124,10 +124,7 @@ test('linkKey: who shares with whom', async (t) => {
           digest === undefined ? undefined : { principal, digest, session: !rest, eachRequest: transport === 'each' })
       const first = key('s1', 'key 1', 'x')
       const others = [
-        key('s1', 'key 1', 'x'),
-        key('s2', 'key 1', 'x'),
-        key('s1', 'key 1', 'y'),
-        key('s3', 'key 2', 'x'),
+        key('s1', 'key 1', 'x'), key('s2', 'key 1', 'x'), key('s1', 'key 1', 'y'), key('s3', 'key 2', 'x'),
         key('s1', 'key 1', undefined)
       ]
       assert.deepEqual(others.map((other) => other.key === first.key ? 'same' : 'other'), cells)
