@@ -11,6 +11,7 @@ import { sha256 } from '../../plugins/secrets/hash.ts'
 import { PlainExchange } from '../../plugins/tools/exchange.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { initialize } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
 
 const principals = [
@@ -265,19 +266,12 @@ const mcpPlaces: Readonly<Record<string, Target>> = {
   '/:user/sse/$smart/:name': 'own route of a server',
   '/messages': 'nothing'
 }
-const initialize = {
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'matrix', version: '1' } }
-}
-
 function placeOf (row: RouteRow): Place | undefined {
   const { method, url, scope } = row
   if (scope === 'docs') return nothing()
   if (scope !== 'mcp') return Object.hasOwn(places, routeOf(row)) ? places[routeOf(row)] : undefined
   const target = mcpPlaces[url]
-  return target && { target, body: method === 'POST' ? initialize : undefined }
+  return target && { target, body: method === 'POST' ? initialize() : undefined }
 }
 
 // ---- the world ------------------------------------------------------------------------------------

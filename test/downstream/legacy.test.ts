@@ -8,6 +8,7 @@ import {
 } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { bearerKey, path, until } from '../helpers/hub.ts'
+import { call as toolCall } from '../helpers/wire.ts'
 
 const turn = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
 
@@ -169,12 +170,7 @@ test('sessions', async (t) => {
 test('enableSessionRebuild', async (t) => {
   const upstream = await startUpstream(t)
   const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } }, { systemConfig: { enableSessionRebuild: true } })
-  const call = (name: string, id: string | number = 1): Json => ({
-    jsonrpc: '2.0',
-    id,
-    method: 'tools/call',
-    params: { name, arguments: { message: `to ${name}` } }
-  })
+  const call = (name: string, id: string | number = 1): Json => toolCall(name, { message: `to ${name}` }, id)
   const on = (id: string): Record<string, string> => ({ 'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18' })
 
   await t.test('a POST rebuilds the session and is answered', async () => {

@@ -5,6 +5,7 @@ import { test } from 'tap'
 import { at, KEY, names, Session, text, type Json, type Message } from '../helpers/client.ts'
 import { Raw, Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
 import { path, until } from '../helpers/hub.ts'
+import { call } from '../helpers/wire.ts'
 
 test('what is passed on is passed on as it came', async (t) => {
   const result =
@@ -127,12 +128,7 @@ test('what is passed on is passed on as it came', async (t) => {
       params: { ref: { type: 'ref/prompt', name: 'prompt-1' }, argument: { name: 'a', value: '' } }
     })
     assert.ok(completion.body.includes('{"completion":{"values":["a"],"total":12345678901234567890},"x-unknown":1.0}'), completion.body)
-    const child = await global.post({
-      jsonrpc: '2.0',
-      id: 'k',
-      method: 'tools/call',
-      params: { name: 'child-raw', arguments: { json: result } }
-    })
+    const child = await global.post(call('child-raw', { json: result }))
     assert.ok(child.body.includes(result), child.body)
   })
   await t.test('big numbers and unknown fields of arguments', async () => {
@@ -166,12 +162,7 @@ test('what is passed on is passed on as it came', async (t) => {
   })
   await t.test('ids of every kind come back as they were', async () => {
     for (const id of [0, -1, 7, 'text', '', '0', 4294967296]) {
-      const reply = await global.post({
-        jsonrpc: '2.0',
-        id,
-        method: 'tools/call',
-        params: { name: 'exact-odd', arguments: { message: 'm' } }
-      })
+      const reply = await global.post(call('exact-odd', { message: 'm' }, id))
       assert.equal(reply.messages.at(-1)?.id, id, reply.body)
       assert.equal(text(reply.messages.at(-1)?.result), 'm')
     }
@@ -215,10 +206,10 @@ test('what is passed on is passed on as it came', async (t) => {
       message: 'no alerts here',
       data: { a: 1 }
     })
-    const call = await own.start({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'talk', arguments: {} } })
-    await call.done
+    const talk = await own.start(call('talk'))
+    await talk.done
     assert.deepEqual(
-      call.messages.flatMap(({ method, params }) => (method === 'notifications/message' ? [params?.level] : [])),
+      talk.messages.flatMap(({ method, params }) => (method === 'notifications/message' ? [params?.level] : [])),
       ['info', 'error'],
       'a level that was refused is none'
     )
@@ -233,7 +224,7 @@ test('what is passed on is passed on as it came', async (t) => {
     assert.ok(upstream.received.some(({ message }) => message.method === 'logging/setLevel' && message.params?.level === 'debug'))
     for (const [session, expected] of [[quiet, ['error']], [loud, ['error', 'info']]] as const) {
       const stream = await session.listen()
-      const reply = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'talk', arguments: {} } })
+      const reply = await session.post(call('talk'))
       const levels = (): string[] => [...reply.messages, ...stream.messages]
         .flatMap(({ method, params }) => method === 'notifications/message' ? [String(params?.level)] : [])
       // Of what the server says, the error is the last.

@@ -4,6 +4,7 @@ import { test } from 'tap'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, text } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
 import { startSse } from '../helpers/wire.ts'
 
 test('servers that accept a connection and say nothing do not keep others from connecting', async (t) => {
@@ -35,8 +36,7 @@ test('a server with sessions that answers 404 to GET is not taken for one that h
       return true
     }
   })
-  const hub = await startHub(t, { settings: settings({ noGet: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { noGet: { url: server.url } })
   await until(() => gets > 0)
   const session = await Session.open(`${hub.url}/mcp/noGet`)
   for (let n = 0; n < 4; n++) assert.equal(text(await session.call('echo', { message: `m${n}` })), `m${n}`)

@@ -5,8 +5,9 @@ import { get, type IncomingMessage } from 'node:http'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
-import { at, connected, KEY, Session, settings, text } from '../helpers/client.ts'
-import { startHub, until, type Cleanup } from '../helpers/hub.ts'
+import { at, KEY, Session, text } from '../helpers/client.ts'
+import { served } from '../helpers/served.ts'
+import { until, type Cleanup } from '../helpers/hub.ts'
 import { answerAndStay, call, gate, log, methods, type Gate } from '../helpers/wire.ts'
 
 const MiB = 1024 * 1024
@@ -27,8 +28,7 @@ async function start (t: Cleanup): Promise<World> {
       return { content: [{ type: 'text', text: 'x'.repeat(Number(at(one.params, 'arguments', 'size') ?? 1)) }] }
     }
   })
-  const hub = await startHub(t, { settings: settings({ large: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { large: { url: server.url } })
   return { url: `${hub.url}/mcp/large`, answer, ended: () => isEnded }
 }
 
@@ -61,8 +61,7 @@ test('neither GET streams that have ended nor streams that a server leaves open 
     tools: [tool('stay')],
     on: (one) => one.method === 'tools/call' ? answerAndStay(one) : undefined
   })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const session = await Session.open(`${hub.url}/mcp/s`)
   const headers = { ...session.headers, authorization: `Bearer ${KEY}`, accept: 'text/event-stream' }
 

@@ -23,6 +23,7 @@ import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, Session, settings, silence, within } from '../helpers/client.ts'
 import { holdClock, mockTimers, turnsOfLoop } from '../helpers/clock.ts'
 import { bearerKey, startHub, until } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { gate } from '../helpers/wire.ts'
 import { listen } from '../helpers/listen.ts'
@@ -289,8 +290,7 @@ for (const isNews of [false, true]) {
     })
     const answered = (): number => server.received.filter(({ message }) => message.method === undefined).length
     const quick = await startUpstream(t, { tools: [tool('echo')] })
-    const hub = await startHub(t, { settings: settings({ flood: { url: server.url }, quick: { url: quick.url } }) })
-    await connected(hub, 2)
+    const hub = await served(t, { flood: { url: server.url }, quick: { url: quick.url } })
     const flooded = await Session.open(`${hub.url}/mcp/flood`)
     if (!isNews) flooded.call('flood').catch(() => {})
     await until(() => answered() > 10)
@@ -388,8 +388,7 @@ test('a prompt is passed on as the text that it is: parsing it would hold the lo
     prompts: [{ name: 'exact' }, { name: 'odd' }],
     on: ({ method, params }) => method === 'prompts/get' ? new Raw(params.name === 'odd' ? '[]' : result) : undefined
   })
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } })
   for (const [name, data] of [['exact', '{"_meta":{"n":12345678901234567890},"messages":[]}'], ['odd', '{"messages":[]}']] as const) {
     const answer = await fetch(`${hub.url}/api/mcp/up/prompts/${name}`, {
       method: 'POST',
