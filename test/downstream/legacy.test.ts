@@ -4,7 +4,7 @@ import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import { Pool } from 'undici'
 import {
-  assertRefused, at, initialize, KEY, open, OTHER, otherKey, send, Session, silence, text, type Json, type Stream
+  assertRefused, at, initialize, KEY, open, OTHER, otherKey, send, Session, text, type Json, type Stream
 } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { bearerKey, path, until } from '../helpers/hub.ts'
@@ -97,32 +97,6 @@ test('sessions', async (t) => {
     await until(() => stream.comments > 0, 'no first comment')
     stream.close()
   })
-  await t.test('Last-Event-ID replays what came after it, to the same principal only', async () => {
-    const session = await Session.open(url)
-    await session.tools()
-    const stream = await session.listen()
-    const changed = () => stream.events.filter((event) => event.message?.method === 'notifications/tools/list_changed')
-    for (let round = 1; round <= 3; round++) {
-      upstream.options.tools = [...upstream.options.tools ?? [], tool(`again${round}`)]
-      await upstream.broadcast('notifications/tools/list_changed')
-      await until(() => changed().length === round, 'not heard')
-    }
-    stream.close()
-    const [first, ...rest] = changed()
-    assert.ok(first?.id !== undefined && first.id !== '', 'the events carry no id')
-    assert.equal(new Set(changed().map((event) => event.id)).size, 3)
-    assertRefused(await send(url, { method: 'GET', key: OTHER, headers: { ...on(session.id), 'last-event-id': first.id } }), 404, -32001)
-    const stranger = await Session.open(url, { key: OTHER })
-    const foreign = await stranger.listen(first.id)
-    const again = await session.listen(first.id)
-    const replayed = () => again.events.filter((event) => event.message !== undefined).map((event) => event.id)
-    await until(() => replayed().length >= 2, () => `not replayed: HTTP ${again.status} ${again.body}`)
-    assert.deepEqual(replayed().slice(0, 2), rest.map((event) => event.id))
-    await silence(50)
-    assert.equal(foreign.messages.length, 0, 'replayed to a stranger')
-    foreign.close()
-    again.close()
-  })
   await t.test('a batch is answered at 2025-03-26 and refused later', async () => {
     const batch = [
       { jsonrpc: '2.0', id: 'a', method: 'ping' },
@@ -156,14 +130,6 @@ test('sessions', async (t) => {
     assertRefused(await session.post([]), 400, -32600)
     assertRefused(await session.post(Array.from({ length: 1_001 }, () => 1)), 400, -32600)
     for (const version of ['2025-06-18', '2025-11-25']) assertRefused(await (await Session.open(url, { version })).post(batch), 400, -32600)
-  })
-  await t.test('each message of a long batch has its answer', async () => {
-    const session = await Session.open(url, { version: '2025-03-26' })
-    for (const [method, params] of [['logging/setLevel', { level: 'info' }], ['resources/subscribe', { uri: 'fake://r' }]] as const) {
-      const reply = await session.post(Array.from({ length: 1_000 }, (_, id) => ({ jsonrpc: '2.0', id, method, params })))
-      assert.equal(reply.messages.length, 1_000)
-      assert.deepEqual(new Set(reply.messages.map(({ id }) => id)).size, 1_000)
-    }
   })
 })
 

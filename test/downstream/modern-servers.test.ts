@@ -1,8 +1,5 @@
 // Servers of the modern era (MCP 2026-07-28) that do what the official SDK would not, and what clients of both eras are shown of them.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import { withoutHop } from '../../plugins/tools/hop.ts'
@@ -12,8 +9,8 @@ import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { agent, at, KEY, OTHER, otherKey, Session, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
-import { bearerKey, path, startHub, until } from '../helpers/hub.ts'
+import { agent, at, KEY, Session, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
+import { startHub, until } from '../helpers/hub.ts'
 import { envelope, modernRequest, prefix, version } from '../helpers/modern-request.ts'
 
 const plain = { name: 'plain', inputSchema: { type: 'object' } }
@@ -141,49 +138,6 @@ test('a server that asks what its client cannot be asked, or does not say what i
     assert.equal(error?.code, -32603, JSON.stringify(error))
     assert.match(error.message, /asks for input, and says not for what/)
   }
-})
-
-test('a process that asks something while two calls of one modern client share it', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-gates-'))
-  t.after(() => { rmSync(folder, { recursive: true }) })
-  const log = join(folder, 'log')
-  const gate = (name: string): string => join(folder, name)
-  const isAt = async (name: string): Promise<void> => { await until(() => readFileSync(log, 'utf8').includes(gate(name)), `nobody is at ${name}`) }
-  const open = (name: string): void => { writeFileSync(gate(name), '') }
-  const child = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LOG: log }, visibility: 'public' }
-  const hub = await served(t, { s: child }, { bearerKeys: [bearerKey(), otherKey()] })
-  const url = `${hub.url}/mcp/s`
-  const call = async (name: string, args: Json, more: Json = {}, headers: Record<string, string> = {}): Promise<Message> =>
-    (await ask(url, 'tools/call', { name, arguments: args, ...more }, { elicitation: {} }, {}, headers)).message
-  const inputResponses = ({ result = {} }: Message): Json => ({
-    inputResponses: Object.fromEntries(Object.keys(result.inputRequests as Json).map((key) => [key, { action: 'accept', content: { key } }])),
-    requestState: result.requestState
-  })
-  // The connection is open.
-  assert.equal(text((await call('echo', { message: 'a' })).result), 'a')
-  const asking = call('ask', { kind: 'elicitation', tag: 'Sure?', gate: gate('ask') })
-  await isAt('ask')
-  const other = { gate: gate('echo'), message: 'done' }
-  const asked = call('echo', other)
-  await isAt('echo')
-  open('ask')
-  const question = await asked
-  assert.equal(at(question, 'result', 'inputRequests', 'question-1', 'params', 'message'), 'Sure?', JSON.stringify(question))
-  // The call that it was put to is over by then; the one that it is about goes on with the answer.
-  open('echo')
-  await call('echo', { message: 'a' })
-  assert.equal(text((await call('echo', other, inputResponses(question))).result), 'done')
-  assert.match(text((await asking).result), /"action":"accept"/)
-  assert.doesNotMatch(hub.output(), /connections of their own/)
-
-  const mine = call('ask', { kind: 'elicitation', tag: 'Mine?', gate: gate('mine') })
-  await isAt('mine')
-  const theirs = call('echo', { gate: gate('theirs'), message: 'b' }, {}, { authorization: `Bearer ${OTHER}` })
-  await isAt('theirs')
-  open('mine')
-  assert.match(text((await mine).result), /cannot tell which client elicitation\/create is for/)
-  open('theirs')
-  assert.equal(text((await theirs).result), 'b', 'another principal is asked nothing')
 })
 
 test('what a server of an earlier revision writes as resultType means nothing', async (t) => {

@@ -6,7 +6,7 @@ import { test } from 'tap'
 import type { newWorld } from '../fakes/legacy-bridge.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
-import { failed, failure, KEY, open, OTHER, otherKey, Session, silence, text, within, type Json, type Message, type Stream } from '../helpers/client.ts'
+import { failure, KEY, open, OTHER, otherKey, Session, silence, text, within, type Json, type Message, type Stream } from '../helpers/client.ts'
 import { bearerKey, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { envelope, modernRequest, prefix, version, type ModernCall } from '../helpers/modern-request.ts'
 import { setLimits } from '../helpers/patient.ts'
@@ -325,11 +325,6 @@ test('a question parks a call; its answers resume it', async (t) => {
     assert.match(String(replayed.message.error?.message), /answered already/)
     assert.match(String((await retry(url, 'form', asked, { [name]: accepted })).message.error?.message), /answered already/)
     assert.equal(world.running, 0)
-  })
-  await t.test('what a client did not declare, its server is told', async () => {
-    const refused = await call(url, 'form', { capabilities: {} })
-    assert.ok(failed(refused.message))
-    assert.match(failure(refused.message), /does not support/)
   })
   await t.test('leaving the stream of a resumed call cancels it', async () => {
     const before = world.cancelled
