@@ -15,6 +15,7 @@ import { newLocalToken, removeLocalAccess, storedAt, writeLocalAccess, type Loca
 import { openKeyRing } from './plugins/secrets/ring.ts'
 import { sealerOf } from './plugins/secrets/seal.ts'
 import { SealedVault } from './plugins/secrets/vault.ts'
+import { configuredBase } from './plugins/settings/base-url.ts'
 import { launcher } from './plugins/upstream/launcher/launcher.ts'
 import type { FirstAdmin } from './plugins/users/users.ts'
 import { doubtsOf, milliseconds, misspeltIn, type Env } from './schemas/env.ts'
@@ -124,7 +125,7 @@ async function start (): Promise<void> {
   app.log.info(`API and its documentation: ${base}/docs`)
   if (!admin) return
   const key = await firstKey(app, admin.username)
-  const url = `${app.settings.current.system.install?.baseUrl?.replace(/\/$/, '') ?? base}/mcp`
+  const url = `${configuredBase(app.settings.current.system, app.config) ?? base}/mcp`
   const hasServers = app.settings.current.servers.size > 0
   // A data folder of its own is given by the environment, and so it is for the command line.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${quoted(dataDir)} `

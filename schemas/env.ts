@@ -39,6 +39,15 @@ export const Env = Type.Object({
     expected: 'a path as "/hub", of segments of A-Za-z0-9._~- that are not "." or ".."',
     description: 'Put before every path, for example `/hub`'
   }),
+  BASE_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
+      expected: 'an address as "https://hub.example.com"',
+      description:
+        'Public address, for configurations that are printed, callbacks and metadata. It may end with `BASE_PATH`, which is not added ' +
+        'twice. Default: the setting `install.baseUrl`, else the address to listen on'
+    })
+  ),
   SETTINGS_PATH: Type.String({ default: 'mcp_settings.json', description: 'The settings file' }),
   DATA_DIR: Type.Optional(
     Type.String({
@@ -65,7 +74,7 @@ export const Env = Type.Object({
   ),
   ALLOWED_ORIGINS: Type.String({
     default: '',
-    description: 'Origins that may call the MCP endpoints from a browser, besides the same origin and `install.baseUrl`; comma-separated'
+    description: 'Origins that may call the MCP endpoints from a browser, besides the same origin and that of `BASE_URL`; comma-separated'
   }),
   ALLOWED_HOSTS: Type.String({
     default: '',
@@ -86,11 +95,11 @@ export const Env = Type.Object({
       'Proxies whose `X-Forwarded-*` headers are trusted: `true` for all, a number of proxies, or their addresses (comma-separated)'
   }),
   READONLY: Type.Boolean({ default: false, description: 'Refuses all changes; logging in, MCP and running tools still work' }),
-  PUBLIC_TOOLS: StringEnum(['default', 'public', 'all', 'off'], {
-    default: 'default',
+  PUBLIC_TOOLS: StringEnum(['public', 'all', 'off'], {
+    default: 'public',
     description:
-      'Servers that callers without credentials can use; on MCP, while bearer auth is off. `default`: public ones, and those of admins ' +
-      'that never had a visibility; `public`: public ones only; `all`: all; `off`: as `default`, and the open tool routes are closed'
+      'Servers that callers without credentials can use; on MCP, while bearer auth is off. `public`: those whose visibility is public; ' +
+      '`all`: all; `off`: as `public`, and the open tool routes are closed'
   }),
   JWT_SECRET: Secret('Signs login tokens, at least 32 random bytes. Unset: a random one, so that logins end with the process'),
   JWT_EXPIRES_IN: Type.String({
@@ -121,7 +130,7 @@ export const Env = Type.Object({
     Type.String({
       pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
       expected: 'an address as "https://hub.example.com"',
-      description: 'Public address for the redirect URIs of social login. Default: `install.baseUrl`'
+      description: 'Public address for the redirect URIs of social login, with or without `BASE_PATH`. Default: `BASE_URL`'
     })
   ),
   SOCIAL_AUTH_BASE_PATH: Type.Optional(
@@ -135,7 +144,7 @@ export const Env = Type.Object({
     Type.String({
       description:
         'Origins whose pages may use the cookie of a social login, besides the same origin: separated by commas or spaces, or a JSON ' +
-        'array. Default: those of `SOCIAL_AUTH_URL` and `install.baseUrl`'
+        'array. Default: those of `SOCIAL_AUTH_URL` and `BASE_URL`'
     })
   ),
   SOCIAL_AUTH_CODEHOST_ENABLED: Switch('Login by GitHub. Default: on where it has its credentials'),

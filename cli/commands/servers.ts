@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withoutMark } from '../../protocol/text.ts'
 import { isAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
 import type { Api } from '../api.ts'
 import { segment, withApi, type Context, type Run } from '../context.ts'
@@ -147,7 +148,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 /** @throws Failure */
 export function jsonOf (text: string, place: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(withoutMark(text))
   } catch (error) {
     throw new Failure(`${place} is not JSON: ${error instanceof Error ? error.message : String(error)}`, exits.usage)
   }

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { Change, Snapshot } from '../../db/store.ts'
 import { foldName } from '../../db/invariants.ts'
 import type { User } from '../../schemas/settings.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
+import { checkUnchanged } from '../body/unchanged.ts'
 import { limits } from '../limits/index.ts'
 import { isOutdated, type Passwords } from '../secrets/password.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -134,9 +135,10 @@ export class Users {
   async update (
     by: Principal,
     username: string,
-    { isAdmin, newPassword }: { isAdmin?: boolean, newPassword?: string }
+    { username: sent, isAdmin, newPassword }: { username?: string, isAdmin?: boolean, newPassword?: string }
   ): Promise<ShownUser> {
     const stored = this.mustGet(username)
+    checkUnchanged({ username: sent }, stored, ['username'])
     if (isAdmin === undefined && newPassword === undefined) {
       throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
     }
@@ -296,7 +298,7 @@ const find = ({ users }: Snapshot, username: string): User | undefined => users.
 /** @throws NoSuch */
 function existing (snapshot: Snapshot, username: string): User {
   const user = find(snapshot, username)
-  if (!user) throw new errors.NoSuch('user')
+  if (!user) throw noSuch('user', username)
   return user
 }
 

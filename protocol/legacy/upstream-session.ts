@@ -42,6 +42,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       notification: (notification, origin) => { this.#notification(notification, origin) },
       // A server that does not know the session says so in its answer, whatever it is asked: the transport closes the connection then.
       doubted: () => { this.ping(doubtTime).catch(() => {}) },
+      mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
     }
     this.#peer = peer ?? new Peer(transport, inbound)

@@ -212,7 +212,10 @@ export class HttpExchange implements AnswerHandlers {
   }
 
   #failed (error: Error, sent: boolean): void {
+    const isUnreadable = error instanceof RangeError || error instanceof SyntaxError || error instanceof RpcError
     if (error instanceof UpstreamError) this.#fail(error)
+    // Pages of proxies, of whatever kind: their status says what happened.
+    else if (isUnreadable && this.#status >= 300) this.#refused('')
     else if (error instanceof RangeError) {
       this.#fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, { isPublic: true }))
     } else if (error instanceof SyntaxError || error instanceof RpcError) {

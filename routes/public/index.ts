@@ -1,6 +1,7 @@
 import { readAsset } from '../../plugins/config/assets.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { sendPage } from '../../plugins/pages/index.ts'
+import { configuredBase } from '../../plugins/settings/base-url.ts'
 import { Failure } from '../../schemas/api.ts'
 import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -15,19 +16,18 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(health, {
     status: 'ok',
     servers: () => app.upstreams.counts(),
-    problem: () => app.phase.name === 'ready' ? app.settings.problem : app.phase.name
+    problem: () => app.phase.name === 'ready' ? app.settings.outage : app.phase.name
   })
 
   await app.register(upstreamLogin)
 
   app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (_request, reply) => {
     const { connected, ...others } = app.upstreams.counts()
-    const base = app.settings.current.system.install?.baseUrl?.replace(/\/$/, '') ?? ''
     return await sendPage(reply, app.pages.home({
       state: app.phase.name !== 'ready' ? app.phase.name : app.settings.problem === undefined ? 'ready' : 'without its storage',
       connected,
       total: Object.values(others).reduce((sum, count) => sum + count, connected),
-      endpoint: `${base.endsWith(basePath) ? base : `${base}${basePath}`}/mcp`,
+      endpoint: `${configuredBase(app.settings.current.system, app.config) ?? basePath}/mcp`,
       docs: `${basePath}/docs`,
       health: `${basePath}/health`
     }))

@@ -1,43 +1,9 @@
 // Who may see which server, by which route.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import type { Server, Snapshot, StoredGroup } from '../../db/store.ts'
 import { makeView, type Principal, type Scope } from '../../plugins/access/view.ts'
 import { toScope, visibleServers } from '../../plugins/access/visibility.ts'
-import type { ServerConfig } from '../../schemas/server.ts'
-import type { GroupMember, SystemConfig } from '../../schemas/settings.ts'
-
-interface Given {
-  servers?: Record<string, ServerConfig & { problem?: string }>
-  groups?: Array<{ id: string; name: string; owner?: string; members: Array<string | GroupMember> }>
-  admins?: string[]
-  users?: string[]
-  system?: SystemConfig
-}
-
-function snapshotOf ({ servers = {}, groups = [], admins = [], users = [], system = {} }: Given): Snapshot {
-  return {
-    version: 1,
-    servers: new Map(Object.entries(servers).map(([name, { problem, ...config }]): [string, Server] => [name, { name, config, problem }])),
-    groups: new Map(
-      groups.map(({ members, ...group }): [string, StoredGroup] => [
-        group.id,
-        { ...group, members: members.map((member) => (typeof member === 'string' ? { name: member } : member)) }
-      ])
-    ),
-    keys: new Map(),
-    users: new Map(
-      [...admins.map((username) => ({ username, isAdmin: true })), ...users.map((username) => ({ username }))].map((user) => [
-        user.username,
-        user
-      ])
-    ),
-    prompts: new Map(),
-    resources: new Map(),
-    system,
-    problems: []
-  }
-}
+import { snapshotOf, type Given } from '../helpers/snapshot.ts'
 
 const principals = {
   admin: { key: 'key 1', kind: 'system-key', user: 'key 1', isAdmin: true },
@@ -64,7 +30,7 @@ test('visibleServers: the servers behind a view', async (t) => {
     ]
   })
   const names = (who: Who, scope: Scope): string[] =>
-    visibleServers(snapshot, makeView(principals[who], scope), 'default').map(({ label }) => label)
+    visibleServers(snapshot, makeView(principals[who], scope), 'public').map(({ label }) => label)
   const group = (id: string): Scope => ({ kind: 'group', id, name: 'any' })
 
   await t.test('in the order of configuration, neither disabled nor unusable', async () => {
@@ -80,7 +46,7 @@ test('visibleServers: the servers behind a view', async (t) => {
       groups: [{ id: 'g', name: 'g', members: ['u2', 'none', 'u1', 'r'] }]
     })
     const shown = (scope: Scope): string[] =>
-      visibleServers(mixed, makeView(principals.admin, scope), 'default').map(({ label, ofAdmin }) => `${label}${ofAdmin ? '' : ' of a user'}`)
+      visibleServers(mixed, makeView(principals.admin, scope), 'public').map(({ label, ofAdmin }) => `${label}${ofAdmin ? '' : ' of a user'}`)
     assert.deepEqual(shown({ kind: 'global' }), ['r', 'none', 'admin', 'u1 of a user', 'u2 of a user'])
     assert.deepEqual(shown(group('g')), ['none', 'r', 'u2 of a user', 'u1 of a user'])
   })
@@ -89,7 +55,7 @@ test('visibleServers: the servers behind a view', async (t) => {
     assert.deepEqual(names('bob', group('g')), ['z'])
     assert.deepEqual(names('admin', group('e')), [])
     assert.deepEqual(names('admin', group('no such')), [])
-    assert.deepEqual(visibleServers(snapshot, makeView(principals.admin, group('g')), 'default')[1]?.member.tools, ['x'])
+    assert.deepEqual(visibleServers(snapshot, makeView(principals.admin, group('g')), 'public')[1]?.member.tools, ['x'])
   })
   await t.test('a single server', async () => {
     assert.deepEqual(names('ann', { kind: 'server', name: 'a' }), ['a'])

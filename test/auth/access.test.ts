@@ -465,7 +465,7 @@ test('what is unknown here is 503 while the storage of several replicas is away;
 test('bodies of callers without credentials leave room for callers with some, at the same address', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const { app, port, url } = await start(t, {
-    settings: { mcpServers: { one: { type: 'streamable-http', url: upstream.url } } },
+    settings: { mcpServers: { one: { type: 'streamable-http', url: upstream.url, visibility: 'public' } } },
     env: { MEMORY_BUDGET: 64 * 1024 * 1024, OUTBOUND_ALLOW: '127.0.0.0/8' }
   })
   /** Begins bodies that do not end, and waits until one of them is refused. */

@@ -56,7 +56,7 @@ test('the management API', async (t) => {
   const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD, LOG_LEVEL: 'debug' } })
   const admin = await Api.login(hub)
   const url = `${hub.url}/mcp`
-  const created = await admin.ok('POST', '/auth/keys', { name: 'main' }, 201)
+  const created = await admin.ok('POST', '/auth/keys', { name: 'main', accessType: 'all' }, 201)
   const KEYED = String(created.token)
   const secrets = new Set([PASSWORD, admin.token])
   const newKey = async (body: Json): Promise<{ id: string, token: string, record: Json }> => {
@@ -71,7 +71,7 @@ test('the management API', async (t) => {
   await admin.add('never', { url: never.url })
 
   await t.test('keys: made, shown once, listed masked', async () => {
-    const answer = await admin.ask('POST', '/auth/keys', { name: 'first' })
+    const answer = await admin.ask('POST', '/auth/keys', { name: 'first', accessType: 'all' })
     const record = fine(answer, 201)
     const token = String(record.token)
     secrets.add(token)
@@ -83,6 +83,7 @@ test('the management API', async (t) => {
       [record.name, record.kind, record.accessType, record.enabled, record.allowedGroups, record.allowedServers],
       ['first', 'system', 'all', true, [], []]
     )
+    assert.equal(record.createdBy, 'admin')
     assert.ok(!Number.isNaN(new Date(String(record.createdAt)).getTime()), JSON.stringify(record))
     const all = records(await admin.ask('GET', '/auth/keys'))
     const listed = all.find((key) => key.id === record.id)
@@ -273,9 +274,8 @@ test('the management API', async (t) => {
     const answer = await admin.put('changing', { url: fake.url, description: 'two' })
     const record = fine(answer)
     assert.deepEqual([
-      at(record, 'config', 'description'), at(record, 'config', 'owner'), at(record, 'config', 'visibility'),
-      at(record, 'config', 'visibilityDefaulted')
-    ], ['two', 'admin', 'private', true])
+      at(record, 'config', 'description'), at(record, 'config', 'owner'), at(record, 'config', 'visibility')
+    ], ['two', 'admin', 'private'])
     assert.equal(at(await configOnDisk(hub, 'changing'), 'headers'), undefined)
     await admin.has('changing', 'connected')
     fine(await admin.put('changing', { url: fake.url, enabled: false }))
@@ -299,7 +299,6 @@ test('the management API', async (t) => {
     assert.ok(seen.includes('changing-echo') && !seen.includes('changing-fail'), seen.join(' '))
     refused(await admin.run('changing', 'fail'), 404)
     fine(await admin.put('changing', { url: fake.url, visibility: 'private' }))
-    assert.notEqual(at(await admin.server('changing'), 'config', 'visibilityDefaulted'), true, 'private, and meant so')
     fine(await admin.put('changing', { url: fake.url, visibility: 'public' }))
     fine(await admin.put('changing', { url: fake.url }))
     assert.equal(at(await admin.server('changing'), 'config', 'visibility'), 'public')
@@ -665,7 +664,7 @@ test('a user who is no admin', async (t) => {
     assert.ok(!answer.text.includes(secret) && !answer.text.includes(fake.url), answer.text)
     const { config } = fine(answer)
     for (const key of Object.keys(config as Json)) {
-      assert.ok(['type', 'description', 'visibility', 'visibilityDefaulted', 'owner', 'enabled'].includes(key), key)
+      assert.ok(['type', 'description', 'visibility', 'owner', 'enabled'].includes(key), key)
     }
     assert.equal(at(await bob.server('own'), 'config', 'url'), fake.url)
     const [hidden, unknown] = [await bob.ask('GET', '/servers/closed'), await bob.ask('GET', '/servers/clothes')]

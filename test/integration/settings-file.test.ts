@@ -49,8 +49,8 @@ test('every kind of change survives a restart', async (t) => {
     ['DELETE', '/groups/passing'],
     ['PUT', '/groups/old', { name: 'older', servers: ['after'] }]
   ] as const) await managed(hub, method, route, body)
-  const key = await managed(hub, 'POST', '/auth/keys', { name: 'kept', accessType: 'groups', allowedGroups: ['team'] })
-  const lost = await managed(hub, 'POST', '/auth/keys', { name: 'lost' })
+  const key = await managed(hub, 'POST', '/auth/keys', { name: 'kept', accessType: 'groups', allowedGroups: ['team'], owner: 'admin' })
+  const lost = await managed(hub, 'POST', '/auth/keys', { name: 'lost', accessType: 'all', owner: 'admin' })
   await managed(hub, 'DELETE', `/auth/keys/${String(lost.id)}`)
   const look = async (where: Hub): Promise<unknown> => ({
     servers: (await list(where, '/servers')).map(({ name, config, createdAt, status }) => ({ name, config, createdAt, status })),
@@ -211,7 +211,7 @@ test('a broken edit is ignored and reported, and no write goes over it', async (
     ['DELETE', '/servers/remote', undefined],
     ['POST', '/servers/remote/toggle', { enabled: false }],
     ['POST', '/groups', { name: 'g' }],
-    ['POST', '/auth/keys', { name: 'k' }]
+    ['POST', '/auth/keys', { name: 'k', accessType: 'all', owner: 'admin' }]
   ] as const) { assert.equal((await manage(hub, method, route, body)).status, 409, `${method} ${route}`) }
   assert.equal((await manage(hub, 'GET', '/servers/remote')).status, 200)
   assert.equal(await readFile(hub.settingsPath, 'utf8'), good.slice(0, -20))

@@ -66,7 +66,7 @@ class Written {
         if (await this.#change(hub, group, 'b', 'PUT', `/groups/${name}`, { description: 'b' }) === false) return
       }
       if (n % 4 === 0) {
-        const made = await this.#change(hub, key, 'made', 'POST', '/auth/keys', { name })
+        const made = await this.#change(hub, key, 'made', 'POST', '/auth/keys', { name, accessType: 'all', owner: 'admin' })
         if (made === false) return
         this.tokens.push(String(made.token))
       }
