@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { at, connected, everything, plain, settings, text, within, type Json } from '../helpers/client.ts'
 import { npmServer, startHub, until } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
 import { document, echoArguments, edit, get, ids, object, operations, post, refused, run, several, valid } from '../helpers/open-tools.ts'
 
 test('every operation of real servers runs as its document says', async (t) => {
@@ -398,8 +399,7 @@ test('an operationId keeps its meaning while its server is away, and when an ear
     await startUpstream(t, { tools: [tool('c')], on: echoArguments }),
     await startUpstream(t, { tools: [tool('b_c'), tool('b_d')], on: echoArguments })
   ]
-  const hub = await startHub(t, { settings: settings({ a_b: { url: earlier.url, visibility: 'public' }, a: { url: later.url, visibility: 'public' } }) })
-  await connected(hub, 2)
+  const hub = await served(t, { a_b: { url: earlier.url, visibility: 'public' }, a: { url: later.url, visibility: 'public' } })
   const ids = async (): Promise<Record<string, string>> =>
     Object.fromEntries(operations(await document(hub)).map(({ server, path, id }) => [`${server}/${path.split('/').at(-1)}`, id]))
   const before = await ids()
