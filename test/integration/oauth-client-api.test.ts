@@ -73,8 +73,8 @@ test('/api/oauth/clients is for admins, and shows a secret once', async (t) => {
 
   await t.test('a change that changes nothing, or cannot be, is refused in the words of this route', async () => {
     for (const [sent, said] of [
-      [{}, /changes nothing.*redirectUris/], [{ clientId: 'other' }, /changes nothing/],
-      [{ redirect_uris: [callback] }, /"redirect_uris" is not known/], [{ name: '  ' }, /"name" must not be blank/],
+      [{}, /changes nothing.*redirectUris/], [{ clientId: 'other' }, /"clientId" is set by the gateway/],
+      [{ redirect_uris: [callback] }, /redirect_uris is not known: did you mean "redirectUris"/], [{ name: '  ' }, /"name" must not be blank/],
       [{ name: 'prototype' }, /"name" must not be "prototype"/], [{ grants: ['refresh_token'] }, /"grants" must hold/],
       [{ redirectUris: Array(60).fill(callback) }, /"redirectUris" may list/], [{ scopes: ['nonsense'] }, /"scopes".*nonsense/]
     ] as Array<[Json, RegExp]>) {
