@@ -117,7 +117,6 @@ function readServer (name: string, raw: unknown, separator: string): Server {
   const locked = lockOf(raw)
   const { config, warnings: adopted } = isObject(raw) && locked === undefined ? adopt(raw) : { config: raw, warnings: [] }
   const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? incomplete(config as ServerConfig)
-  const prefix = isObject(config) ? prefixOf(name, config, separator) : undefined
   const masked = isObject(config) && locked === undefined ? maskIn(config) : undefined
   const warnings = masked === undefined
     ? adopted
@@ -126,18 +125,11 @@ function readServer (name: string, raw: unknown, separator: string): Server {
     name,
     config: isObject(config) ? config : {},
     ...(problem === undefined ? {} : { problem }),
-    ...(prefix === undefined ? {} : { prefix }),
+    ...(isObject(config) && (isObject(config.tools) || isObject(config.prompts)) ? { separator } : {}),
     ...(warnings.length === 0 ? {} : { warnings })
   }
   if (isObject(raw)) knownServers.set(raw, { server, separator })
   return server
-}
-
-/** The prefix of names of merged routes, where a server's overrides have it. */
-function prefixOf (name: string, { tools, prompts }: Record<string, unknown>, separator: string): string | undefined {
-  const prefix = `${name}${separator}`
-  const has = (section: unknown): boolean => isObject(section) && Object.keys(section).some((key) => key.startsWith(prefix))
-  return has(tools) || has(prompts) ? prefix : undefined
 }
 
 const separators = new WeakMap<Section<Server>, string>()

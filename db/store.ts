@@ -8,15 +8,16 @@ import type {
 
 /**
  * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. `unprefixed` is for
- * registered providers: their items have no prefix on merged routes, stand after those of all servers, and keep their names. `prefix`:
- * some overrides are written under names with it, as MCPHub writes them. `warnings`: what of the config has no effect, in sentences.
+ * registered providers: their items have no prefix on merged routes, stand after those of all servers, and keep their names.
+ * `separator`: it has overrides, some of which may be written under names of merged routes, as MCPHub writes them. `warnings`: what of
+ * the config has no effect, in sentences.
  */
 export interface Server {
   readonly name: string
   readonly config: ServerConfig
   readonly problem?: string
   readonly unprefixed?: boolean
-  readonly prefix?: string
+  readonly separator?: string
   readonly warnings?: readonly string[]
 }
 

@@ -1,4 +1,5 @@
 import { Type, type TSchema } from '@sinclair/typebox'
+import { separatorWarning } from '../schemas/names.ts'
 import { isUsableHash } from '../schemas/password-hash.ts'
 import { SystemConfig } from '../schemas/settings.ts'
 import { SocialConfig } from '../schemas/social.ts'
@@ -21,6 +22,12 @@ const nouns = {
 
 /** The members of MCPHub's that have no counterpart here: they are kept. */
 const ofMcpHub = (path: string): string => `${quoted(path)} is MCPHub's: it is kept, and has no effect`
+
+/** The members under which clients write their servers: VS Code, opencode, Zed, Amp, Codex. */
+const ofClients: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
+const ofClient = (name: string): string =>
+  `${quoted(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds them; in this file they ` +
+  'stand under "mcpServers"'
 
 const { mcpRouter: _, ...sections } = SystemSections.properties
 
@@ -60,9 +67,11 @@ export function warningsOfSystem (system: unknown): readonly string[] {
   if (!isObject(system)) return []
   const { mcpRouter, ...others } = system
   const { smartRouting } = others
+  const ofSeparator = separatorWarning(system.nameSeparator)
   const named = isObject(smartRouting) ? { ...others, smartRouting: withTodaysNames(smartRouting) } : others
   return [
     ...unknownMembers(SystemMembers, named, 'systemConfig.'),
+    ...(ofSeparator === undefined ? [] : [`systemConfig: ${ofSeparator}`]),
     ...isNothing(mcpRouter) ? [] : [ofMcpHub('systemConfig.mcpRouter')]
   ]
 }
@@ -71,6 +80,9 @@ export function warningsOfSystem (system: unknown): readonly string[] {
 export const warningsOfDocument = (document: Document): readonly string[] => bounded(
   Object.entries(document)
     .filter(([name, value]) => !known.includes(name) && !isComment(name) && !isNothing(value))
-    .map(([name]) => name === 'userConfigs' ? ofMcpHub(name) : unknownSentence(name, name, known)),
+    .map(([name, value]) => {
+      if (name === 'userConfigs') return ofMcpHub(name)
+      return ofClients.includes(name) && typeof value === 'object' ? ofClient(name) : unknownSentence(name, name, known)
+    }),
   'the settings'
 )

@@ -222,6 +222,7 @@ const BatchData = Type.Object({
   results: Type.Array(Type.Object({
     name: Type.String(),
     success: Type.Boolean(),
+    unchanged: Type.Optional(Type.Literal(true, { description: 'It was there already, as it was sent' })),
     message: Type.Optional(Type.String()),
     warnings: Type.Optional(Type.Array(Type.String()))
   })),

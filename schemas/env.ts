@@ -174,6 +174,9 @@ export const Env = Type.Object({
       'Who may read `/metrics`. `admin`: who sends the credential of an admin, such as a system key good for everything, in ' +
       '`Authorization`; `public`: everybody, with the names of servers only for who may see them; `off`: nobody (404)'
   }),
+  METRICS_TOKEN: Secret(
+    'A bearer token that opens `/metrics` and nothing else, for Prometheus: at least 32 random bytes. Unset: there is none'
+  ),
   OUTBOUND_ALLOW: Type.String({
     default: '',
     description:

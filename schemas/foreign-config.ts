@@ -1,7 +1,7 @@
 import { Type, type TObject } from '@sinclair/typebox'
 import { fillText, type Variables } from './foreign-variables.ts'
 import { OpenApiConfig } from './openapi-upstream.ts'
-import { ItemOverride, ServerConfig } from './server.ts'
+import { allItems, ItemOverride, ServerConfig } from './server.ts'
 import { isComment, quoted, unknownMembers, unknownSentence } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
 
@@ -25,8 +25,6 @@ const ofClients: Readonly<Record<string, string>> = {
   alwaysAllow: 'whether a call is approved is up to the client that asks',
   autoAllow: 'whether a call is approved is up to the client that asks',
   trust: 'whether a call is approved is up to the client that asks',
-  includeTools: 'it lists the only tools to show; make a group that selects them',
-  enabledTools: 'it lists the only tools to show; make a group that selects them',
   envFile: 'the file is not read; write its variables into "env", or import it with tool-hub import',
   dev: 'files are not watched; reload the server after a change',
   custom_instructions: 'servers have their own instructions; they are not changed',
@@ -73,15 +71,18 @@ class Adoption {
 
 /**
  * A server's config as another program writes it, in the gateway's own members (Claude Desktop, Claude Code, Cursor, VS Code, Cline,
- * Windsurf, Gemini CLI, mcp-hub, MCPHub). What has no counterpart is kept and named in a warning. A config of the gateway's own comes back
- * as the same object.
+ * Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). What has no counterpart is kept and named in a warning. A config
+ * of the gateway's own comes back as the same object.
  * @param variables values of variables that editors fill in; without them they are named in a warning
  */
 export function adopt (raw: Json, variables: Variables = {}): Adopted {
   const adoption = new Adoption(raw)
+  dropEmpty(adoption)
+  readCommand(adoption)
   readTransport(adoption)
   readSwitches(adoption)
   readTimeout(adoption)
+  readEnabledItems(adoption)
   readDisabledItems(adoption)
   readValues(adoption)
   readVariables(adoption, variables)
@@ -96,22 +97,41 @@ export function adopt (raw: Json, variables: Variables = {}): Adopted {
   }
 }
 
+/** Members that some writers fill with null where they have nothing. */
+function dropEmpty (adoption: Adoption): void {
+  for (const name of Object.keys(ServerConfig.properties)) if (adoption.config[name] === null) adoption.take(name)
+}
+
+function readCommand (adoption: Adoption): void {
+  adoption.move('environment', 'env')
+  adoption.move('working_directory', 'cwd')
+  if (adoption.config.source === 'custom') adoption.take('source')
+  const { command } = adoption.config
+  const args: unknown[] = Array.isArray(adoption.config.args) ? adoption.config.args : []
+  // opencode: the command with its arguments.
+  if (Array.isArray(command) && typeof command[0] === 'string') {
+    adoption.put('command', command[0])
+    adoption.put('args', [...command.slice(1) as unknown[], ...args])
+  }
+  // Zed, formerly: `command: {path, args, env}`.
+  if (!isObject(command) || typeof command.path !== 'string') return
+  adoption.put('command', command.path)
+  if (Array.isArray(command.args)) adoption.put('args', [...command.args as unknown[], ...args])
+  if (isObject(command.env)) adoption.put('env', { ...command.env, ...(isObject(adoption.config.env) ? adoption.config.env : {}) })
+}
+
 function readTransport (adoption: Adoption): void {
   adoption.move('transport', 'type')
   adoption.move('transportType', 'type')
   const { type } = adoption.config
   const known = typeof type === 'string' ? transports[type.toLowerCase().replace(/[-_ ]/g, '')] : undefined
   if (known !== undefined && known !== type) adoption.put('type', known)
+  // opencode: an address, whatever is spoken there.
+  if (type === 'remote') adoption.take('type')
   // Gemini CLI: `httpUrl` is streamable HTTP. Windsurf: `serverUrl` is either.
   if (adoption.has('httpUrl') && !adoption.has('url') && !adoption.has('type')) adoption.put('type', 'streamable-http')
   adoption.move('httpUrl', 'url')
   adoption.move('serverUrl', 'url')
-  adoption.move('environment', 'env')
-  const { command } = adoption.config
-  if (!Array.isArray(command) || typeof command[0] !== 'string') return
-  const args: unknown[] = Array.isArray(adoption.config.args) ? adoption.config.args : []
-  adoption.put('command', command[0])
-  adoption.put('args', [...command.slice(1) as unknown[], ...args])
 }
 
 function readSwitches (adoption: Adoption): void {
@@ -146,6 +166,22 @@ function readTimeout (adoption: Adoption): void {
   if (isSeconds) adoption.warn(`"timeout" is taken as ${timeout} seconds; write "options.timeout" in ms if that is wrong`)
 }
 
+const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every((each) => typeof each === 'string')
+
+/** Lists of the only tools that are on become overrides: GitHub Copilot's `tools`, where `*` stands for all, and what others call it. */
+function readEnabledItems (adoption: Adoption): void {
+  for (const from of ['tools', 'includeTools', 'enabledTools', 'enabled_tools']) {
+    const names = adoption.config[from]
+    const section = from === 'tools' ? {} : adoption.config.tools ?? {}
+    if (!isTexts(names) || !isObject(section)) continue
+    adoption.take(from)
+    if (names.includes(allItems)) continue
+    if (names.length === 0) adoption.warn(`"${from}" is an empty list: all tools are off`)
+    const on = names.map((name) => [name, { enabled: true, ...(isObject(section[name]) ? section[name] : {}) }] as const)
+    adoption.put('tools', Object.fromEntries([[allItems, { enabled: false }], ...Object.entries(section), ...on]))
+  }
+}
+
 /** Lists of items that are off become overrides. */
 function readDisabledItems (adoption: Adoption): void {
   const lists = {
@@ -154,10 +190,10 @@ function readDisabledItems (adoption: Adoption): void {
   for (const [from, to] of [...Object.entries(lists), ['disabled_resourceTemplates', 'resources'] as const]) {
     const names = adoption.config[from]
     const section = adoption.config[to] ?? {}
-    if (!Array.isArray(names) || !names.every((name) => typeof name === 'string') || !isObject(section)) continue
+    if (!isTexts(names) || !isObject(section)) continue
     adoption.take(from)
     if (names.length === 0) continue
-    const off = names.map((name: string) => [name, { ...(isObject(section[name]) ? section[name] : {}), enabled: false }] as const)
+    const off = names.map((name) => [name, { ...(isObject(section[name]) ? section[name] : {}), enabled: false }] as const)
     adoption.put(to, Object.fromEntries([...Object.entries(section), ...off]))
   }
 }
@@ -185,15 +221,20 @@ function readVariables (adoption: Adoption, variables: Variables): void {
   }
   for (const place of ['command', 'args', 'env', 'cwd', 'url', 'headers']) {
     const value = adoption.config[place]
-    if (value === undefined || !JSON.stringify(value).includes('${')) continue
+    if (value === undefined || !/\$\{|\{(env|file):/.test(JSON.stringify(value))) continue
     const filled = fill(value, place)
     if (JSON.stringify(filled) !== JSON.stringify(value)) adoption.put(place, filled)
   }
 }
 
-/** Cursor: `auth: {CLIENT_ID, CLIENT_SECRET, scopes}`. */
+/** Cursor: `auth: {CLIENT_ID, CLIENT_SECRET, scopes}`. Claude Code and opencode: scopes as one text; opencode: `oauth: false`. */
 function readOAuth (adoption: Adoption): void {
-  const { auth } = adoption.config
+  const { auth, oauth } = adoption.config
+  if (typeof oauth === 'boolean') adoption.take('oauth')
+  else if (isObject(oauth) && [oauth.scopes, oauth.scope].some((each) => typeof each === 'string')) {
+    const { scope, scopes = scope, ...rest } = oauth
+    adoption.put('oauth', { ...rest, scopes: typeof scopes === 'string' ? scopes.split(/[\s,]+/).filter((each) => each !== '') : scopes })
+  }
   if (!isObject(auth) || adoption.has('oauth') || (auth.CLIENT_ID === undefined && auth.CLIENT_SECRET === undefined)) return
   const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, scopes, ...more } = auth
   adoption.take('auth')

@@ -18,7 +18,8 @@ export interface ForeignDocument {
 
 /**
  * The servers of a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's batch), `mcp.servers` (VS
- * Code's settings.json), `context_servers` (Zed), or `projects.<folder>.mcpServers` (Claude Code).
+ * Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed), `amp.mcpServers` (Amp), or
+ * `projects.<folder>.mcpServers` (Claude Code).
  * @param membersOf the members of an object, in the order of the text that it was parsed from
  * @param project the folder whose servers of `projects` are read as well
  * @returns undefined: it holds no servers in any of these places
@@ -27,13 +28,18 @@ export function readForeign (document: unknown, membersOf: MembersOf, project?: 
   if (!isObject(document)) return undefined
   const { mcp, projects } = document
   const inner = isObject(mcp) && (isObject(mcp.servers) || isObject(mcp.mcpServers)) ? mcp : undefined
+  const direct = isObject(mcp) && !inner && Object.values(mcp).some(looksLikeServer) ? mcp : undefined
   const ofProject = isObject(projects) && project !== undefined && isObject(projects[project]) ? projects[project].mcpServers : undefined
-  const sections = [document.mcpServers, document.servers, inner?.servers, inner?.mcpServers, document.context_servers, ofProject]
-    .filter((section) => Array.isArray(section) || isObject(section))
+  const sections = [
+    document.mcpServers, document.servers, inner?.servers, inner?.mcpServers, direct, document.context_servers, document['amp.mcpServers'],
+    ofProject
+  ].filter((section) => Array.isArray(section) || isObject(section))
   if (sections.length === 0) return undefined
   const servers = sections.flatMap((section) => entriesOf(section, membersOf))
   const asked = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
-  const known = new Set(['mcpServers', 'servers', 'context_servers', 'inputs', '$schema', ...(inner ? ['mcp'] : [])])
+  const known = new Set([
+    'mcpServers', 'servers', 'context_servers', 'amp.mcpServers', 'inputs', '$schema', ...(inner ?? direct ? ['mcp'] : [])
+  ])
   const members = Object.entries(document).filter(([name, value]) => !known.has(name) && !isNothing(value)).map(([name]) => name)
   return { servers, inputs: asked.flatMap(inputOf), members }
 }
@@ -43,8 +49,15 @@ function entriesOf (section: unknown, membersOf: MembersOf): Entry[] {
   return isObject(section) ? membersOf(section).map(([name, config]) => ({ name, config })) : []
 }
 
-const entryOf = (each: unknown): Entry =>
-  isObject(each) ? { name: typeof each.name === 'string' ? each.name : '', config: each.config } : { name: '', config: each }
+const looksLikeServer = (value: unknown): value is Json =>
+  isObject(value) && (value.command !== undefined || value.url !== undefined)
+
+/** An entry of a list: `{name, config}`, or, as Continue writes it, the config with a name in it. */
+function entryOf (each: unknown): Entry {
+  if (!isObject(each)) return { name: '', config: each }
+  const { name, config, ...rest } = each
+  return { name: typeof name === 'string' ? name : '', config: config === undefined && looksLikeServer(rest) ? rest : config }
+}
 
 const isNothing = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)

@@ -26,7 +26,7 @@ const mostRounds = 4
  */
 export function fillText (text: string, place: string, variables: Variables, warn: (sentence: string) => void): string {
   const warnings = new Set<string>()
-  let filled = text
+  let filled = ofOpencode(text, place, warn)
   for (let round = 0; round < mostRounds; round++) {
     const next = fillOnce(filled, place, variables, (sentence) => { warnings.add(sentence) })
     if (next === filled) {
@@ -38,6 +38,14 @@ export function fillText (text: string, place: string, variables: Variables, war
   warn(`"${place}" has variables within variables, which are not filled in: write the value`)
   return text
 }
+
+/** opencode: `{env:NAME}`, and `{file:path}`. */
+const ofOpencode = (text: string, place: string, warn: (sentence: string) => void): string =>
+  text.replace(/(?<!\$)\{(env|file):([^{}]*)\}/g, (written, kind: string, name: string) => {
+    if (kind === 'env') return `\${env:${name}}`
+    warn(`"${place}" has the content of a file, which is not read: write the value`)
+    return written
+  })
 
 function fillOnce (text: string, place: string, { inputs = {}, editor = {} }: Variables, warn: (sentence: string) => void): string {
   return text.replace(anyVariable, (written, inner: string) => {

@@ -62,3 +62,23 @@ export const aliasProblem = (name: string): string | undefined =>
 
 /** Whether a new name has the form of a UUID: routes and scopes that take a name or an id would lead elsewhere. */
 export const looksLikeId = (name: string): boolean => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)
+
+/** Max length of a name in agents' model APIs. */
+export const longestModelName = 64
+
+/** Whether agents' model APIs take a name of a tool, prompt or argument. */
+export const isModelName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
+
+/** A name separator as it stands in names, with their characters only. */
+export const toModelSeparator = (separator: string): string => isModelName(separator) ? separator : toModelCharacters(separator)
+
+/** A sentence about a name separator that does not stand in names as it is written; undefined: it does. */
+export const separatorWarning = (separator: unknown): string | undefined =>
+  typeof separator !== 'string' || !/^[!-~]{1,8}$/.test(separator) || isModelName(separator)
+    ? undefined
+    : `"nameSeparator": ${JSON.stringify(separator)} stands as ${JSON.stringify(toModelSeparator(separator))} in names, since agents' ` +
+      'model APIs take letters, digits, "_" and "-" only; calls take names with both'
+
+/** A text with the characters of such names only: letters without their marks, and `_` in the place of others. Its end may be cut. */
+export const toModelCharacters = (text: string): string =>
+  text.slice(0, 4 * longestModelName).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')

@@ -4,6 +4,9 @@ import { oauthProblem, UpstreamOAuth } from './upstream-oauth.ts'
 import { StoredByUser } from './stored-by-user.ts'
 import { StringEnum } from './string-enum.ts'
 
+/** The name of the override that stands for all items without one of their own. */
+export const allItems = '*'
+
 /** An admin's override of one tool, prompt or resource of a server, by its own name (a resource: its URI). */
 export const ItemOverride = Type.Object({
   enabled: Type.Optional(Type.Boolean()),

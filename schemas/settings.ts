@@ -82,7 +82,8 @@ export const NameSeparator = Type.Optional(
   Type.String({
     default: '-',
     pattern: '^[!-~]{1,8}$',
-    description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item'
+    description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item; those that model APIs ' +
+      'do not take stand as `_`'
   })
 )
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
 import { documentText } from '../../db/document-text.ts'
 import { orderedObject } from '../../db/order.ts'
@@ -5,19 +6,27 @@ import type { Input } from '../../schemas/foreign-document.ts'
 import type { Api } from '../api.ts'
 import { ask, isAttended } from '../ask.ts'
 import { readClientFile, type ClientFile, type ImportedGroup } from '../client-file.ts'
-import { outputOf, withApi, type Run } from '../context.ts'
+import { outputOf, segment, withApi, type Run } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
 import type { Output } from '../output.ts'
-import { collect } from './servers.ts'
+import { collect, isObject, serverPath } from './servers.ts'
 
-interface ImportOptions { dryRun?: true, input: string[], project?: string, only?: string[] }
-interface Result { name: string, success: boolean, message?: string, warnings?: string[] }
+interface ImportOptions { dryRun?: true, replace?: true, input: string[], project?: string, only?: string[] }
+interface Result {
+  name: string
+  success: boolean
+  unchanged?: true
+  replaced?: true
+  message?: string
+  warnings?: string[]
+}
 
 export function addImportCommand (program: Command, run: Run): void {
   program.command('import')
-    .description('add the servers of a client\'s configuration file: Claude, Cursor, VS Code, Cline, Windsurf, Gemini, mcp-hub, MCPHub')
+    .description('add the servers of a file of Claude, Cursor, VS Code, Copilot, Cline, Windsurf, Gemini, opencode, Zed, mcp-hub, MCPHub')
     .argument('<file>', 'the file; - reads it from stdin')
     .option('--dry-run', 'show what would be stored, with its secrets, and store nothing')
+    .option('--replace', 'replace servers and groups that are there already, and differ')
     .option('--only <server>', 'only this server (repeatable)', collect, [])
     .option('--input <id=value>', 'the answer to an input of VS Code (repeatable)', collect, [])
     .option('--project <folder>', 'Claude Code: the servers of this project as well')
@@ -38,7 +47,7 @@ export function addImportCommand (program: Command, run: Run): void {
         return
       }
       if (file.servers.length === 0) throw new Failure(`${path} holds no servers`)
-      await withApi(run, command, async ({ api }) => { await store(api, out, file) })
+      await withApi(run, command, async ({ api }) => { await store(api, out, file, options.replace === true) })
     })
 }
 
@@ -49,21 +58,44 @@ function chosen (file: ClientFile, { only = [] }: ImportOptions): ClientFile {
   return { ...file, servers: file.servers.filter(({ name }) => only.includes(name)), groups: [] }
 }
 
-async function store (api: Api, out: Output, { servers, groups, warnings }: ClientFile): Promise<void> {
+async function store (api: Api, out: Output, { servers, groups, warnings }: ClientFile, replace: boolean): Promise<void> {
   const entries = servers.map(({ name, config }) => ({ name, config }))
   const results: Result[] = await batch(api, entries)
+  const known = results.every(({ success }) => success) ? [] : await api.get<Array<{ name: string }>>('/api/servers?fields=name')
+  const there = new Set(known.map(({ name }) => name))
+  for (const [at, { name, success }] of results.entries()) {
+    const config = servers[at]?.config
+    if (success || config === undefined || !there.has(name)) continue
+    results[at] = replace ? await replaced(api, name, config) : { name, success, message: differs }
+  }
   const ofFile = new Map(servers.map((server) => [server.name, server.warnings]))
   for (const result of results) result.warnings = [...new Set([...ofFile.get(result.name) ?? [], ...result.warnings ?? []])]
   const groupResults: Result[] = []
-  for (const group of groups) groupResults.push(await addGroup(api, group))
+  for (const group of groups) groupResults.push(await addGroup(api, group, replace))
   const all = [...results, ...groupResults]
   out.result({ servers: results, groups: groupResults, warnings }, () => out.table(['NAME', 'RESULT', 'REMARK'], [
-    ...results.map((result) => [result.name, result.success ? 'added' : 'refused', result.success ? '' : result.message ?? '']),
-    ...groupResults.map((result) => [`${result.name} (group)`, result.success ? 'added' : 'refused', result.message ?? ''])
-  ], (cell, column) => column === 1 ? out.style(cell === 'added' ? 'green' : 'red', cell) : cell))
+    ...results.map((result) => [result.name, said(result), result.success ? '' : result.message ?? '']),
+    ...groupResults.map((result) => [`${result.name} (group)`, said(result), result.message ?? ''])
+  ], (cell, column) => column === 1 ? out.style(cell === 'refused' ? 'red' : 'green', cell) : cell))
   if (!out.json) for (const { name, warnings: found = [] } of groupResults) for (const each of found) out.warn(`${name} (group): ${each}`)
   const failed = all.filter(({ success }) => !success).length
   if (failed > 0) throw new Failure(`${failed} of ${all.length} could not be added`)
+}
+
+const differs = 'one of this name is there already, and differs: --replace replaces it'
+
+const said = ({ success, unchanged, replaced }: Result): string =>
+  success ? unchanged ? 'unchanged' : replaced ? 'replaced' : 'added' : 'refused'
+
+/** Puts the file's config in place of the stored one. Owner, visibility and what is overridden stay, where the file does not say it. */
+async function replaced (api: Api, name: string, config: Record<string, unknown>): Promise<Result> {
+  try {
+    const { warnings } = await api.whole<{ warnings?: string[] }>('PUT', serverPath(name), { config })
+    return { name, success: true, replaced: true, ...(warnings && { warnings }) }
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exit === exits.unreachable) throw error
+    return { name, success: false, message: error.message }
+  }
 }
 
 /** None stored is an answer like the others here. */
@@ -76,16 +108,39 @@ async function batch (api: Api, servers: object[]): Promise<Result[]> {
   }
 }
 
+/** A group of this name as it is now; undefined: there is none, or the caller does not see it. */
+async function groupNamed (api: Api, name: string): Promise<Record<string, unknown> | undefined> {
+  const groups = await api.get<Array<{ id: string, name: string }>>('/api/groups')
+  const found = groups.find((each) => each.name === name)
+  return found && await api.get<Record<string, unknown>>(`/api/groups/${segment(found.id)}`)
+}
+
+/** A group's members with all selectors, and its description. */
+function groupForm ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
+  const members = Array.isArray(servers) ? servers as unknown[] : []
+  const all = { tools: 'all', prompts: 'all', resources: 'all' }
+  return { description: description ?? '', servers: members.map((each) => ({ ...all, ...(isObject(each) ? each : { name: each }) })) }
+}
+
 /** A group whose owner is no user here is added without one: it is the caller's. */
-async function addGroup (api: Api, group: ImportedGroup): Promise<Result> {
+async function addGroup (api: Api, group: ImportedGroup, replace: boolean): Promise<Result> {
+  const { name } = group
+  const former = await groupNamed(api, name)
+  if (former && isDeepStrictEqual(groupForm(former), groupForm(group))) return { name, success: true, unchanged: true }
+  if (former && !replace) return { name, success: false, message: differs }
   try {
+    if (former) {
+      const { owner: _, ...changes } = group
+      const { warnings } = await api.whole<{ warnings?: string[] }>('PUT', `/api/groups/${segment(String(former.id))}`, changes)
+      return { name, success: true, replaced: true, ...(warnings && { warnings }) }
+    }
     const { warnings } = await api.whole<{ warnings?: string[] }>('POST', '/api/groups', group)
     return { name: group.name, success: true, ...(warnings && { warnings }) }
   } catch (error) {
     if (!(error instanceof Failure) || error.exit !== exits.failed) throw error
     const { owner, ...unowned } = group
     if (owner === undefined || !error.message.includes('"owner"')) return { name: group.name, success: false, message: error.message }
-    const result = await addGroup(api, unowned)
+    const result = await addGroup(api, unowned, replace)
     return { ...result, warnings: [...result.warnings ?? [], `there is no user named ${JSON.stringify(owner)}, so it is yours`] }
   }
 }

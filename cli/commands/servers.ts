@@ -45,6 +45,7 @@ export function addServerCommands (program: Command, run: Run): void {
     .description('add a server: an address, or a command after two dashes')
     .argument('<name>')
     .argument('[target...]', 'https://…, or -- command args…')
+    .showHelpAfterError(behindDashes(run.argv))
     .option('--type <type>', 'stdio, streamable-http, sse or openapi')
     .option('--env <NAME=value>', 'an environment variable of the command (repeatable)', collect, [])
     .option('--header <Name: value>', 'a header for a remote server (repeatable)', collect, [])
@@ -95,6 +96,14 @@ interface AddOptions {
   wait?: true
 }
 
+/** How a command whose options were taken for those of `add` is written. */
+function behindDashes (argv: readonly string[]): string {
+  const [name = '<name>', ...target] = argv.slice(argv.indexOf('add') + 1).filter((each) => each !== '--')
+  // What begins with an option of `add` cannot be put together here.
+  const command = target[0] === undefined || target[0].startsWith('-') ? '<command> <args…>' : target.join(' ')
+  return `A command with options of its own stands after two dashes: tool-hub add ${name} -- ${command}`
+}
+
 /** Collects an option that may be given several times. */
 export const collect = (value: string, former: readonly string[]): string[] => [...former, value]
 
@@ -134,7 +143,8 @@ function isBehindDashes (target: readonly string[], argv: readonly string[]): bo
   return at >= 0 && argv.length - at - 1 >= target.length
 }
 
-function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
+/** The pairs that options state. @param shape for the message @throws Failure */
+export function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
   return Object.fromEntries(texts.map((text) => {
     const [, name, value] = pattern.exec(text) ?? []
     if (name === undefined || value === undefined) throw new Failure(`${option}: expected ${shape}`, exits.usage)

@@ -1,5 +1,6 @@
 import type { Catalogue } from '../../protocol/lists.ts'
-import type { ItemOverride, ServerConfig } from '../../schemas/server.ts'
+import { nameAfter, prefixesOf } from './item-names.ts'
+import { allItems, type ItemOverride, type ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 
 /** The kinds of items that an admin may override and a group may select. */
@@ -8,34 +9,62 @@ export type ItemKind = 'tools' | 'prompts' | 'resources'
 /** A change of an override; a description of null restores the upstream's. */
 export interface OverrideChange { enabled?: boolean, description?: string | null }
 
-/** A server's config, with the prefix that names of its overrides may have (`Server`). */
-export interface Overridden { readonly config: ServerConfig, readonly prefix?: string }
+/** A server, with the separator that names of its overrides may have (`Server`). */
+export interface Overridden { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
 
 /**
  * The override of one item; undefined when there is none. All reading of overrides goes through this function. One under the item's own
  * name counts before one under its name on merged routes.
  */
-export function overrideOf ({ config, prefix }: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
-  const section = config[kind]
-  if (section === undefined) return undefined
-  if (Object.hasOwn(section, key)) return section[key]
-  if (prefix === undefined || kind === 'resources') return undefined
-  const prefixed = `${prefix}${key}`
-  return Object.hasOwn(section, prefixed) ? section[prefixed] : undefined
+export function overrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
+  const own = ownOverrideOf(server, kind, key)
+  if (kind === 'resources' || own?.enabled !== undefined || server.config[kind]?.[allItems]?.enabled !== false) return own
+  return { ...own, enabled: false }
 }
 
-/** Whether an override under this name is for one of the items. */
-const hasTarget = (key: string, keys: ReadonlySet<string>, prefix: string | undefined): boolean =>
-  keys.has(key) || (prefix !== undefined && key.startsWith(prefix) && keys.has(key.slice(prefix.length)))
+/** The same, without the override that stands for all items. */
+export function ownOverrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
+  const section = server.config[kind]
+  if (section === undefined) return undefined
+  if (Object.hasOwn(section, key)) return section[key]
+  if (kind === 'resources') return undefined
+  for (const name of mergedNames(prefixesIn(section, server), key)) if (Object.hasOwn(section, name)) return section[name]
+  return undefined
+}
+
+const prefixes = new WeakMap<Record<string, ItemOverride>, { readonly server: Overridden, readonly found: readonly string[] }>()
+
+/** The prefixes of names on merged routes that some overrides have. Kept: each of thousands of items is looked up. */
+function prefixesIn (section: Record<string, ItemOverride>, server: Overridden): readonly string[] {
+  const { name, separator } = server
+  if (name === undefined || separator === undefined) return []
+  const known = prefixes.get(section)
+  if (known?.server.name === name && known.server.separator === separator) return known.found
+  const names = Object.keys(section)
+  const found = prefixesOf(name, separator).filter((prefix) => names.some((each) => each.startsWith(prefix)))
+  prefixes.set(section, { server, found })
+  return found
+}
+
+/** The names of an item on merged routes: as they are written, and as they are shown. */
+function * mergedNames (ofRoutes: readonly string[], key: string): Generator<string> {
+  for (const prefix of ofRoutes) {
+    yield `${prefix}${key}`
+    yield nameAfter(prefix, key)
+  }
+}
 
 /** A sentence for each kind of overrides of which some are for no item that the server lists. */
 export function unmatchedIn (server: Overridden, { lists }: Pick<Catalogue, 'lists'>): string[] {
   return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
-    const names = Object.keys(server.config[kind] ?? {})
+    const section = server.config[kind] ?? {}
+    const names = Object.keys(section)
     // An override may be for a resource that a template stands for.
     if (names.length === 0 || (kind === 'resources' && lists.resourceTemplates.length > 0)) return []
     const keys = new Set(lists[kind].map(({ key }) => key))
-    const left = names.filter((name) => !hasTarget(name, keys, server.prefix))
+    const unlisted = names.filter((name) => name !== allItems && !keys.has(name))
+    const merged = new Set(unlisted.length === 0 ? [] : [...keys].flatMap((key) => [...mergedNames(prefixesIn(section, server), key)]))
+    const left = unlisted.filter((name) => !merged.has(name))
     if (left.length === 0) return []
     const shown = left.slice(0, 10).map((name) => JSON.stringify(name)).join(', ')
     return [`The overrides of ${kind} ${shown}${left.length > 10 ? ` and ${left.length - 10} more` : ''} match nothing that it lists`]

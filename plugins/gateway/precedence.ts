@@ -1,11 +1,12 @@
 import { kinds, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import { toModelSeparator } from '../../schemas/names.ts'
 import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
 import { limits } from '../limits/index.ts'
-import { looksHashed, prefixOf } from './names.ts'
+import { looksHashed, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../access/item-names.ts'
 import { itemKindOf, type Section } from './section.ts'
 
-/** A section of a merged route, and everything that its server lists or has listed. */
-interface Claimant { readonly at: number, readonly section: Section, readonly claims: ListingHistory }
+/** A section of a merged route, the text before its items' names, and everything that its server lists or has listed. */
+interface Claimant { readonly at: number, readonly section: Section, readonly prefix: string, readonly claims: ListingHistory }
 
 /**
  * Decides which server a name, URI or template belongs to, on a route that merges several. Admins' servers come before users', then the
@@ -20,6 +21,8 @@ export class Precedence {
   readonly #claimants: readonly Claimant[]
   /** The items of providers without a prefix. */
   readonly #unprefixed: Readonly<Record<ListKind, ReadonlyMap<string, Claimant>>>
+  /** As it is written, and as it stands in names. */
+  readonly #written: string
   readonly #separator: string
   /** By label and separator: an item whose name begins with both might be named by this section. */
   readonly #byPrefix = new Map<string, Claimant[]>()
@@ -28,19 +31,25 @@ export class Precedence {
   /** The claimants of each URI and template, mostly one, made when first asked for. */
   readonly #byKey = new Map<ListKind, Map<string, Claimant | Claimant[]>>()
 
-  /** @param claimsOf the claims of each section's server */
-  constructor (sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory) {
-    this.#separator = separator
+  /**
+   * @param claimsOf the claims of each section's server
+   * @param asWritten of names with labels and separator as they are written, not as they are shown
+   */
+  constructor (sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory, asWritten = false) {
+    this.#written = separator
+    this.#separator = asWritten ? separator : toModelSeparator(separator)
+    const prefixOfSection = asWritten ? writtenPrefixOf : prefixOf
     // A surface keeps its precedence, and must not keep providers: one that was restarted would stay in memory.
     this.#claimants = sections.map((section, at) => ({
       at,
       section: { ...section, provider: undefined },
+      prefix: section.server.unprefixed === true ? '' : prefixOfSection(section.label, separator),
       claims: claimsOf(section)
     }))
     this.#unprefixed = unprefixedItems(this.#claimants)
     for (const claimant of this.#claimants) {
       if (claimant.section.server.unprefixed === true) continue
-      const prefix = prefixOf(claimant.section.label, separator)
+      const { prefix } = claimant
       this.#prefixLengths.add(prefix.length)
       const others = this.#byPrefix.get(prefix)
       if (others) others.push(claimant)
@@ -58,7 +67,7 @@ export class Precedence {
   plainName (at: number, kind: 'tools' | 'prompts', key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
     if (!own) return 'lost'
-    const name = prefixOf(own.section.label, this.#separator) + key
+    const name = own.prefix + key
     const isHashLike = looksHashed(name)
     const unprefixed = this.#unprefixed[kind].get(name)
     if (unprefixed) return unprefixed === own && !isHashLike ? 'own' : 'lost'
@@ -105,9 +114,10 @@ export class Precedence {
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
     return this.#claimants.find(({ section, claims }) => {
       if (!section.ofAdmin || section.server.unprefixed === true) return false
-      const prefix = kind === 'prompts' ? prefixOf(section.label, this.#separator) : ''
-      const key = name.slice(prefix.length)
-      return name.startsWith(prefix) && claims.first(kind, key) !== undefined && shows(section, kind, key)
+      return (kind === 'prompts' ? prefixesOf(section.label, this.#written) : ['']).some((prefix) => {
+        const key = name.slice(prefix.length)
+        return name.startsWith(prefix) && claims.first(kind, key) !== undefined && shows(section, kind, key)
+      })
     })?.section.server.name
   }
 
@@ -148,7 +158,10 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
     if (section.server.unprefixed !== true || !section.catalogue) continue
     for (const kind of kinds) {
       for (const { key } of section.catalogue.lists[kind]) {
-        if (!found[kind].has(key) && shows(section, kind, key)) found[kind].set(key, claimant)
+        if (found[kind].has(key) || !shows(section, kind, key)) continue
+        found[kind].set(key, claimant)
+        // Nobody else has the name under which it is shown either.
+        if (kind === 'tools' || kind === 'prompts') found[kind].set(nameAfter('', key), claimant)
       }
     }
   }

@@ -1,9 +1,9 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { Provider } from '../../protocol/provider.ts'
+import { itemOtherName, looksHashed, maybeShownAs, nameAfter, prefixesOf, prefixOf } from '../access/item-names.ts'
 import type { View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
-import { exposedName, itemOtherName, looksHashed, prefixOf } from './names.ts'
 import type { Providers } from './providers.ts'
 import type { ResourceLinks } from './resource-links.ts'
 import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
@@ -31,17 +31,19 @@ export class Resolver {
     const found = targets.get(name) ?? aliases.get(name)
     if (found || view.presentation !== 'raw' || view.scope.kind !== 'server') return found
     const { name: server } = view.scope
-    const prefix = `${server}${this.#surfaces.separator}`
-    if (name.startsWith(prefix) && targets.has(name.slice(prefix.length))) return targets.get(name.slice(prefix.length))
+    for (const prefix of prefixesOf(server, this.#surfaces.separator)) {
+      const target = name.startsWith(prefix) ? targets.get(name.slice(prefix.length)) : undefined
+      if (target) return target
+    }
     if (!looksHashed(name)) return undefined
     // The names with hashes of merged routes are accepted, too.
-    const begin = name.slice(0, -9)
+    const prefix = prefixOf(server, this.#surfaces.separator)
     let left = mostHashed
     for (const target of targets.values()) {
       const { key } = target
-      if (!`${prefix}${key}`.startsWith(begin)) continue
+      if (!maybeShownAs(name, prefix, key)) continue
       if (left-- === 0) return undefined
-      const exposed = exposedName(server, this.#surfaces.separator, key)
+      const exposed = nameAfter(prefix, key)
       if (exposed === name || itemOtherName(exposed, server, key) === name) return target
     }
     return undefined
@@ -100,8 +102,10 @@ export class Resolver {
     if (view.scope.kind === 'server') {
       return await this.#read(view.scope.name, client, deadline) ? look(this.#surfaces.of(view, client)) : undefined
     }
+    const prefixIn = (text: string, label: string): string | undefined =>
+      prefixesOf(label, this.#surfaces.separator).find((prefix) => text.startsWith(prefix))
     const meant = this.#surfaces.sections(view, client).filter(({ provider, label, catalogue }) =>
-      name.startsWith(prefixOf(label, this.#surfaces.separator)) && (catalogue !== undefined || provider?.status === 'connecting'))
+      prefixIn(name, label) !== undefined && (catalogue !== undefined || provider?.status === 'connecting'))
     const connecting = meant.flatMap(({ provider, catalogue, label }) => provider && !catalogue ? [{ name: provider.name, label }] : [])
     if (meant.length === 0) return undefined
     await this.#providers.learn(meant.map(({ server }) => server.name), client, true)
@@ -110,7 +114,7 @@ export class Resolver {
     for (const { name: each, label } of connecting) {
       const provider = this.#providers.get(each)
       if (!provider?.catalogue(client) && (provider?.status ?? 'connected') !== 'connected') {
-        throw new NotConnected(each, provider, client, name.slice(prefixOf(label, this.#surfaces.separator).length))
+        throw new NotConnected(each, provider, client, name.slice(prefixIn(name, label)?.length))
       }
     }
     let isRead = false

@@ -2,11 +2,11 @@ import { union, shown, type ServerCapabilities } from '../../protocol/capabiliti
 import type { Exchange } from '../../protocol/exchange.ts'
 import { isServerInfo, kinds, type Catalogue, type Item, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
+import { itemOtherName, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../access/item-names.ts'
 import type { View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import { List, type Entry } from './list.ts'
 import { hiddenOf, hidesAny, isOff, unlistedIsOff, type Hidden } from './hidden-resources.ts'
-import { exposedName, itemOtherName } from './names.ts'
 import { Precedence, shows } from './precedence.ts'
 import { showItem, type Section, type ShownItem } from './section.ts'
 import { literalsOf, longestUri, matches, type Template } from './templates.ts'
@@ -77,6 +77,8 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = { tools: empty(), prompts: empty(), resources: empty(), resourceTemplates: empty() }
   const capabilities = new Map<string, ServerCapabilities>()
   const precedence = input.raw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
+  const isWrittenOtherwise = input.sections.some(({ label }) => prefixesOf(label, input.separator).length > 1)
+  const written = isWrittenOtherwise ? new Precedence(input.sections, input.separator, input.claimsOf, true) : undefined
   const templates = precedence && mergedTemplates(precedence)
   const admins = adminsTemplates(input.sections, templates ?? [])
   const isReserved = reservedBy(admins)
@@ -88,7 +90,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     for (const kind of kinds) {
       if (input.raw) built[kind].extra = catalogue.extras[kind]
       if (!precedence) addRaw(kind, built, section, catalogue, input.apps)
-      else if (kind === 'tools' || kind === 'prompts') addNamed(kind, built, input, at, catalogue, precedence)
+      else if (kind === 'tools' || kind === 'prompts') addNamed(kind, built, input, at, catalogue, precedence, written ?? precedence)
       else addLocated(kind, built, section, at, catalogue, precedence, (uri) => isReserved(uri) || isOff(hidden, server.name, uri))
     }
   }
@@ -206,16 +208,18 @@ function addNamed (
   { separator, sections, apps }: SurfaceInput,
   at: number,
   catalogue: Catalogue,
-  precedence: Precedence
+  precedence: Precedence,
+  written: Precedence
 ): void {
   const section = sections[at]
   if (!section) return
   const { server, label } = section
+  const [prefix, writtenPrefix] = [prefixOf(label, separator), writtenPrefixOf(label, separator)]
   const { targets, aliases } = built[kind]
   for (const item of catalogue.lists[kind]) {
     const shown = showItem(section, kind, item, apps)
     if (!shown?.enabled) continue
-    const plain = exposedName(label, separator, item.key)
+    const plain = nameAfter(prefix, item.key)
     const taken = targets.get(plain)
     // A member that a group names twice is shown once.
     if (taken?.provider === server.name && taken.key === item.key) continue
@@ -225,6 +229,11 @@ function addNamed (
     add(built[kind], section, item, name, shown)
     if (standing === 'won' && name === plain) {
       aliases.set(itemOtherName(plain, server.name, item.key), { provider: server.name, key: item.key, item })
+    }
+    // No model API takes a name that is written otherwise, so no item is shown under it.
+    const given = `${writtenPrefix}${item.key}`
+    if (given !== plain && !aliases.has(given) && written.plainName(at, kind, item.key) !== 'lost') {
+      aliases.set(given, { provider: server.name, key: item.key, item })
     }
   }
 }

@@ -13,6 +13,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Settings } from '../settings/settings.ts'
 import { defaultOwner, knownName } from '../users/username.ts'
 import { checkName, checkRoom, sharesName } from './checks.ts'
+import { withOwnNames } from './own-names.ts'
 import { unlistedIn } from './unlisted.ts'
 
 /** The members of a group that a caller sends. */
@@ -76,7 +77,7 @@ export class Groups {
         id,
         name: input.name,
         description: input.description,
-        servers: members(base, principal, input.servers ?? []),
+        servers: members(base, principal, this.#ownNamed(input.servers ?? [])),
         owner: wantedOwner(base, principal, input) ?? ownerOf(base, principal)
       }
       checkName(base, principal, group)
@@ -97,7 +98,7 @@ export class Groups {
         ...rest,
         name: input.name ?? rest.name,
         description: input.description ?? rest.description,
-        servers: input.servers ? nextMembers(base, principal, stored, input.servers) : [...stored],
+        servers: input.servers ? nextMembers(base, principal, stored, this.#ownNamed(input.servers)) : [...stored],
         owner: wantedOwner(base, principal, input, rest.owner) ?? rest.owner ?? defaultOwner
       }
       if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
@@ -134,9 +135,9 @@ export class Groups {
   async selectTools (principal: Principal, idOrName: string, name: string, tools: 'all' | string[]): Promise<ChangedGroup> {
     const group = await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
-      return stored.map((member) => (member.name === name ? { ...member, tools } : member))
+      return stored.map((member) => (member.name === name ? this.#withOwnNames({ ...member, tools }) : member))
     })
-    return { group, warnings: unlistedIn({ name, tools }, this.#gateway.catalogues(name)) }
+    return { group, warnings: unlistedIn(this.#withOwnNames({ name, tools }), this.#gateway.catalogues(name)) }
   }
 
   /** A group that the principal may change, as `get` answers it. @throws NoSuch, Forbidden */
@@ -158,6 +159,14 @@ export class Groups {
       const { id, name } = managed(base, principal, idOrName)
       return [{ entity: 'groups', key: id, value: undefined }, ...withoutNames(base, 'allowedGroups', [id, name])]
     }, principal)
+  }
+
+  #ownNamed (servers: Array<string | GroupMember>): Array<string | GroupMember> {
+    return servers.map((each) => typeof each === 'string' ? each : this.#withOwnNames(each))
+  }
+
+  #withOwnNames (member: GroupMember): GroupMember {
+    return withOwnNames(member, this.#gateway.catalogues(member.name), this.#settings.current.system.nameSeparator ?? '-')
   }
 
   /** About the selections of a group: what its servers are known not to list. */

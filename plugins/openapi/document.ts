@@ -1,6 +1,6 @@
+import { exposedName, otherName } from '../access/item-names.ts'
 import type { ListedServer } from './collect.ts'
 import type { JsonObject } from './keywords.ts'
-import { shortHash } from './operation.ts'
 
 /** The parts of a document that a caller may choose. */
 export interface Head { readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string }
@@ -93,14 +93,14 @@ export const headOf = ({ title, description, version, serverUrl }: Head): JsonOb
 })
 
 /**
- * The operationId of a tool: `<server>_<tool>`, with a hash of both as suffix where another tool has that.
+ * The operationId of a tool: `<server>_<tool>` as agents' model APIs take it, with a hash as suffix where another tool has that.
  * @param isPlain false: another tool has it, in the document or not
  * @param taken the ids before it; this one is added
  */
 export function uniqueOperationId (server: string, tool: string, isPlain: boolean, taken: Set<string>): string {
-  const base = `${server}_${tool}`
-  let id = isPlain ? base : `${base}_${shortHash(`${server}\n${tool}`)}`
-  for (let salt = ''; taken.has(id); salt += '.') id = `${base}_${shortHash(`${salt}${server}\n${tool}`)}`
+  const base = exposedName(server, '_', tool)
+  let id = isPlain ? base : otherName(base, `${server}\n${tool}`)
+  for (let salt = ''; taken.has(id); salt += '.') id = otherName(base, `${salt}${server}\n${tool}`)
   taken.add(id)
   return id
 }

@@ -3,6 +3,7 @@ import type { Snapshot } from '../../db/store.ts'
 import { plainClient } from '../../protocol/exchange.ts'
 import type { Item } from '../../protocol/lists.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
+import { prefixOf } from '../access/item-names.ts'
 import { errors } from '../errors/list.ts'
 import type { Access } from '../access/index.ts'
 import { ownerOf, userOf } from '../access/owner.ts'
@@ -185,12 +186,16 @@ export class OpenApi {
 
 /** The names that tools of another one of these servers could have as the beginning of their operationIds, and those that begin so. */
 function contestedOf (names: readonly string[]): Set<string> {
-  const all = new Set(names)
+  const byPrefix = new Map<string, Set<string>>()
+  for (const name of names) {
+    const prefix = prefixOf(name, '_')
+    byPrefix.set(prefix, (byPrefix.get(prefix) ?? new Set()).add(name))
+  }
   const contested = new Set<string>()
-  for (const name of all) {
-    for (let end = name.indexOf('_', 1); end !== -1; end = name.indexOf('_', end + 1)) {
-      const other = name.slice(0, end)
-      if (all.has(other)) contested.add(name).add(other)
+  for (const [prefix, own] of byPrefix) {
+    for (let end = prefix.indexOf('_', 1) + 1; end !== 0; end = prefix.indexOf('_', end) + 1) {
+      const others = byPrefix.get(prefix.slice(0, end))
+      if (others && (others !== own || own.size > 1)) for (const name of [...own, ...others]) contested.add(name)
     }
   }
   return contested

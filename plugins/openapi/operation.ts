@@ -76,7 +76,7 @@ function bodyOf (schema: unknown, translator: SchemaTranslator): JsonObject {
   return isTyped ? translated : { type: 'object', ...translated }
 }
 
-export const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 /** A name as a part of a component's name. Where characters are replaced, a hash keeps different names different. */
 function componentNamePart (name: string): string {

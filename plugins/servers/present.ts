@@ -74,14 +74,14 @@ export function toRecord (
   manages: boolean,
   wanted?: WantedLogin
 ): ServerRecord {
-  const { name, config: stored, problem, prefix, warnings: remarks = [] } = server
+  const { name, config: stored, problem, separator, warnings: remarks = [] } = server
   const { createdAt, storedByUser: _ours, ...config } = withDefaults(stored)
   const badName = disabling(server)
   const disabled = !config.enabled || badName !== undefined
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
-  const unmatched = manages && status === 'connected' && catalogue ? unmatchedIn({ config, prefix }, catalogue) : []
+  const unmatched = manages && status === 'connected' && catalogue ? unmatchedIn({ name, config, separator }, catalogue) : []
   const warnings = [...remarks, ...ofState, ...unmatched]
-  const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { config, prefix }, kind)
+  const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { name, config, separator }, kind)
   return {
     name,
     enabled: !disabled,

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { jsonSize } from '../../db/json-size.ts'
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { limits } from '../limits/index.ts'
+import { ownNames } from '../access/item-names.ts'
 import { isObject } from '../../protocol/json.ts'
 import { adopt } from '../../schemas/foreign-config.ts'
 import type { Entry } from '../../schemas/foreign-document.ts'
@@ -17,12 +18,12 @@ import type { Settings } from '../settings/settings.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { checkNewName, checkRoom, sharesName } from './new-name.ts'
-import { overrideOf, withOverride, type ItemKind, type OverrideChange } from '../access/overrides.ts'
+import { ownOverrideOf, withOverride, type ItemKind, type OverrideChange } from '../access/overrides.ts'
 import { disabling, findItem, toRecord, unlistedItem, type ServerRecord, type ShownItem } from './present.ts'
 import { ServerLogins } from './login.ts'
 import { checkMayRun, managed, visible } from './rights.ts'
 import { testRecord, Tests, type ServerTest } from './test-record.ts'
-import { toStore } from './to-store.ts'
+import { isStored, toStore } from './to-store.ts'
 
 /** The name under which a server is tested that has none yet: nothing can be stored under it. */
 const unnamed = '$test'
@@ -30,7 +31,8 @@ const unnamed = '$test'
 const endTimeout = 5_000
 
 /** The result for one of several servers. `message`: the error, or the warnings. */
-export interface Outcome { name: string, success: boolean, message?: string, warnings?: string[] }
+/** The result for one of several servers. `unchanged`: it is there already, as it was sent. */
+export interface Outcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
@@ -160,7 +162,8 @@ export class Servers {
 
   /** The reason why a stored server will not be connected; undefined when none is known. */
   #refusal (name: string): string | undefined {
-    const { url, command, openapi, ...config } = this.#settings.current.servers.get(name)?.config ?? {}
+    const { config: { url, command, openapi, ...config } = {}, problem } = this.#settings.current.servers.get(name) ?? {}
+    if (problem !== undefined) return `It will not be connected: ${problem}`
     if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
     const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
     const reasons = addresses.map((address) => this.#outbound.warning(address, reachOf(config)))
@@ -209,7 +212,8 @@ export class Servers {
   }
 
   /**
-   * Adds several servers. One that cannot be stored does not keep the others from it; they are stored in one commit.
+   * Adds several servers. One that cannot be stored does not keep the others from it; they are stored in one commit. One that is there
+   * already, as it would be stored, stays.
    * @returns the result of each, in their order
    */
   async createMany (principal: Principal, servers: readonly Entry[]): Promise<Outcome[]> {
@@ -224,6 +228,10 @@ export class Servers {
             throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
           }
           if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+          if (isStored(snapshot, principal, name, each.config, this.#usersMayRun)) {
+            names.add(name)
+            return { name, success: true, unchanged: true }
+          }
           checkNewName(snapshot, principal, name, 'name')
           checkRoom(snapshot, principal, names.size)
           changes.push(toStore(snapshot, principal, name, each.config, this.#usersMayRun))
@@ -252,16 +260,18 @@ export class Servers {
    */
   async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<ShownItem> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
+    let own = key
     await this.#settings.change((snapshot) => {
-      const server = this.#withItem(snapshot, principal, name, kind, key)
-      const value = withOverride(server, kind, key, change)
+      const { server, own: ownKey } = this.#withItem(snapshot, principal, name, kind, key)
+      own = ownKey
+      const value = withOverride(server, kind, own, change)
       if (Object.keys(value[kind] ?? {}).length > Math.max(maxEntries, Object.keys(server.config[kind] ?? {}).length)) {
         throw new errors.InvalidInput(`A server has at most ${maxEntries} overrides of its ${kind}: reset one first`)
       }
       return [{ entity: 'mcpServers', key: name, value }]
     }, principal)
     const server = visible(this.#settings.current, principal, name)
-    return findItem(kind, key, server, this.#gateway.catalogues(name)) ?? unlistedItem(kind, key, server)
+    return findItem(kind, own, server, this.#gateway.catalogues(name)) ?? unlistedItem(kind, own, server)
   }
 
   /** Closes the connections to a server and connects it again. @throws NoSuch, Forbidden */
@@ -274,14 +284,19 @@ export class Servers {
 
   /**
    * A server that the principal may change and that may have this item: it is listed, overridden, or no list of the server is known.
+   * @param key its own name or URI, or its name on merged routes
+   * @returns the server, and the item's own name or URI
    * @throws NoSuch, Forbidden
    */
-  #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): Server {
+  #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): { server: Server, own: string } {
     const server = managed(snapshot, principal, name)
     const catalogues = this.#gateway.catalogues(name)
-    const isKnown = findItem(kind, key, server, catalogues) !== undefined || overrideOf(server, kind, key) !== undefined
-    if (catalogues.length > 0 && !isKnown) throw noSuch(kind.slice(0, -1), key)
-    return server
+    const isKnown = findItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
+    if (catalogues.length === 0 || isKnown) return { server, own: key }
+    const listed = kind === 'resources' ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
+    const own = ownNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
+    if (own === undefined) throw noSuch(kind.slice(0, -1), key)
+    return { server, own }
   }
 
   /** Waits until all connections and processes of a removed or disabled server have ended, but not longer than `endTimeout`. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { adopt } from '../../schemas/foreign-config.ts'
 import { problemOf } from '../../schemas/problem.ts'
@@ -9,6 +10,7 @@ import { valuesIn, wordsIn } from '../body/values.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import type { Principal } from '../access/view.ts'
+import { canManage } from '../access/visibility.ts'
 import { maskConfig, unmask } from '../secrets/mask.ts'
 import { defaultOwner, knownName } from '../users/username.ts'
 import { afterAdminsEdit } from './authorship.ts'
@@ -53,6 +55,20 @@ export function toStore (
     key: name,
     value: { ...withOwner(snapshot, principal, checked, stored), ...(storedByUser === undefined ? {} : { storedByUser }) }
   }
+}
+
+/** Whether a server that the principal may change is there already, and storing this config would leave it as it is. */
+export function isStored (
+  snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>, usersMayRun: boolean
+): boolean {
+  const stored = snapshot.servers.get(name)
+  if (!stored || !canManage(principal, stored)) return false
+  const { value } = toStore(snapshot, principal, name, sent, usersMayRun)
+  const plain = (config: ServerConfig = {}): unknown => {
+    const { createdAt: _at, ...rest } = withDefaults(config)
+    return JSON.parse(JSON.stringify(rest))
+  }
+  return isDeepStrictEqual(plain(stored.config), plain(value))
 }
 
 /** The `storedByUser` of a request body; undefined: it marks no value as written by a user, or is not valid. */

@@ -1,5 +1,6 @@
 import { Value } from '@sinclair/typebox/value'
 import { isObject } from '../../protocol/json.ts'
+import { separatorWarning } from '../../schemas/names.ts'
 import { withTodaysNames } from '../../schemas/smart-routing.ts'
 import { SystemSections } from '../../schemas/system.ts'
 import { errors } from '../errors/list.ts'
@@ -47,7 +48,7 @@ export class System {
 
   /**
    * Changes the sent members, at once.
-   * @returns the configuration as `get` returns it, and a warning about a sent `routing.bearerAuthKey`
+   * @returns the configuration as `get` returns it, and warnings about a sent `routing.bearerAuthKey` or `nameSeparator`
    * @throws InvalidInput
    */
   async update (principal: Principal, body: Json): Promise<{ data: Json, warning?: string }> {
@@ -70,7 +71,8 @@ export class System {
       return [{ entity: 'systemConfig', value: next }]
     }, principal)
     await this.#afterChange()
-    return { data: this.get(principal), warning }
+    const sentences = [warning, separatorWarning(body.nameSeparator)].filter((each) => each !== undefined)
+    return { data: this.get(principal), warning: sentences.length === 0 ? undefined : sentences.join('. ') }
   }
 }
 

@@ -9,7 +9,7 @@ import type { Item } from '../../protocol/lists.ts'
 
 const item = (key: string, description: string): Item =>
   ({ key, text: JSON.stringify({ name: key, description, big: 12345678901234567890n.toString() }) }) as Item
-const server = { config: { tools: { b: { enabled: false, description: 'Ours "€"' } } }, prefix: undefined }
+const server = { config: { tools: { b: { enabled: false, description: 'Ours "€"' } } } }
 
 /** Where a large answer is written without waiting, and what it took. */
 function largeAnswers (): LargeAnswers & { held: number, steps: number } {

@@ -194,34 +194,20 @@ test('the system configuration', async (t) => {
     for (const separator of ['__', '::', null]) {
       const seen = stream.messages.length
       fine(await put({ nameSeparator: separator }))
-      const name = `alpha${separator ?? '-'}echo`
+      const shown = `alpha${separator === '::' ? '_' : separator ?? '-'}echo`
       await until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'),
         `no news of ${String(separator)}`)
-      assert.ok((await session.tools()).includes(name), name)
-      assert.equal(text(await session.call(name, { message: 'named' })), 'named')
-      assert.equal(text(await admin.ok('POST', '/tools/call/alpha', { toolName: name, arguments: { message: 'by REST' } })), 'by REST')
+      assert.ok((await session.tools()).includes(shown), shown)
+      for (const name of [shown, `alpha${separator ?? '-'}echo`]) {
+        assert.equal(text(await session.call(name, { message: 'named' })), 'named')
+        assert.equal(text(await admin.ok('POST', '/tools/call/alpha', { toolName: name, arguments: { message: 'by REST' } })), 'by REST')
+      }
     }
     stream.close()
   })
 
   const opened = async (route: string, key: string | null = KEY, headers: Record<string, string> = {}): Promise<number> =>
     (await send(`${hub.url}${route}`, { key, headers, body: initialize() })).status
-
-  await t.test('enableGlobalRoute, enableGroupNameRoute', async () => {
-    const { id } = await admin.ok('POST', '/groups', { name: 'team', servers: ['alpha'] }, 201)
-    const look = async (): Promise<number[]> => await Promise.all(
-      ['/mcp', '/mcp/team', `/mcp/${String(id)}`, '/mcp/alpha', '/api/mcp', '/api/mcp/group/team'].map(
-        async (route) => await opened(route)
-      )
-    )
-    assert.deepEqual(await look(), [200, 200, 200, 200, 200, 200])
-    fine(await put({ routing: { enableGlobalRoute: false } }))
-    assert.deepEqual(await look(), [403, 200, 200, 200, 403, 200])
-    fine(await put({ routing: { enableGlobalRoute: null, enableGroupNameRoute: false } }))
-    assert.deepEqual(await look(), [200, 404, 200, 200, 200, 404])
-    fine(await put({ routing: { enableGroupNameRoute: true } }))
-    assert.deepEqual(await look(), [200, 200, 200, 200, 200, 200])
-  })
 
   await t.test('enableBearerAuth, bearerAuthHeaderName', async () => {
     assert.deepEqual([await opened('/mcp', null), await opened('/mcp')], [401, 200])
@@ -268,24 +254,6 @@ test('the system configuration', async (t) => {
       if (answer.status === 200) fine(await put({ routing: { jsonBodyLimit: null } }))
       else refused(answer, 400, jsonBodyLimit)
     }
-  })
-
-  await t.test('enableSessionRebuild', async () => {
-    const unknown = async (): Promise<number> => (await send(`${hub.url}/mcp/alpha`, {
-      headers: { 'mcp-session-id': 'f'.repeat(64), 'mcp-protocol-version': '2025-11-25' },
-      body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-    })).status
-    assert.equal(await unknown(), 404)
-    fine(await put({ enableSessionRebuild: true }))
-    assert.equal(await unknown(), 200)
-    fine(await put({ enableSessionRebuild: null }))
-    assert.equal(
-      (await send(`${hub.url}/mcp/alpha`, {
-        headers: { 'mcp-session-id': 'e'.repeat(64) },
-        body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-      })).status,
-      404
-    )
   })
 
   await t.test('skipAuth: a guest who is an admin, on the API only', async () => {

@@ -64,6 +64,9 @@ test('add refuses an address that is not one of http or https, and says what to 
   const { code, out, err } = await cli(env)('add', 'z', 'htps://user:canary@a.example/mcp?key=canary')
   assert.deepEqual([code, out, err.includes('canary')], [2, '', false], err)
   assert.match(err, /Write http:\/\/…@a\.example\/mcp or https:/)
+  const bare = await cli(env)('add', 'fs', 'npx', '-y', 'foo')
+  assert.equal(bare.code, 2)
+  assert.match(bare.err, /unknown option '-y'[^]*stands after two dashes: tool-hub add fs -- npx -y foo/)
   assert.equal((await cli(env)('add', 'dashes', '--', 'mcp.example.com/mcp', 'x')).code, 0)
   assert.equal((await cli(env)('add', 'typed', '--type', 'stdio', 'mcp.example.com/mcp')).code, 0)
   const { mcpServers } = JSON.parse(await readFile(env.SETTINGS_PATH ?? '', 'utf8')) as { mcpServers: object }

@@ -81,8 +81,8 @@ test('the files of clients become what their clients would run', async (t) => {
       remote: {
         type: 'streamable-http', url: 'https://remote.example.com/mcp', options: { timeout: 5_000 }, trust: true, tools: { wipe: { enabled: false } }
       },
-      local: { command: 'node', args: ['server.js'], cwd: '/srv', includeTools: ['read'] }
-    }, [/remote: "trust" has no effect/, /local: "includeTools" has no effect/]],
+      local: { command: 'node', args: ['server.js'], cwd: '/srv', tools: { '*': { enabled: false }, read: { enabled: true } } }
+    }, [/remote: "trust" has no effect/]],
     ['mcp-hub', {
       files: {
         command: 'npx',
@@ -186,6 +186,41 @@ test('single members', async (t) => {
       [{ command: 'x', proxy: { url: 'http://p' }, oauth: { clientId: 'a' }, headers: {} }, [/"oauth"/, /"proxy"/]],
       [{ type: 'openapi', openapi: { url: 'https://x.example' }, headers: { A: 'b' }, env: { A: 'b' } }, [/"env".* OpenAPI/]]
     ] as Array<[Record<string, unknown>, RegExp[]]>).map(([same, warnings]): typeof cases[number] => [same, same, warnings]),
+    ...([
+      // GitHub Copilot.
+      [{ type: 'local', command: 'x', tools: ['*'] }, { type: 'stdio', command: 'x' }, []],
+      [{ command: 'x', tools: ['a', 'b'] }, { command: 'x', tools: { '*': { enabled: false }, a: { enabled: true }, b: { enabled: true } } }, []],
+      [{ command: 'x', tools: [] }, { command: 'x', tools: { '*': { enabled: false } } }, [/"tools" is an empty list/]],
+      [{ command: 'x', tools: { a: { enabled: false } } }, { command: 'x', tools: { a: { enabled: false } } }, []],
+      [{ command: 'x', tools: [1] }, { command: 'x', tools: [1] }, []],
+      // Gemini CLI, Codex: what is excluded stays off.
+      [
+        { command: 'x', includeTools: ['a', 'b'], excludeTools: ['b'] },
+        { command: 'x', tools: { '*': { enabled: false }, a: { enabled: true }, b: { enabled: false } } }, []
+      ],
+      // opencode.
+      [{ type: 'remote', url: 'https://x.example', enabled: false }, { url: 'https://x.example', enabled: false }, []],
+      [
+        { type: 'local', command: ['npx', '-y', 'x'], environment: { A: '{env:A_KEY}' }, timeout: 5_000 },
+        { type: 'stdio', command: 'npx', args: ['-y', 'x'], env: { A: '${A_KEY}' }, options: { timeout: 5_000 } }, []
+      ],
+      [{ url: 'https://x.example', oauth: false }, { url: 'https://x.example' }, []],
+      [
+        { url: 'https://x.example', headers: { A: '{file:~/key}' } }, { url: 'https://x.example', headers: { A: '{file:~/key}' } },
+        [/"headers.A" has the content of a file/]
+      ],
+      // Claude Code and opencode.
+      [
+        { url: 'https://x.example', oauth: { clientId: 'a', scopes: 'read write' } },
+        { url: 'https://x.example', oauth: { clientId: 'a', scopes: ['read', 'write'] } }, []
+      ],
+      // Zed, now and formerly.
+      [{ source: 'custom', command: 'x', args: ['y'] }, { command: 'x', args: ['y'] }, []],
+      [{ command: { path: 'x', args: ['y'], env: { A: 'b' } } }, { command: 'x', args: ['y'], env: { A: 'b' } }, []],
+      // Warp, and writers that fill in null.
+      [{ command: 'x', working_directory: '/srv' }, { command: 'x', cwd: '/srv' }, []],
+      [{ command: 'x', args: null, env: null, url: null }, { command: 'x' }, []]
+    ] as typeof cases),
     [{ command: '${workspaceFolder}/x' }, { command: '${workspaceFolder}/x' }, [/only an editor can fill in/]]
   ]
   for (const [given, config, warnings] of cases) {
@@ -201,6 +236,40 @@ test('single members', async (t) => {
     assert.equal(config, own)
     assert.deepEqual(warnings, [])
   })
+})
+
+test('servers are found where other programs have them', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-places-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const file = join(folder, 'x.json')
+  const servers = { a: { type: 'remote', url: 'https://x.example/mcp' } }
+  for (const document of [
+    { $schema: 'https://opencode.ai/config.json', mcp: servers },
+    { mcp: { servers } },
+    { 'amp.mcpServers': servers },
+    { context_servers: servers },
+    { mcpServers: [{ name: 'a', ...servers.a }] }
+  ]) {
+    await writeFile(file, JSON.stringify(document))
+    assert.deepEqual(await imported(file), { configs: { a: { url: 'https://x.example/mcp' } }, warnings: [] }, JSON.stringify(document))
+    const { snapshot } = read(document, 1)
+    const [name = ''] = Object.keys(document).filter((each) => each !== '$schema' && each !== 'mcpServers')
+    const warning = snapshot.warnings?.find((each) => each.includes(`"${name}"`))
+    if (name !== '') assert.match(warning ?? '', /tool-hub import <file> adds them/, name)
+  }
+})
+
+test('an override of all tools counts where a tool has none of its own', async () => {
+  const server = { config: { tools: { '*': { enabled: false }, a: { enabled: true }, b: { description: 'Ours' } } } }
+  const isOff = (key: string): boolean => overrideOf(server, 'tools', key)?.enabled === false
+  assert.deepEqual(['a', 'b', 'c'].map(isOff), [false, true, true])
+  assert.deepEqual(overrideOf(server, 'tools', 'b'), { description: 'Ours', enabled: false })
+  assert.equal(overrideOf({ config: { prompts: { '*': { enabled: true } } } }, 'prompts', 'x'), undefined)
+  const on = { config: withOverride(server, 'tools', 'c', { enabled: true }) }
+  assert.equal(overrideOf(on, 'tools', 'c')?.enabled, true)
+  const described = { config: withOverride(server, 'tools', 'd', { description: 'D' }) }
+  assert.deepEqual(overrideOf(described, 'tools', 'd'), { description: 'D', enabled: false })
+  assert.deepEqual(unmatchedIn(server, { lists: { tools: [{ key: 'a', text: '{}' }, { key: 'b', text: '{}' }], prompts: [], resources: [], resourceTemplates: [] } }), [])
 })
 
 test('JSON with comments', async () => {

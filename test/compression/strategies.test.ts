@@ -190,6 +190,28 @@ void test('log: failures that differ in figures are told one by one while there 
   assert.equal(same && body(same), 'error: the same again  (and 3,999 lines like it)')
 })
 
+void test('log: lines beside failures are told while there is room, the nearest first', async () => {
+  const count = await loadTokenCounter()
+  const at = (n: number): string => `2026-01-01T00:${String(Math.floor(n / 60)).padStart(2, '0')}:${String(n % 60).padStart(2, '0')}Z`
+  for (const [every, first, isTold] of [[3_000, 1_500, /request 1499 ok\n.* ERROR[^\n]*\n.*request 1501 ok/], [600, 300, /request 2699 ok\n.* ERROR[^\n]*\n.*request 2701 ok/]] as const) {
+    const lines = rows(3_000, (n) => n % every === first ? `${at(n)} ERROR boom ${varied(n).slice(40)}` : `${at(n)} INFO request ${n} ok`)
+    const text = compress(lines.join('\n'), { ...options, strategy: 'log' }, count)?.text ?? ''
+    assert.ok(count(text) > 1_000, `${count(text)} of 1,200 tokens`)
+    assert.match(text, isTold)
+    const shown = text.split('\n').flatMap((line) => /request (\d+)/.exec(line)?.[1] ?? []).map(Number)
+    assert.deepEqual(shown, [...shown].sort((a, b) => a - b), 'in their order')
+    assert.equal(new Set(shown).size, shown.length, 'each once')
+    const folded = [...text.matchAll(/and ([\d,]+) lines? like it/g)].reduce((sum, [, n = '']) => sum + Number(n.replace(',', '')), 0)
+    assert.equal(folded + text.split('\n').length - 1, 3_000, 'all lines are accounted for')
+  }
+  const repeated = rows(3_000, (n) => n % 300 === 30 ? `${at(n)} ERROR payment ${n} refused` : n % 3 ? `${at(n)} INFO request ${n} ok` : `${at(n)} DEBUG hit ${n}`)
+  const text = compress(repeated.join('\n'), { ...options, strategy: 'log' }, count)?.text ?? ''
+  for (let n = 30; n < 3_000; n += 300) assert.match(text, new RegExp(`request ${n - 2} ok.*\n.*payment ${n} refused\n.*request ${n + 1} ok`))
+  const same = rows(2_000, (n) => n === 1_000 ? 'ERROR boom' : 'INFO waiting')
+  assert.equal(body(compress(same.join('\n'), { ...options, strategy: 'log', minTokens: 10 }, count) ?? { text: '', strategy: 'log', before: 0, after: 0 }),
+    'INFO waiting  (and 999 lines like it)\nERROR boom\nINFO waiting  (and 998 lines like it)', 'what says the same is not told again')
+})
+
 void test('log: what programs print of their steps is one, in colours as well, and its failure stays', async () => {
   const count = await loadTokenCounter()
   const red = '\u001b[31m'
@@ -225,6 +247,44 @@ void test('diff: files and hunks stay, context goes first', async () => {
   assert.ok(compressed)
   for (const path of sources) assert.ok(compressed.text.includes(path), path)
   assert.doesNotMatch(compressed.text, /^ [^ ]/m)
+})
+
+/** A diff of files whose hunks each replace some lines, add some, and remove some. */
+const diffOf = (files: number, [removed, added]: readonly [number, number], words = 8): string => rows(files, (file) => [
+  `diff --git a/src/f${file}.ts b/src/f${file}.ts`, `--- a/src/f${file}.ts`, `+++ b/src/f${file}.ts`, '@@ -1,9 +1,9 @@', ' before',
+  ...rows(removed, (n) => `-old ${file}.${n} ${varied(n + file).slice(40).repeat(words / 4)}`),
+  ...rows(added, (n) => `+new ${file}.${n} ${varied(n + file).slice(40).repeat(words / 4)}`), ' after'
+].join('\n')).join('\n')
+const signed = (text: string, sign: '+' | '-'): string[] => text.split('\n').flatMap((line) =>
+  line.startsWith(`${sign}${sign === '+' ? 'new' : 'old'} `) ? [line.split(' ')[1] ?? ''] : [])
+
+void test('diff: a removed line stays with the added one in its place, in fewer files rather than by halves', async () => {
+  const count = await loadTokenCounter()
+  for (const [files, each, max] of [[40, [1, 1], 1_200], [40, [3, 3], 1_200], [6, [20, 20], 1_200], [60, [1, 1], 1_000]] as const) {
+    const text = compress(diffOf(files, each), { ...options, strategy: 'diff', maxOutputTokens: max }, count)?.text ?? ''
+    const [removed, added] = [signed(text, '-'), signed(text, '+')]
+    assert.ok(added.length > 3, `${files} files: ${added.length} added lines`)
+    assert.deepEqual(removed, added, `${files} files: whole pairs`)
+    assert.ok(count(text) > max * 0.85, `${count(text)} of ${max} tokens`)
+  }
+  const whole = compress(diffOf(3, [2, 4], 64), { ...options, strategy: 'diff', minTokens: 100 }, count)?.text ?? ''
+  for (const file of [0, 1, 2]) {
+    if (signed(whole, '-').some((each) => each === `${file}.1`)) assert.ok(signed(whole, '+').includes(`${file}.1`))
+  }
+  assert.ok(signed(whole, '+').length >= signed(whole, '-').length)
+})
+
+void test('diff: what is added comes before what is only removed', async () => {
+  const count = await loadTokenCounter()
+  const hunk = (file: number): string => [
+    `diff --git a/f${file} b/f${file}`, `--- a/f${file}`, `+++ b/f${file}`, '@@ -1,9 +1,9 @@',
+    ...rows(30, (n) => `-old ${file}.gone${n} ${varied(n).slice(40)}`), ' kept', `-old ${file}.x was`, `+new ${file}.x is`, ' kept', `+new ${file}.y more`
+  ].join('\n')
+  const text = compress(rows(8, hunk).join('\n'), { ...options, strategy: 'diff', maxOutputTokens: 700 }, count)?.text ?? ''
+  for (const file of rows(8, String)) {
+    for (const name of ['x', 'y']) assert.ok(signed(text, '+').includes(`${file}.${name}`), `${file}.${name}: ${text}`)
+    assert.ok(text.indexOf(`-old ${file}.x`) < text.indexOf(`+new ${file}.x`))
+  }
 })
 
 void test('what would stall a tokenizer or a scanner does not', async () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { kinds } from '../../protocol/lists.ts'
 import { showsApps, withoutApps } from '../../plugins/gateway/apps.ts'
 import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
-import { exposedName, itemOtherName, otherName } from '../../plugins/gateway/names.ts'
+import { exposedName, itemOtherName, otherName } from '../../plugins/access/item-names.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
 import type { Surface } from '../../plugins/gateway/surface.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -60,14 +60,14 @@ test('tools and prompts under the server\'s name, resources under their URIs, in
     section('z', { tools: [{ name: 'b' }, { name: 'a' }], prompts: [{ name: 'p' }], resources: [{ uri: 'file:///z' }] }),
     section('a', { tools: [{ name: 'a' }], resources: [{ uri: 'file:///a' }], resourceTemplates: [{ uriTemplate: 'x://{id}' }] })
   ], { separator: '::' })
-  assert.deepEqual(await keys(surface, 'tools'), ['z::b', 'z::a', 'a::a'])
-  assert.deepEqual(await keys(surface, 'prompts'), ['z::p'])
+  assert.deepEqual(await keys(surface, 'tools'), ['z_b', 'z_a', 'a_a'])
+  assert.deepEqual(await keys(surface, 'prompts'), ['z_p'])
   assert.deepEqual(await keys(surface, 'resources'), ['file:///z', 'file:///a'])
   assert.deepEqual(await keys(surface, 'resourceTemplates'), ['x://{id}'])
   assert.deepEqual([...surface.parts.tools.targets], [
-    ['z::b', { provider: 'z', key: 'b', item: { key: 'b', text: '{"name":"b"}' } }],
-    ['z::a', { provider: 'z', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }],
-    ['a::a', { provider: 'a', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }]
+    ['z_b', { provider: 'z', key: 'b', item: { key: 'b', text: '{"name":"b"}' } }],
+    ['z_a', { provider: 'z', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }],
+    ['a_a', { provider: 'a', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }]
   ])
   assert.deepEqual(surface.providers, ['z', 'a'])
 })

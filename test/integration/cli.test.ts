@@ -39,7 +39,14 @@ async function start (t: Test, mode: Mode): Promise<World> {
   const folder = await temporaryFolder(t)
   const settings = join(folder, 'mcp_settings.json')
   const { url: dbUrl } = mode === 'a settings file' ? { url: undefined } : await (mode === 'PGlite' ? pglite : database)(t)
-  const env: Record<string, string> = { SETTINGS_PATH: settings, HOME: folder, TERM: 'xterm', ...(dbUrl === undefined ? {} : { DB_URL: dbUrl }) }
+  const env: Record<string, string> = {
+    SETTINGS_PATH: settings,
+    HOME: folder,
+    TERM: 'xterm',
+    // The authorization server of a fake has an origin of its own.
+    OUTBOUND_ALLOW: '127.0.0.1',
+    ...(dbUrl === undefined ? {} : { DB_URL: dbUrl })
+  }
   const hub = await spawnHub(t, { folder, env })
   const access = join(folder, '.tool-hub/command-line.json')
   await until(async () => (await stat(access)).isFile(), () => hub.output())
@@ -150,13 +157,26 @@ async function imports ({ folder, hubCli, ok, json }: World): Promise<void> {
   const { code, out, err } = await hubCli('import', path('test/cli/clients/windsurf.json'))
   assert.equal(code, 0, err)
   assert.match(out, /remote +added/)
-  assert.equal((await hubCli('import', path('test/cli/clients/windsurf.json'))).code, 1, 'they are there already')
+  const again = await hubCli('import', path('test/cli/clients/windsurf.json'))
+  assert.equal(again.code, 0, again.err)
+  assert.match(again.out, /remote +unchanged\s+local +unchanged/)
+  const other = join(folder, 'changed.json')
+  await writeFile(other, '{"mcpServers": {"cz": {"command": "b", "disabled": true}, "77": {"url": "http://127.0.0.1:9/mcp", "disabled": true}}}')
+  const refusal = await hubCli('import', other)
+  assert.equal(refusal.code, 1)
+  assert.match(refusal.out, /cz +refused +.* differs: --replace replaces it\s+77 +unchanged/)
+  assert.match(await ok('import', '--replace', other), /cz +replaced\s+77 +unchanged/)
+  assert.equal((await json('list')).find(({ name }: Json) => name === 'cz').config.command, 'b')
   await ok('import', '--input', 'issues-key=k', '--only', 'issues', path('test/cli/clients/vscode.json'), '--json')
   const groups = ['admin', 'stranger'].map((owner) => ({ name: `of ${owner}`, servers: ['grouped'], owner }))
   await writeFile(file, JSON.stringify({ mcpServers: { grouped: { url: 'http://127.0.0.1:9/mcp', disabled: true } }, groups }))
   const withGroups = await hubCli('import', file)
   assert.equal(withGroups.code, 0, withGroups.err)
   assert.match(withGroups.err, /of stranger \(group\): there is no user named "stranger", so it is yours/)
+  assert.match(await ok('import', file), /grouped +unchanged[^]*of admin \(group\) +unchanged/)
+  await writeFile(file, JSON.stringify({ mcpServers: {}, groups: [{ name: 'of admin', servers: [] }], servers: { grouped: { url: 'http://127.0.0.1:9/mcp', disabled: true } } }))
+  assert.equal((await hubCli('import', file)).code, 1)
+  assert.match(await ok('import', '--replace', file), /of admin \(group\) +replaced/)
   for (const name of ['cz', '77', 'local', 'remote', 'issues', 'grouped']) await ok('remove', name)
 }
 

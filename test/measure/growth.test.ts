@@ -189,13 +189,16 @@ const inputs: Record<string, Input> = {
     return () => { targetOf(config) }
   })],
   'names of operations': [8_000, (size) => () => {
-    const names = new ToolNames()
-    for (const at of indices(size)) names.assign('same', 'GET', `/p${at}`)
+    const operations = indices(size).map((at) => ({ operationId: 'same', method: 'GET', path: `/p${at}` }))
+    const names = new ToolNames(operations)
+    for (const operation of operations) names.assign(operation)
   }],
-  'a name of underscores': [100_000, (size) => () => { new ToolNames().assign(`a${'_'.repeat(size)}a`, 'GET', '/p') }],
+  'a name of underscores': [100_000, (size) => () => {
+    new ToolNames([]).assign({ operationId: `a${'_'.repeat(size)}a`, method: 'GET', path: '/p' })
+  }],
   'names of arguments': [10_000, (size) => () => {
     const names = new ArgumentNames()
-    for (let at = 0; at < size; at++) names.assign('same', 'query')
+    for (let at = 0; at < size; at++) names.assign({ name: 'same', location: 'query' })
   }],
   'a list of tools: read': [5_000, (size) => {
     const result = JSON.stringify({ tools: indices(size).map((at) => ({ name: `tool-${at}`, inputSchema: { type: 'object' } })) })

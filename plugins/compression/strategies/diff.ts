@@ -1,8 +1,10 @@
 import { eachLine, inTurns, short } from './lines.ts'
 import { bounds, counted, figure, type Strategy } from './strategy.ts'
 
-/** `changes`: the first ones; `count`: of all. */
-interface Hunk { header: string, changes: string[], count: number }
+/** A removed line with the added one that stands in its place, or one line alone. `block`: the number of the lines that change together. */
+interface Change { readonly block: number, removed?: string, added?: string }
+/** `changes`: the first ones; `count`: of all changed lines. */
+interface Hunk { header: string, changes: Change[], count: number }
 /** `hunks`: the first ones; `count`: of all. */
 interface FileDiff { path: string, headers: string[], hunks: Hunk[], count: number, added: number, removed: number }
 
@@ -11,11 +13,16 @@ const longestChange = 300
 /** How much of a line is looked at, in characters. */
 const looked = 1_000
 
-/** Keeps the files' and hunks' headers and the changed lines; what stands around them goes first, then the later changes of each hunk. */
+/**
+ * Keeps the files' and hunks' headers and the changed lines; what stands around them goes first, then the later changes of each hunk. A
+ * removed line stays with the one in its place: where there is room for few, some files have whole changes, and the others none.
+ */
 export const diff: Strategy = (text) => {
   const { files, others, added, removed } = filesOf(text)
   if (files.length === 0) return undefined
   const hunks = files.flatMap(({ hunks }) => hunks)
+  // What is only removed comes after all that is added.
+  const byWeight = hunks.map(({ changes }) => [...changes].sort((one, other) => Number(isRemoval(one)) - Number(isRemoval(other))))
   const order = inTurns(hunks.map(({ changes }) => changes.length))
   const head = `${counted(files.length + others, 'file')} changed, +${figure(added)} -${figure(removed)}`
   return {
@@ -27,10 +34,13 @@ export const diff: Strategy = (text) => {
       const left = files.length + others - Math.min(level, files.length)
       const more = left > 0 ? [`… ${counted(left, 'more file')}`] : []
       if (level <= files.length) return [head, ...files.slice(0, level).map(summary), ...more].join('\n')
-      const kept = new Map<Hunk, number>()
-      for (const [index] of order.slice(0, level - files.length)) {
-        const hunk = hunks[index]
-        if (hunk) kept.set(hunk, (kept.get(hunk) ?? 0) + 1)
+      const kept = new Map<Hunk, Change[]>()
+      for (const [index, at] of order.slice(0, level - files.length)) {
+        const [hunk, change] = [hunks[index], byWeight[index]?.[at]]
+        if (!hunk || !change) continue
+        const changes = kept.get(hunk)
+        if (changes) changes.push(change)
+        else kept.set(hunk, [change])
       }
       return [head, ...files.map((file) => written(file, kept)), ...more].join('\n')
     }
@@ -39,14 +49,34 @@ export const diff: Strategy = (text) => {
 
 const summary = ({ path, added, removed }: FileDiff): string => `${path} +${figure(added)} -${figure(removed)}`
 
-function written (file: FileDiff, kept: ReadonlyMap<Hunk, number>): string {
+const isRemoval = ({ added }: Change): boolean => added === undefined
+
+/** Some changes of a hunk as lines: of those that change together, the removed ones first, as diffs have them. */
+function linesIn (hunk: Hunk, kept: readonly Change[]): string[] {
+  const shown = new Set(kept)
+  const lines: string[] = []
+  let waiting: string[] = []
+  let last = 0
+  for (const { block, removed, added } of hunk.changes.filter((change) => shown.has(change))) {
+    if (block !== last) {
+      lines.push(...waiting)
+      waiting = []
+      last = block
+    }
+    if (removed !== undefined) lines.push(removed)
+    if (added !== undefined) waiting.push(added)
+  }
+  return [...lines, ...waiting]
+}
+
+function written (file: FileDiff, kept: ReadonlyMap<Hunk, readonly Change[]>): string {
   const shown = file.hunks.filter((hunk) => kept.has(hunk))
   if (shown.length === 0) return summary(file)
   const parts = [...file.headers]
   for (const hunk of shown) {
-    const count = kept.get(hunk) ?? 0
-    parts.push(hunk.header, ...hunk.changes.slice(0, count).map((line) => short(line, longestChange)))
-    if (hunk.count > count) parts.push(`… ${counted(hunk.count - count, 'more changed line')}`)
+    const lines = linesIn(hunk, kept.get(hunk) ?? [])
+    parts.push(hunk.header, ...lines.map((line) => short(line, longestChange)))
+    if (hunk.count > lines.length) parts.push(`… ${counted(hunk.count - lines.length, 'more changed line')}`)
   }
   const hidden = file.count - shown.length
   if (hidden > 0) parts.push(`… ${counted(hidden, 'more hunk')}`)
@@ -75,10 +105,14 @@ function filesOf (text: string): Changes {
     else found.others++
     return begun
   }
+  /** The changes of the lines that change together now, and how many of them have an added line. */
+  let block = { number: 0, changes: [] as Change[], added: 0 }
+  const nextBlock = (): void => { block = { number: block.number + 1, changes: [], added: 0 } }
   const readHunk = (file: FileDiff, line: string): void => {
     file.count++
     hunk = { header: '', changes: [], count: 0 }
     before = ''
+    nextBlock()
     if (left.hunks === 0) return
     left.hunks--
     hunk.header = short(line)
@@ -91,7 +125,14 @@ function filesOf (text: string): Changes {
     hunk.count++
     if (left.changes === 0 || hunk.changes.length >= bounds.inGroup) return
     left.changes--
-    hunk.changes.push(line)
+    if (kind === 'removed' && block.added > 0) nextBlock()
+    const mate = kind === 'added' ? block.changes[block.added++] : undefined
+    if (mate) mate.added = line
+    else {
+      const change: Change = { block: block.number, [kind]: line }
+      hunk.changes.push(change)
+      if (kind === 'removed') block.changes.push(change)
+    }
   }
   eachLine(text, (start, end, next) => {
     const isOldName = text.startsWith('--- ', start) && text.startsWith('+++ ', next)
@@ -103,6 +144,7 @@ function filesOf (text: string): Changes {
     if (text.startsWith('@@', start)) readHunk(file, text.slice(start, end))
     else if (hunk !== undefined) {
       if (text.startsWith('+', start) || text.startsWith('-', start)) readChange(file, hunk, text.slice(start, end))
+      else if (!text.startsWith('\\', start)) nextBlock()
     } else {
       const line = text.slice(start, Math.min(end, start + looked))
       if (file.headers.length >= maxHeaders || !fileHeader.test(line)) return true

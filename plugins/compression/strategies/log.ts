@@ -1,4 +1,5 @@
 import { eachLine, inTurns, lineAt, plainLine, short, withGaps } from './lines.ts'
+import { Neighbours, type Entries } from './neighbours.ts'
 import { Offsets } from './offsets.ts'
 import { bounds, counted, type Strategy } from './strategy.ts'
 
@@ -22,45 +23,42 @@ const cause = /^\s*(?:Caused by|\[cause\]|During handling|The above exception|(?
 /** How much of a line is looked at, in characters. */
 const looked = 1_000
 
-/** Lines of one entry that are shown, where there is room, if they tell of a failure and are not the same. */
+/** Lines of folded entries that are shown, where there is room, if they tell of a failure and are not the same, or stand beside one. */
 const mostUnfolded = 1_000
 
-/** Keeps failures with what stands around them, the first line of each shape, and both ends; folds repeats while there is no room. */
+/**
+ * Keeps failures with what stands around them, the first line of each shape, and both ends; folds repeats while there is no room. Where
+ * there is room left, lines beside failures are not folded.
+ */
 export const log: Strategy = (text) => {
   const entries = folded(text)
   const { total } = entries
   let order: number[] = []
   let unfolded: Unfolded | undefined
+  let neighbours: Neighbours | undefined
+  const failures = Math.min(entries.foldedFailures, mostUnfolded)
   return {
-    highest: total + Math.min(entries.foldedFailures, mostUnfolded),
+    highest: total + failures + Neighbours.count(entries, mostUnfolded),
     render: (level, most) => {
       // Each entry takes one character, its end of line, at least.
       if (level > most + 1) return undefined
       if (order.length < Math.min(level, total)) order = foremost(entries.priorities, Math.min(total, most + 1))
       const kept = order.slice(0, level).sort((a, b) => a - b)
       if (level > total) unfolded ??= new Unfolded(text, entries)
-      const more = level > total ? unfolded?.first(level - total) : undefined
+      const more = level > total ? unfolded?.first(Math.min(level - total, failures)) : undefined
+      if (level > total + failures) neighbours ??= new Neighbours(text, entries, mostUnfolded)
+      const around = level > total + failures ? neighbours?.first(level - total - failures) : undefined
       const write = (index: number): string => {
-        const lines = [lineAt(text, entries.starts.at(index)), ...more?.get(index) ?? []].map((line) => short(plainLine(line)))
-        const rest = entries.linesBefore.at(index + 1) - entries.linesBefore.at(index) - lines.length
-        return rest === 0 ? lines.join('\n') : `${lines.join('\n')}  (and ${counted(rest, 'line')} like it)`
+        const { after = [], before = [] } = around?.get(index) ?? {}
+        const shown = (lines: readonly string[]): string => lines.map((line) => short(plainLine(line))).join('\n')
+        const lines = [lineAt(text, entries.starts.at(index)), ...more?.get(index) ?? [], ...after]
+        const rest = entries.linesBefore.at(index + 1) - entries.linesBefore.at(index) - lines.length - before.length
+        const head = rest === 0 ? shown(lines) : `${shown(lines)}  (and ${counted(rest, 'line')} like it)`
+        return before.length === 0 ? head : `${head}\n${shown(before)}`
       }
       return withGaps(kept, total, write, (index) => entries.linesBefore.at(index))
     }
   }
-}
-
-/** Entries: one line each, and those right after it that differ from it in numbers, ids and times only. */
-interface Entries {
-  readonly total: number
-  readonly starts: Offsets
-  /** How many lines stand before each; one more element with all lines. */
-  readonly linesBefore: Offsets
-  /** How much each matters. */
-  readonly priorities: Uint8Array
-  /** Which tell of a failure and have lines that are folded, and how many lines these are. */
-  readonly failuresWithMore: readonly number[]
-  readonly foldedFailures: number
 }
 
 /** The lines of entries that were folded, though they tell of failures: those that differ, of each entry in turns. */
@@ -132,14 +130,17 @@ function folded (text: string): Entries {
   linesBefore.push(lines)
   const failuresWithMore: number[] = []
   let foldedFailures = 0
+  const failures: number[] = []
   for (let index = 0; index < starts.length && failuresWithMore.length < mostUnfolded; index++) {
     const more = linesBefore.at(index + 1) - linesBefore.at(index) - 1
-    if (more === 0 || (kinds.at(index) & isFailed) === 0) continue
+    if ((kinds.at(index) & isFailed) === 0) continue
+    if (failures.length < mostUnfolded) failures.push(index)
+    if (more === 0) continue
     failuresWithMore.push(index)
     foldedFailures += more
   }
   const priorities = prioritiesOf(text, starts, kinds)
-  return { total: starts.length, starts, linesBefore, priorities, failuresWithMore, foldedFailures }
+  return { total: starts.length, starts, linesBefore, priorities, failuresWithMore, foldedFailures, failures }
 }
 
 /** The kind of a line. Those of the lines that repeat are known. */
@@ -178,6 +179,9 @@ const foremostFailures = 6
 const frames = 12
 const longestStack = 200
 
+/** How far from a failure an entry matters more than others like it. */
+const farthest = 8
+
 /** How much entries may matter. */
 const rank = {
   failure: 100,
@@ -190,7 +194,10 @@ const rank = {
   warning: 60,
   repeatedFailure: 40,
   first: 30,
+  besideRepeated: 28,
+  nearRepeated: 27,
   repeatedWarning: 25,
+  further: 15,
   rest: 10
 }
 
@@ -214,6 +221,13 @@ function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Arra
   }
   const raise = (index: number, value: number): void => {
     if (index >= 0 && index < total) values[index] = Math.max(values[index] ?? 0, value)
+  }
+  for (let index = 0; index < total; index++) {
+    if ((kinds.at(index) & isFailed) === 0) continue
+    for (let distance = 1; distance <= farthest; distance++) {
+      const value = distance === 1 ? rank.besideRepeated : distance === 2 ? rank.nearRepeated : rank.further
+      for (const near of [index - distance, index + distance]) raise(near, value)
+    }
   }
   const isForemost = (index: number): boolean => (kinds.at(index) & isSevere) !== 0 || values[index] === rank.failure
   const top = new Set([...failures.filter(isForemost).slice(0, foremostFailures), ...failures.slice(0, foremostFailures)])

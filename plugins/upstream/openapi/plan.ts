@@ -21,11 +21,16 @@ export interface Parameter extends Serialization {
   required?: true
   /** The value is serialized as JSON, and then as one string. */
   json?: true
+  /** Of a path: slashes in the value stay slashes. */
+  withSlashes?: true
 }
 
-/** One field of a form. */
-export interface FormField {
+/** One field of a body. */
+export interface BodyField {
+  /** The name in the request. */
   name: string
+  /** The name of the tool's argument, where it is another one. */
+  argument?: string
   required?: true
   /** The value is bytes: base64, or a `data:` URL, in the argument. */
   binary?: true
@@ -45,7 +50,7 @@ export interface RequestBody {
   required?: true
   /** The name of the argument that is the whole body; undefined: each field is an argument. */
   argument?: string
-  fields: FormField[]
+  fields: BodyField[]
   /** Arguments that are neither parameters nor declared fields are fields, too. */
   additionalFields?: true
 }

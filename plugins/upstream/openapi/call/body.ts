@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { elementsOf, oneLine } from '../../../../protocol/json.ts'
 import { isJsonMediaType } from '../media-types.ts'
-import type { FormField, RequestBody } from '../plan.ts'
+import type { BodyField, RequestBody } from '../plan.ts'
 import { ArgumentError } from '../problems.ts'
 import { entriesOf, pairsOf, percentEncode, scalarOf } from './values.ts'
 
@@ -40,7 +40,7 @@ const toObjectText = (given: ReadonlyMap<string, string>): string =>
   `{${[...given].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
 /** The fields of a form with their values as JSON texts, except those that are null. */
-function fieldsOf (body: RequestBody, whole: string | undefined, given: ReadonlyMap<string, string>): Array<[FormField, string]> {
+function fieldsOf (body: RequestBody, whole: string | undefined, given: ReadonlyMap<string, string>): Array<[BodyField, string]> {
   if (whole !== undefined && !whole.startsWith('{')) {
     throw new ArgumentError(`"${body.argument}" must be an object: its members are the form's fields`)
   }
@@ -51,7 +51,7 @@ function fieldsOf (body: RequestBody, whole: string | undefined, given: Readonly
 }
 
 /** The pairs of one field. Without a style of its own, an array is repeated, and an object is JSON (OpenAPI, "Encoding Object"). */
-function urlencodedPairs ({ name, serialization, contentType }: FormField, text: string): string[] {
+function urlencodedPairs ({ name, serialization, contentType }: BodyField, text: string): string[] {
   if (serialization) return pairsOf(name, serialization, text)
   if (text.startsWith('{') || (contentType !== undefined && isJsonMediaType(contentType))) {
     return [`${percentEncode(name)}=${percentEncode(oneLine(text))}`]
@@ -60,10 +60,10 @@ function urlencodedPairs ({ name, serialization, contentType }: FormField, text:
 }
 
 /** A form body of RFC 7578. */
-function encodeMultipart (body: RequestBody, fields: Array<[FormField, string]>): EncodedBody {
+function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>): EncodedBody {
   const boundary = `----${randomBytes(18).toString('hex')}`
   const chunks: Buffer[] = []
-  const addPart = (field: FormField, text: string): void => {
+  const addPart = (field: BodyField, text: string): void => {
     const { bytes, contentType, filename } = partOf(field, text)
     const disposition = `Content-Disposition: form-data; name=${quote(field.name)}`
     const lines = [`--${boundary}`, filename === undefined ? disposition : `${disposition}; filename=${quote(filename)}`]
@@ -87,10 +87,10 @@ const quote = (name: string): string =>
 /** One part of a multipart form. */
 interface Part { bytes: Buffer, contentType: string | undefined, filename?: string }
 
-function partOf (field: FormField, text: string): Part {
+function partOf (field: BodyField, text: string): Part {
   const { contentType } = field
   if (field.binary) {
-    const { bytes, contentType: stated, name } = decodeBytes(field.name, text)
+    const { bytes, contentType: stated, name } = decodeBytes(field.argument ?? field.name, text)
     return { bytes, contentType: stated ?? contentType ?? 'application/octet-stream', filename: name ?? field.name }
   }
   const isStructured = text.startsWith('{') || text.startsWith('[')

@@ -79,18 +79,19 @@ function takeArgument ({ argument, required, in: location }: Parameter, args: Ar
 function takeBody ({ body }: OperationPlan, args: Arguments): ReturnType<typeof encodeBody> {
   if (!body) return undefined
   const { argument, required: isRequired } = body
-  const fieldNames = body.additionalFields ? [...args.keys()] : body.fields.map(({ name }) => name)
+  const byArgument = new Map(body.fields.map((field) => [field.argument ?? field.name, field.name]))
+  const fieldNames = body.additionalFields ? [...args.keys()] : [...byArgument.keys()]
   const given = new Map<string, string>()
   for (const name of argument === undefined ? fieldNames : [argument]) {
     const text = args.get(name)
-    if (text !== undefined) given.set(name, text)
+    if (text !== undefined) given.set(argument ?? byArgument.get(name) ?? name, text)
     args.delete(name)
   }
   if (argument !== undefined) {
     if (isRequired && given.size === 0) throw new ArgumentError(`The argument "${argument}" is missing`)
   } else if (isRequired || given.size > 0) {
-    for (const { name, required } of body.fields) {
-      if (required && !given.has(name)) throw new ArgumentError(`The argument "${name}" is missing`)
+    for (const { name, argument: own = name, required } of body.fields) {
+      if (required && !given.has(name)) throw new ArgumentError(`The argument "${own}" is missing`)
     }
   }
   return encodeBody(body, given)
@@ -99,7 +100,7 @@ function takeBody ({ body }: OperationPlan, args: Arguments): ReturnType<typeof 
 function knownArguments ({ parameters, body }: OperationPlan): string {
   const names = parameters.map(({ argument }) => argument)
   if (body?.argument !== undefined) names.push(body.argument)
-  else if (body) names.push(...body.fields.map(({ name }) => name))
+  else if (body) names.push(...body.fields.map(({ name, argument = name }) => argument))
   return names.length === 0 ? 'The tool takes none' : `The tool takes ${names.slice(0, 50).map((name) => JSON.stringify(name)).join(', ')}`
 }
 

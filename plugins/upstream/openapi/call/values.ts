@@ -42,6 +42,8 @@ const percentEncodeReserved = (value: string): string =>
     .replace(/%5D/g, ']')
     .replace(/[#&+]/g, encodeCharacter)
 
+const encodeSegments = (value: string): string => value.split('/').map(percentEncode).join('/')
+
 const delimiters = { spaceDelimited: ' ', pipeDelimited: '|', tabDelimited: '\t' } as const
 const delimiterOf = (style: Serialization['style']): string =>
   style in delimiters ? delimiters[style as keyof typeof delimiters] : ','
@@ -53,8 +55,8 @@ const prefixOf = (style: Serialization['style']): string => style in prefixes ? 
  * The value of a path or header parameter (OpenAPI, "Style Examples"; RFC 6570). It is percent-encoded in a path, and literal in a header.
  * @param text the argument as JSON text
  */
-export function expand ({ in: location, name, style, explode, json }: Parameter, text: string): string {
-  const encode = location === 'path' ? percentEncode : (value: string): string => value
+export function expand ({ in: location, name, style, explode, json, withSlashes }: Parameter, text: string): string {
+  const encode = location !== 'path' ? (value: string): string => value : withSlashes ? encodeSegments : percentEncode
   const value: Value = json ? { kind: 'scalar', text: oneLine(text) } : valueOf(text)
   const prefix = prefixOf(style)
   const separator = prefix === '' ? encode(delimiterOf(style)).replace('%2C', ',') : explode ? prefix : ','

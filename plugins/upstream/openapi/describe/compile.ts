@@ -3,7 +3,7 @@ import { cut } from '../../../../protocol/text.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { ToolNames } from './names.ts'
-import { compileOperation, operationsOf, type DescribedOperation } from './operation.ts'
+import { compileOperation, namedOperation, operationsOf, type DescribedOperation } from './operation.ts'
 import { References } from './refs.ts'
 import { SchemaConverter } from './schema.ts'
 import { securityDefaultsOf } from './security.ts'
@@ -37,7 +37,7 @@ export type Compiled = Omit<CompiledDescription, 'pages'> & { tools: string[] }
  */
 export function compile (document: Dict, options: CompileOptions): Compiled {
   const isSwagger = isSwagger2(document)
-  const { paths, openapi } = document
+  const { paths } = document
   if (!isObject(paths)) throw new DescriptionError('it has no "paths", so there are no operations')
   const refs = new References(document)
   const compiled = emptyDescription(document, options)
@@ -60,19 +60,19 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
     document,
     isSwagger,
     refs,
-    schemas: new SchemaConverter(refs, typeof openapi === 'string' && !openapi.startsWith('3.0')),
-    names: new ToolNames(),
+    schemas: new SchemaConverter(refs, !isSwagger && !versionOf(document).startsWith('3.0')),
+    names: new ToolNames(Array.from(allOperations(paths, refs, () => {}), namedOperation)),
     toolLimits: options,
     baseUrl: options.baseUrl ?? compiled.serverUrl
   }
   let size = 0
-  for (const described of allOperations(paths, refs, warn)) {
+  for (const each of allOperations(paths, refs, warn)) {
     if (compiled.names.length >= options.operations) {
       warn(`only the first ${options.operations} operations are served`)
       break
     }
     try {
-      const { plan, tool, name } = compileOperation(context, described)
+      const { plan, tool, name } = compileOperation(context, each)
       const planText = JSON.stringify(plan)
       if (planText.length > options.plan) {
         throw new DescriptionError(`the names and forms of its parameters are longer than ${options.plan} characters`)
@@ -88,7 +88,7 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
       compiled.plans.push(planText)
     } catch (error) {
       if (!(error instanceof DescriptionError)) throw error
-      warn(`${described.method.toUpperCase()} ${described.path} is left out: ${error.message}`)
+      warn(`${each.method.toUpperCase()} ${each.path} is left out: ${error.message}`)
     }
   }
   if (compiled.names.length === 0) throw new DescriptionError(compiled.warnings[0] ?? 'it has no operations')
@@ -97,8 +97,9 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
 }
 
 /** True for Swagger 2.0, false for OpenAPI 3. @throws DescriptionError for anything else */
-function isSwagger2 ({ openapi, swagger }: Dict): boolean {
-  if (typeof openapi === 'string' && /^3\.\d/.test(openapi)) return false
+function isSwagger2 (document: Dict): boolean {
+  const { openapi, swagger } = document
+  if (/^3\.\d/.test(versionOf(document))) return false
   if (swagger === '2.0' || swagger === 2) return true
   if (openapi === undefined && swagger === undefined) {
     throw new DescriptionError('it is not an OpenAPI description: it has neither "openapi" nor "swagger"')
@@ -106,14 +107,17 @@ function isSwagger2 ({ openapi, swagger }: Dict): boolean {
   throw new DescriptionError(`it is of version ${JSON.stringify(openapi ?? swagger)}; OpenAPI 3.0, 3.1 and Swagger 2.0 are understood`)
 }
 
+/** The OpenAPI version; empty: there is none. In YAML 3.1 and 3.0 without quotes are numbers, and the second one is 3. */
+const versionOf = ({ openapi }: Dict): string =>
+  typeof openapi === 'number' ? openapi.toFixed(1) : typeof openapi === 'string' ? openapi.trim() : ''
+
 /** A compiled description with the Info Object of the document, and without operations. */
 function emptyDescription (document: Dict, options: CompileOptions): Compiled {
   const info = isObject(document.info) ? document.info : {}
   const description = typeof info.description === 'string' ? info.description.trim() : ''
   return {
-    title: typeof info.title === 'string' ? info.title : '',
-    // In YAML a version such as 1.0 is a number.
-    version: typeof info.version === 'string' || typeof info.version === 'number' ? String(info.version) : '',
+    title: textOf(info.title),
+    version: textOf(info.version),
     instructions: description === '' ? undefined : cut(description, options.instructions),
     serverUrl: undefined,
     securityDefaults: {},
@@ -123,6 +127,9 @@ function emptyDescription (document: Dict, options: CompileOptions): Compiled {
     warnings: []
   }
 }
+
+/** In YAML a version such as 1.0 is a number, and so is a title such as 2024. */
+const textOf = (value: unknown): string => typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 
 const serversOf = ({ servers }: Dict): unknown[] => Array.isArray(servers) && servers.length > 0 ? servers : [{ url: '/' }]
 

@@ -1,6 +1,6 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { bodyFormatOf } from '../media-types.ts'
-import type { FormField, Serialization, Style } from '../plan.ts'
+import type { BodyField, Serialization, Style } from '../plan.ts'
 import type { References } from './refs.ts'
 
 const isStyle = (value: unknown): value is Style =>
@@ -10,8 +10,8 @@ const isStyle = (value: unknown): value is Style =>
  * A field of a form.
  * @param encoding the Encoding Object of the property, where there is one
  */
-export function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: References): FormField {
-  const field: FormField = { name }
+export function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: References): BodyField {
+  const field: BodyField = { name }
   const encodingObject = isObject(encoding) ? encoding : {}
   const { contentType, delimiter } = encodingObject
   if (typeof contentType === 'string' && !contentType.includes('*')) field.contentType = contentType.split(',', 1)[0]?.trim()

@@ -1,6 +1,6 @@
 import { isObject } from '../../../../protocol/json.ts'
 import type { OperationPlan } from '../plan.ts'
-import { ArgumentNames, type ToolNames } from './names.ts'
+import { ArgumentNames, type NamedOperation, type ToolNames } from './names.ts'
 import { describeParameters } from './parameters.ts'
 import type { References } from './refs.ts'
 import { describeBody } from './request-body.ts'
@@ -35,6 +35,9 @@ export interface OperationContext {
 /** An operation as a tool. `tool` is its JSON text. */
 export interface CompiledOperation { plan: OperationPlan, tool: string, name: string }
 
+export const namedOperation = ({ operation: { operationId }, method, path }: DescribedOperation): NamedOperation =>
+  ({ operationId, method: method.toUpperCase(), path })
+
 /** Compiles one operation. @throws DescriptionError */
 export function compileOperation (context: OperationContext, described: DescribedOperation): CompiledOperation {
   const { document, isSwagger, refs, schemas, names, toolLimits, baseUrl } = context
@@ -45,10 +48,10 @@ export function compileOperation (context: OperationContext, described: Describe
     ? swaggerOperation(operation, given, document)
     : { parameters: given, requestBody: refs.resolveObject(operation.requestBody) }
   const argumentNames = new ArgumentNames()
-  const describedParameters = describeParameters(parameters, path, argumentNames, schemas)
+  const { path: template, parameters: describedParameters } = describeParameters(parameters, path, argumentNames, schemas)
   const body = requestBody && describeBody(requestBody, argumentNames, refs, schemas)
 
-  const plan: OperationPlan = { method, path, parameters: describedParameters.map(({ parameter }) => parameter) }
+  const plan: OperationPlan = { method, path: template, parameters: describedParameters.map(({ parameter }) => parameter) }
   const server = serverUrlOf(operation.servers, baseUrl) ?? serverUrlOf(pathItem.servers, baseUrl)
   if (server !== undefined) plan.server = server
   if (Array.isArray(operation.security) && operation.security.length === 0) plan.anonymous = true
@@ -65,7 +68,7 @@ export function compileOperation (context: OperationContext, described: Describe
     additionalProperties: body?.additionalProperties ?? false
   }, schemas, toolLimits)
   // Only now, since an operation that is left out by an error above must not take a name.
-  const name = names.assign(operation.operationId, method, path)
+  const name = names.assign(namedOperation(described))
   return { plan, name, tool: tool(name) }
 }
 

@@ -4,7 +4,8 @@ import { bodyFormatOf } from '../media-types.ts'
 import type { Parameter, ParameterLocation, Style } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import type { JsonSchema } from './keywords.ts'
-import type { ArgumentNames } from './names.ts'
+import { described, type ArgumentNames } from './names.ts'
+import { readPathTemplate } from './path-template.ts'
 import type { SchemaConverter } from './schema.ts'
 
 const locations: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
@@ -42,27 +43,36 @@ type ParameterObject = Readonly<Record<string, unknown>>
 /** A parameter of the request, and the schema of its argument. */
 export interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
+/** The parameters of an operation, and its path as a template of their names. */
+export interface DescribedParameters { path: string, parameters: DescribedParameter[] }
+
 /**
  * The parameters of an operation, in the order of their location. A name in the path template that no parameter declares is a string.
  * @throws DescriptionError
  */
 export function describeParameters (
   given: readonly ParameterObject[],
-  path: string,
+  template: string,
   names: ArgumentNames,
   schemas: SchemaConverter
-): DescribedParameter[] {
-  const parameters = given.filter((parameter) => !isReservedHeader(parameter))
+): DescribedParameters {
+  // In YAML a name such as 1 is a number.
+  const parameters = given.map((each) => typeof each.name === 'number' ? { ...each, name: String(each.name) } : each)
+    .filter((parameter) => !isReservedHeader(parameter))
   for (const parameter of parameters) assertValid(parameter)
-  const templateNames = new Set([...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name))
   const declared = new Set(parameters.filter((each) => each.in === 'path').map(({ name }) => name))
+  const { path, names: templateNames, withSlashes } = readPathTemplate(template, declared)
   for (const name of templateNames) if (!declared.has(name)) parameters.push({ name, in: 'path', schema: { type: 'string' } })
   const isUsed = ({ in: location, name }: ParameterObject): boolean => location !== 'path' || templateNames.has(String(name))
-  return locations.flatMap((location) =>
+  const used = locations.flatMap((location) =>
     parameters
       .filter((parameter) => parameter.in === location && isUsed(parameter))
-      .map((parameter) => describeParameter(parameter, location, names, schemas))
+      .map((parameter) => ({ parameter, location }))
   )
+  names.expect(used.map(({ parameter }) => String(parameter.name)))
+  const described = used.map(({ parameter, location }) => describeParameter(parameter, location, names, schemas))
+  for (const { parameter } of described) if (parameter.in === 'path' && withSlashes.has(parameter.name)) parameter.withSlashes = true
+  return { path, parameters: described }
 }
 
 const isReservedHeader = ({ in: location, name }: ParameterObject): boolean =>
@@ -87,7 +97,7 @@ function describeParameter (
   const style = allowed.find((each) => each === given.style) ?? allowed[0] ?? 'form'
   const explode = typeof given.explode === 'boolean' ? given.explode : style === 'form'
   const parameter: Parameter = {
-    argument: names.assign(name, location),
+    argument: names.assign({ name, location }),
     name,
     in: location,
     style,
@@ -99,5 +109,6 @@ function describeParameter (
   const [[mediaType, mediaTypeObject] = []] = isObject(given.content) ? Object.entries(given.content) : []
   if (mediaType !== undefined && isObject(mediaTypeObject) && bodyFormatOf(mediaType) === 'json') parameter.json = true
   const schema = schemas.convert(isObject(mediaTypeObject) ? mediaTypeObject.schema : given.schema)
-  return { parameter, schema: typeof given.description === 'string' ? { ...schema, description: given.description } : schema }
+  const description = described(typeof given.description === 'string' ? given.description : undefined, name, parameter.argument)
+  return { parameter, schema: description === undefined ? schema : { ...schema, description } }
 }

@@ -4,7 +4,7 @@ import type { RequestBody } from '../plan.ts'
 import { formFieldOf } from './form-field.ts'
 import type { JsonSchema } from './keywords.ts'
 import { membersOf, type Members } from './members.ts'
-import type { ArgumentNames } from './names.ts'
+import { described, type ArgumentNames } from './names.ts'
 import type { References } from './refs.ts'
 import type { SchemaConverter } from './schema.ts'
 
@@ -57,7 +57,8 @@ export function describeBody (
     )
   }
   const memberNames = [...(members?.properties.keys() ?? [])]
-  if (!members || memberNames.length === 0 || memberNames.some((name) => names.has(name))) {
+  names.expect(memberNames)
+  if (!members || memberNames.length === 0 || memberNames.some((name) => names.has(names.plainName({ name, location: 'body' })))) {
     return describeWhole(body, requestBody, schema, names, schemas)
   }
   return describeFields(body, members, names, schemas)
@@ -73,17 +74,25 @@ function contentTypeOf (mediaType: string, format: RequestBody['format']): strin
 function describeFields (body: RequestBody, members: Members, names: ArgumentNames, schemas: SchemaConverter): DescribedBody {
   const { properties, required, additionalProperties } = members
   if (body.format === 'json') body.fields = [...properties.keys()].map((name) => ({ name }))
-  for (const field of body.fields) if (required.has(field.name)) field.required = true
+  const argumentNames = new Map([...properties.keys()].map((name) => [name, names.assign({ name, location: 'body' })]))
+  for (const field of body.fields) {
+    if (required.has(field.name)) field.required = true
+    const argument = argumentNames.get(field.name)
+    if (argument !== field.name) field.argument = argument
+  }
   const binaryFields = new Set(body.fields.filter(({ binary }) => binary).map(({ name }) => name))
   const isOpen = additionalProperties === true || isObject(additionalProperties)
   if (isOpen) body.additionalFields = true
   return {
     body,
     properties: [...properties].map(([name, property]) => {
-      const schema = schemas.convert(property)
-      return [names.assign(name, 'body'), binaryFields.has(name) ? asBytes(schema) : schema]
+      const converted = schemas.convert(property)
+      const schema = binaryFields.has(name) ? asBytes(converted) : converted
+      const argument = argumentNames.get(name) ?? name
+      const description = described(typeof schema.description === 'string' ? schema.description : undefined, name, argument)
+      return [argument, description === undefined ? schema : { ...schema, description }]
     }),
-    required: body.required ? [...required].filter((name) => properties.has(name)) : [],
+    required: body.required ? [...required].flatMap((name) => argumentNames.get(name) ?? []) : [],
     additionalProperties: isOpen ? schemas.convert(additionalProperties) : false
   }
 }
@@ -96,7 +105,7 @@ function describeWhole (
   names: ArgumentNames,
   schemas: SchemaConverter
 ): DescribedBody {
-  body.argument = names.assign('body', 'request')
+  body.argument = names.assign({ name: 'body', location: 'request' })
   let converted: JsonSchema
   if (body.format === 'text') converted = { type: 'string' }
   else if (body.format === 'binary') converted = { type: 'string', contentEncoding: 'base64', contentMediaType: body.contentType }

@@ -94,8 +94,8 @@ function formBody (fields: readonly Dict[], consumes: readonly string[]): Dict {
 }
 
 function fieldName ({ name }: Dict): string {
-  if (typeof name !== 'string' || name === '') throw new DescriptionError('a parameter has no "name"')
-  return name
+  if ((typeof name !== 'string' && typeof name !== 'number') || name === '') throw new DescriptionError('a parameter has no "name"')
+  return String(name)
 }
 
 /** The Security Scheme Objects of a Swagger 2.0 document, as far as they are used here. */
