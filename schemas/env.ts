@@ -101,14 +101,19 @@ export const Env = Type.Object({
       'Servers that callers without credentials can use; on MCP, while bearer auth is off. `public`: those whose visibility is public; ' +
       '`all`: all; `off`: as `public`, and the open tool routes are closed'
   }),
-  JWT_SECRET: Secret('Signs login tokens, at least 32 random bytes. Unset: `login.key` in `DATA_DIR`, generated once. All replicas need the same value'),
+  JWT_SECRET: Secret(
+    'Signs login tokens, at least 32 random bytes. Unset: `login.key` in `DATA_DIR`, generated once. All replicas need the same value'
+  ),
   JWT_EXPIRES_IN: Type.String({
     default: '24h',
     pattern: '^0*([1-9][0-9]{3,}(ms)?|[1-9][0-9]*[smhd])$',
     expected: 'a duration of at least a second, as "30m", "24h"',
     description: 'How long a login lasts'
   }),
-  ADMIN_PASSWORD: Secret('Password of the user `admin`, created when there are no users. Unset: a random one, shown once: on the terminal, else in `first-start.txt` in `DATA_DIR`, which the log names'),
+  ADMIN_PASSWORD: Secret(
+    'Password of the user `admin`, created when there are no users. Unset: a random one, shown once: on the terminal, else in ' +
+    '`first-start.txt` in `DATA_DIR`, which the log names'
+  ),
   ALLOW_REGISTRATION: Type.Boolean({
     default: false,
     description: 'Lets anybody create an account without admin rights by `POST /api/auth/register`; otherwise only admins can'
