@@ -129,53 +129,12 @@ test('login and tokens', async (t) => {
     refused(await me({}, `?Token=${admin.token}`), 401)
   })
 
-  await t.test('a login is no credential of MCP', async () => {
-    for (const [headers, query] of [
-      [{ 'x-auth-token': admin.token }, ''],
-      [{ authorization: `Bearer ${admin.token}` }, ''],
-      [{}, `?token=${admin.token}`]
-    ] as [Record<string, string>, string][]) {
-      for (const route of ['/mcp', '/api/mcp']) {
-        const reply = await send(`${hub.url}${route}${query}`, { key: null, headers, body: initialize() })
-        assert.equal(reply.status, 401, `${route} ${JSON.stringify(headers)}: ${reply.body}`)
-        assert.match(String(reply.headers.get('www-authenticate')), /^Bearer/)
-      }
-    }
-  })
-
-  await t.test('what is in a token, and what is not taken', async () => {
+  await t.test('what is in a token', async () => {
     const claims = claimsOf(admin.token)
-    const now = Math.floor(Date.now() / 1_000)
     assert.equal(Number(claims.exp) - Number(claims.iat), 24 * 3_600)
     assert.equal(claims.sub, 'admin')
     assert.ok(claims.iss !== undefined && claims.aud !== undefined)
     assert.equal(at(JSON.parse(Buffer.from(admin.token.split('.')[0] ?? '', 'base64url').toString()), 'alg'), 'HS256')
-    const as = async (token: string): Promise<number> => (await me({ 'x-auth-token': token })).status
-    assert.equal(await as(sign(claims)), 200, 'the test signs as the gateway does')
-    for (const [what, token] of Object.entries({
-      expired: sign({ ...claims, iat: now - 7_200, exp: now - 3_600 }),
-      'without expiry': sign(Object.fromEntries(Object.entries(claims).filter(([key]) => key !== 'exp'))),
-      'of another issuer': sign({ ...claims, iss: 'somebody' }),
-      'for another audience': sign({ ...claims, aud: 'something' }),
-      'of a user who is not there': sign({ ...claims, sub: 'nobody' }),
-      'of __proto__': sign({ ...claims, sub: '__proto__' }),
-      unsigned: sign(claims, { alg: 'none' }),
-      'by another algorithm': sign(claims, { alg: 'HS512' }),
-      'by another secret': sign(claims, { secret: 'b'.repeat(40) }),
-      'by an empty secret': sign(claims, { secret: '' }),
-      'tampered with': `${admin.token.slice(0, -3)}AAA`
-    })) assert.equal(await as(token), 401, what)
-  })
-
-  await t.test('the token of the query reaches no log line', async () => {
-    await ask(hub, 'GET', `/api/servers?token=${admin.token}`)
-    await ask(hub, 'GET', `/api/nope?token=${admin.token}`)
-    for (const secret of [admin.token, admin.token.split('.')[2] ?? '', PASSWORD, KEY, `${PASSWORD}x`]) {
-      assert.ok(
-        !hub.output().includes(secret),
-        `a secret in the log: ${hub.output().split('\n').find((line) => line.includes(secret))}`
-      )
-    }
   })
 
   await t.test('a login outlives a restart with the same JWT_SECRET, and no other', async (t) => {

@@ -200,35 +200,6 @@ test('what a group selects no more reaches its sessions no more', async (t) => {
   })
 })
 
-test('a client of an older revision may resume a stream that broke', async (t) => {
-  let finish = (): void => {}
-  const upstream = await startUpstream(t, {
-    on: async ({ method, notify }) => {
-      if (method !== 'tools/call') return undefined
-      notify('notifications/message', { level: 'info', data: 'begun' })
-      await new Promise<void>((resolve) => { finish = resolve })
-      return { content: [{ type: 'text', text: 'done' }] }
-    }
-  })
-  const hub = await startHub(t, { settings: settings({ a: http(upstream.url) }) })
-  await connected(hub, 1)
-  for (const version of ['2025-03-26', '2025-06-18', '2025-11-25']) {
-    const session = await Session.open(`${hub.url}/mcp/a`, { version })
-    const call = await session.start(toolCall('echo'))
-    await call.wait(isLog)
-    const last = call.events.filter(({ message }) => message !== undefined).at(-1)?.id
-    assert.ok(last !== undefined)
-    call.close()
-    // What comes after the end of the stream is answered after the gateway has seen that.
-    await session.ask('ping')
-    const again = await session.listen(last)
-    finish()
-    assert.equal(text((await again.wait(({ id }) => id === 'c')).result), 'done', version)
-    assert.equal(upstream.cancelled.length, 0, version)
-    again.close()
-  }
-})
-
 test('a log level reaches servers that come later, and one that is silent holds nobody up', async (t) => {
   let silent = false
   const [early, late, mute] = [
@@ -286,22 +257,6 @@ test('log messages outside of calls', async (t) => {
       news.close()
     })
   }
-
-  await t.test('the level is the lowest that is wanted, and the usual one for who said nothing', async () => {
-    const upstream = upstreamOf('plain')
-    const [one, other] = [await Session.open(`${hub.url}/mcp/plain`), await Session.open(`${hub.url}/mcp/plain`)]
-    const told = async (level: string): Promise<void> => {
-      const last = (): unknown => upstream.received.findLast(({ message }) => message.method === 'logging/setLevel')?.message.params?.level
-      await until(() => last() === level, `it was not asked for ${level}`)
-    }
-    await one.ask('logging/setLevel', { level: 'emergency' })
-    await told('info')
-    await one.ask('logging/setLevel', { level: 'debug' })
-    await told('debug')
-    await other.call('echo')
-    await one.end()
-    await told('info')
-  })
 })
 
 test('log messages outside of calls, by a link that several principals have used, come to none of them', async (t) => {

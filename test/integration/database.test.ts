@@ -662,39 +662,3 @@ void test(
     })
   }
 )
-
-void test('a rotation of the key as documented loses nothing of the audit log, and says when it is done', async (t) => {
-  const { url } = await database(t)
-  const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
-  const startWith = async (key: string, more: object = {}) => await startReplica(t, url, { ...more, env: { ENCRYPTION_KEY: key } })
-  const entriesOf = async (hub: Awaited<ReturnType<typeof startReplica>>): Promise<unknown> =>
-    await managed(hub, 'GET', '/audit?entity=group', undefined, await loggedIn(hub))
-  const old = await startWith(former, { settings: settings({}) })
-  await managed(old, 'POST', '/groups', { name: 'team' }, await loggedIn(old))
-  const before = await entriesOf(old)
-  assert.equal(at(before, 0, 'after', 'name'), 'team')
-  await old.stop()
-  const both = await startWith(`${newest},${former}`)
-  await until(() => /key rotation: [0-9]+ secrets? (was|were) sealed anew/.test(both.output()), both.output)
-  assert.match(both.output(), /key rotation: secrets that former keys have sealed are being sealed anew/)
-  await both.stop()
-  const now = await startWith(newest)
-  assert.deepEqual(await entriesOf(now), before)
-  assert.doesNotMatch(now.output(), /key rotation|not to be opened/)
-})
-
-void test('no token or password stands in the settings file, where there is no database', async (t) => {
-  const hub = await startReplica(t, '', {
-    settings: settings({}, { bearerKeys: [bearerKey({ token: `thk_0000-${canary('token')}` })] }),
-    env: { LOG_LEVEL: 'trace' }
-  })
-  await until(async () => (await login(hub)).status === 200)
-  const headers = await loggedIn(hub)
-  const password = `${canary('password')}-Aa1!`
-  await managed(hub, 'POST', '/users', { username: 'carl', password }, headers)
-  const key = String((await managed(hub, 'POST', '/auth/keys', { name: 'made' }, headers)).token)
-  assert.equal(await hub.stop(), 0)
-  const texts = [await readFile(hub.settingsPath, 'utf8'), hub.output()]
-  assertNoCanary(texts, 'the settings file, or the output,')
-  for (const secret of [key, headers['x-auth-token'] ?? '']) assert.ok(!texts.some((text) => text.includes(secret)))
-})

@@ -57,38 +57,6 @@ portsContract('PostgreSQL', async (t) => await openPostgres(t), { database: true
 
 // ---- several replicas -----------------------------------------------------------------------------
 
-void test(
-  'two replicas: 20 takes and 20 swaps at once have one first, and what one revokes the other does not find',
-  async (t) => {
-    const { storage, another } = await openPostgres(t)
-    const both = [storage, await another()]
-    const at = (n: number): Storage => both[n % 2] ?? storage
-    for (let round = 0; round < 5; round++) {
-      const hash = fresh()
-      await storage.grants.put(hash, 'family', { round }, soon())
-      const taken = await race(20, async (n) => await at(n).grants.take(hash))
-      assert.deepEqual(
-        taken.filter((each) => each?.first === true),
-        [{ first: true, family: 'family', value: { round } }]
-      )
-      assert.equal(taken.filter((each) => each?.first === false).length, 19)
-
-      const [refresh, next] = [issued('refresh'), Array.from({ length: 20 }, () => issued('refresh'))]
-      await storage.tokens.put(authorization(), [refresh])
-      assert.deepEqual(counted(await race(20, async (n) => await at(n).tokens.swap(refresh.hash, next.slice(n, n + 1)))), {
-        reused: 19,
-        swapped: 1
-      })
-      for (const [n, { hash }] of next.entries()) assert.equal(await at(n).tokens.find(hash), undefined)
-    }
-    const [own, token] = [authorization({ username: 'bob' }), issued('access')]
-    await at(0).tokens.put(own, [token])
-    assert.deepEqual(await at(1).tokens.find(token.hash), { ...own, ...token })
-    await at(1).tokens.revoke({ username: 'bob' })
-    assert.equal(await at(0).tokens.find(token.hash), undefined)
-  }
-)
-
 void test('two replicas: whoever revokes users and clients while tokens are swapped hinders nobody', async (t) => {
   const { storage, another } = await openPostgres(t)
   const other = await another()

@@ -242,7 +242,7 @@ test('two clients, one upstream that asks: every isolation, both transports, all
 
 test('a question by hand: its bytes, its answer, and a stranger\'s answer', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('ask'), tool('echo')], on: answer })
-  const { config, log } = stdioFake(t)
+  const { config } = stdioFake(t)
   const hub = await startHub(t, { settings: settings({ http: { type: 'streamable-http', url: upstream.url }, stdio: config }, people) })
   await listed(hub, ['http', 'stdio'])
   const experimental = { 'vendor/x': { y: 1 } }
@@ -289,27 +289,6 @@ test('a question by hand: its bytes, its answer, and a stranger\'s answer', asyn
       else assert.equal(text(result), 'user said no')
     })
   }
-
-  await t.test('a question with no call open comes on the session\'s GET stream', async () => {
-    const session = await Session.open(`${hub.url}/mcp/http`, { capabilities })
-    const stream = await session.listen()
-    await session.call('echo')
-    const link = upstream.sessions.get(upstream.received.filter(({ message }) => message.params?.name === 'echo').at(-1)?.session ?? '')
-    assert.ok(link !== undefined)
-    const reply = link.ask('roots/list', {})
-    const posed = await stream.wait((message) => message.method === 'roots/list')
-    await session.post({ jsonrpc: '2.0', id: posed.id, result: { roots: [{ uri: 'file:///r', name: 'r' }] } })
-    assert.deepEqual((await within('the answer', reply)).result, { roots: [{ uri: 'file:///r', name: 'r' }] })
-    stream.close()
-  })
-
-  await t.test('upstreams are told what this client really can', async () => {
-    await (await Session.open(`${hub.url}/mcp/stdio`)).call('echo')
-    assert.ok([...upstream.sessions.values()].some((one) => JSON.stringify(one.capabilities.sampling) === '{"context":{}}'))
-    const told = log().flatMap(({ event, capabilities = {} }) => event === 'initialize' ? [capabilities] : [])
-    assert.ok(told.some((one) => KINDS.every((name) => one[name] === undefined)), 'the link for clients that cannot be asked')
-    assert.ok(told.some(({ sampling }) => sampling !== undefined), 'the link for clients that can')
-  })
 })
 
 /** server-everything and server-filesystem behind the gateway. */

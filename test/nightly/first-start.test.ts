@@ -106,14 +106,3 @@ test('from an empty folder to a tool call', async (t) => {
     assert.match(await pasted('gemini mcp list 2>&1', elsewhere, env), /tool-hub: .* Connected/)
   })
 })
-
-test('npm ci --omit=dev builds nothing, says so, and is no error', async (t) => {
-  const folder = await temporary(t)
-  await mkdir(join(folder, 'cli'))
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: {}, devDependencies: {}, optionalDependencies: {} }))
-  for (const name of ['prepare.mjs', 'built.mjs']) await writeFile(join(folder, 'cli', name), readFileSync(path(`cli/${name}`)))
-  await execute('npm', ['install', '--package-lock-only', '--ignore-scripts', '--no-audit'], { cwd: folder })
-  const { stderr } = await execute('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], { cwd: folder })
-  assert.match(stderr, /Nothing was built.*npm run build/)
-  await assert.rejects(execute('npm', ['start'], { cwd: folder }), /There is no dist/)
-})
