@@ -45,11 +45,6 @@ const done = async (...command: Parameters<typeof run>): Promise<string> => {
   return told
 }
 
-test('the commands say how they are used', async (t) => {
-  const folder = await folderFor(t)
-  for (const command of ['backup', 'restore'] as const) assert.match(await done(command, folder, ['--help']), /--json/)
-})
-
 const hubIn = async (t: Test, folder: string, more: { settings?: object, env?: Record<string, string> } = {}): Promise<Hub> =>
   await startHub(t, { folder, ...more })
 

@@ -373,15 +373,6 @@ test('what a client breaks off leaves nothing', async (t) => {
   await until(async () => (await filesBelow(root)).length === 0)
 })
 
-test('too many uploads at once are asked to come back', async (t) => {
-  const root = await rootFor(t)
-  const app = await start(t, root)
-  const answers = await Promise.all(Array.from({ length: 12 }, async () => await injectBundle(app, KEY, multipartOf(zip(bundleEntries())))))
-  const statuses = new Set(answers.map(({ statusCode }) => statusCode))
-  assert.deepEqual([...statuses].sort(), [200, 429])
-  assert.equal((await filesBelow(root)).some((name) => name.includes('.tmp-')), false)
-})
-
 test('who holds all the uploads that he may does not shut out the next one', async (t) => {
   const root = await rootFor(t)
   // System keys without an owner are one owner on the management API.

@@ -7,7 +7,7 @@ import { test } from 'tap'
 import { Refusal, startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
 import { managed } from '../fakes/replica.ts'
 import {
-  assertPlain, at, connected, failed, failure, initialize, listed, send, Session, settings, silence, text, within, type Json,
+  assertPlain, at, connected, failed, failure, initialize, KEY, listed, send, Session, settings, silence, text, within, type Json,
   type Message
 } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
@@ -68,9 +68,18 @@ test('a client that goes away has its call cancelled upstream', async (t) => {
   const hub = await startHub(t, { settings: settings({ http: http(upstream.url) }) })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
-  const call = session.start({ jsonrpc: '2.0', id: 0, method: 'tools/call', params: { name: 'http-echo', arguments: {} } })
-  await until(() => upstream.count('tools/call') === 1, 'the call never reached the upstream');
-  (await call).close()
+  const abort = new AbortController()
+  const gone = fetch(session.url, {
+    method: 'POST',
+    signal: abort.signal,
+    headers: {
+      ...session.headers, authorization: `Bearer ${KEY}`, accept: 'application/json, text/event-stream', 'content-type': 'application/json'
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'tools/call', params: { name: 'http-echo', arguments: {} } })
+  }).catch(() => undefined)
+  await until(() => upstream.count('tools/call') === 1, 'the call never reached the upstream')
+  abort.abort()
+  await gone
   await until(() => upstream.cancelled.length === 1, 'not cancelled')
 })
 

@@ -1,5 +1,5 @@
 // kill -9 of a process that writes without a pause: what it acknowledged is stored, on file, PostgreSQL and PGlite.
-// How often: 2 or 3 times here, 20 and 100 times in test/soak.
+// How often: 2 or 3 times here, 100 times in `npm run soak`.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { openStorage } from '../../db/open.ts'
@@ -14,7 +14,7 @@ import { isFull } from '../helpers/full.ts'
 
 const server = (key: string): Change => ({ entity: 'mcpServers', key, value: { command: 'node', description: '' } })
 /** Each one starts a process. */
-const rounds = (short: number): number => isFull ? 20 : short
+const rounds = (short: number): number => isFull ? 100 : short
 
 void test('file: kill -9 under continuous writes loses nothing that was acknowledged', async (t) => {
   const { path, store, document } = await openFile(t, { mcpServers: {} })

@@ -94,19 +94,29 @@ test('a server without a type that moved to another transport is found there', a
   await until(async () => (await session.tools()).includes('echo'), () => `not found: ${hub.output()}`)
 })
 
-test('what is asked of a server that is still connecting waits for it, on its own route, merged ones and over REST', async (t) => {
+test('what is asked of a server that is still connecting waits for it: on its own route, on merged ones, and over REST', async (t) => {
   let answer = (): void => {}
   const answered = new Promise<void>((resolve) => { answer = resolve })
-  const slow = await startUpstream(t, { on: async ({ method }) => { if (method === 'initialize') await answered; return undefined } })
+  const slow = await startUpstream(t, {
+    prompts: [{ name: 'greet' }],
+    on: async ({ method }) => {
+      if (method === 'initialize') await answered
+      return method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: 'hello' } }] } : undefined
+    }
+  })
   const never = await startUpstream(t, { on: ({ method }) => method === 'initialize' ? 'never' : undefined })
   const groups = [{ id: 'g1', name: 'crew', servers: [{ name: 's', alias: 'x' }] }]
   const hub = await startHub(t, { settings: settings({ s: http(slow.url), 'dead-end': http(never.url) }, { groups }) })
   const [session, crew] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp/crew`)]
   const call = async (by: Session, name: string): Promise<Message> => await by.request('tools/call', { name, arguments: { message: 'hello' } })
-  const calls = [call(session, 's-echo'), call(crew, 'x-echo')]
+  const opened = Session.open(`${hub.url}/mcp/s`)
+  const calls = [call(session, 's-echo'), call(crew, 'x-echo'), opened.then(async (own) => await call(own, 'echo'))]
+  const others = Promise.all([opened.then(async (own) => await own.tools()), managed(hub, 'POST', '/mcp/s/prompts/greet', {})])
   assert.equal((await call(session, 'nothing-echo')).error?.code, -32602)
   answer()
-  assert.deepEqual((await Promise.all(calls)).map(({ result }) => text(result)), ['hello', 'hello'])
+  assert.deepEqual((await Promise.all(calls)).map(({ result }) => text(result)), ['hello', 'hello', 'hello'])
+  const [tools, prompt] = await others
+  assert.deepEqual([tools, text(prompt)], [['echo'], 'hello'])
   setLimits(t, limits, { connectionWait: 100 })
   const dead = await call(session, 'dead-end-echo')
   assert.equal(dead.error?.code, -32001)

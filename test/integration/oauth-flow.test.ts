@@ -1,7 +1,7 @@
 // The authorization server as its users have it: how a client finds it, where the browser ends, and what follows from the settings.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { Session } from '../helpers/client.ts'
+import { Session, within } from '../helpers/client.ts'
 import { movingClock } from '../helpers/clock.ts'
 import { allow, Browser, register, request } from '../helpers/oauth.ts'
 import {
@@ -81,8 +81,10 @@ test('off, nothing is there; switched on and off while it runs', async (t) => {
   await world.configure({ enabled: true })
   const { access, refresh, clientId } = await world.tokens(alice)
   assert.ok(await world.isValid(access))
+  const stream = await (await Session.open(`${world.base}/mcp`, { key: access })).listen()
   await world.configure({ enabled: false })
   await check()
+  await within('the end of the stream', stream.done)
   assert.equal(await world.isValid(access), false)
   assert.equal((await world.by(access, 'GET', '/api/servers')).status, 401)
   await world.configure({ enabled: true })

@@ -273,6 +273,8 @@ test('a file of MCPHub loads as it is', async (t) => {
     for (const [username, password] of people) assert.equal((await login(hub, username, password)).status, 200, 'with the new hash')
     const stored = await onDisk(hub)
     assert.ok(!JSON.stringify(stored).includes(plainKey), 'the key is still in plain')
+    const [hash = ''] = /[0-9a-f]{64}/.exec(JSON.stringify(stored.bearerKeys)) ?? []
+    assert.deepEqual([await opens(`${hub.url}/mcp`, plainKey), await opens(`${hub.url}/mcp`, hash)], [200, 401], 'the hash is no key')
     assert.deepEqual(
       [at(stored, 'systemConfig', 'mcpRouter', 'title'), at(stored, 'systemConfig', 'install', 'baseUrl'), at(stored, 'groups', 0, 'id')],
       ['X', 'http://localhost:3000', 'b1946ac9-2492-4d23-8f5e-2d5a3c0b7f11']

@@ -66,15 +66,6 @@ const samples = (folder: string): Sample[] => [
     answers: /a note/
   },
   {
-    name: 'files-by-default',
-    version: '0.2',
-    from: 'filesystem',
-    server: { ...node('filesystem'), mcp_config: { command: 'node', args: [script('filesystem'), '${user_config.folders}'] } },
-    more: { user_config: { folders: option({ type: 'directory', multiple: true, default: [folder, '/tmp'] }) } },
-    call: ['list_allowed_directories', {}],
-    answers: /tmp/
-  },
-  {
     name: 'memory',
     version: '0.1',
     from: 'memory',
@@ -83,18 +74,6 @@ const samples = (folder: string): Sample[] => [
     values: { file: join(folder, 'memory.json') },
     call: ['create_entities', { entities: [{ name: 'Ada', entityType: 'person', observations: [] }] }],
     answers: /Ada/
-  },
-  {
-    name: 'platforms',
-    version: '0.3',
-    server: {
-      type: 'binary',
-      entry_point: 'bin/server',
-      mcp_config: { command: '${__dirname}/bin/none', args: ['x'], platform_overrides: { linux: { command: '${__dirname}/bin/server', args: ['linux'] } } }
-    },
-    files: { 'bin/server': shell('binary on') },
-    call: ['greet', {}],
-    answers: /^binary on /
   },
   {
     name: 'python',
