@@ -347,12 +347,8 @@ test('on PostgreSQL', async (t) => {
     for (const hub of [b, a]) assert.deepEqual(await entries(hub, 'limit=3'), newest)
     for (const [query, wanted] of [
       ['entity=group', newest.slice(1)],
-      ['entity=group&name=one', newest.slice(2)],
-      ['entity=systemConfig', newest.slice(0, 1)],
       ['entity=activities', ['delete activities activities', 'delete activities activities']],
       ['action=delete', [...Array<string>(2).fill('delete activities activities'), 'delete key ada\'s laptop', 'delete user ada']],
-      ['username=nobody', []],
-      ['endDate=2000-01-01', []],
       ['entity=user&action=create', ['create user ada', 'create user ben']]
     ] as const) assert.deepEqual(await entries(a, query), wanted, query)
     for (const query of ['entity=odd', 'startDate=odd', 'cursor=odd']) assert.equal((await manage(a, 'GET', `/audit?${query}`)).status, 400)

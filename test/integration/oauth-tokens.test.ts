@@ -134,6 +134,9 @@ test('what a token may do', async (t) => {
     for (const answer of [await world.mcp('x'.repeat(43)), await world.by('x'.repeat(43), 'GET', '/oauth/userinfo')]) {
       assert.deepEqual([answer.status, challengeOf(answer).error], [401, 'invalid_token'])
     }
+    // No credentials, no error (RFC 6750, section 3.1).
+    const { error, scope, resource_metadata: address } = challengeOf(await world.ask('POST', '/mcp', {}))
+    assert.deepEqual([error, scope, address], [undefined, 'mcp', `${base}/.well-known/oauth-protected-resource/mcp`])
     const none = await world.ask('GET', '/oauth/userinfo')
     assert.deepEqual([none.status, none.headers.get('www-authenticate')], [401, 'Bearer'])
   })

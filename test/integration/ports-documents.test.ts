@@ -13,7 +13,6 @@ import { planWrites, write } from '../../db/postgres/settings/write.ts'
 import { StorageError, type Vault } from '../../db/store.ts'
 import { openVault } from '../../plugins/secrets/vault.ts'
 import { authorization, client, consent, hashOf, issued, race, soon } from '../contracts/ports.ts'
-import { change } from '../contracts/store.ts'
 import { database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { vault } from '../fakes/replica.ts'
@@ -69,19 +68,6 @@ void test(
     assert.deepEqual((await document(path)).oauthTokens.slice(0, 3), foreign)
   }
 )
-
-void test('file: tokens and settings that are written at once are all there', async (t) => {
-  const { path, storage: { store, tokens } } = await open(t)
-  const all = Array.from({ length: 30 }, () => issued('access'))
-  await race(60, async (n) => {
-    const token = all[n / 2]
-    if (token !== undefined) await tokens.put(authorization(), [token])
-    else await change(store, () => [{ entity: 'mcpServers', key: `s${n}`, value: { command: 'node' } }])
-  })
-  const { oauthTokens, mcpServers } = await document(path)
-  assert.deepEqual(new Set(oauthTokens.map(({ hash }) => hash)), new Set(all.map(({ hash }) => hash)))
-  assert.equal(Object.keys(mcpServers as object).length, 30)
-})
 
 void test('file: an edit can take tokens away, and brings none back', async (t) => {
   const { path, storage: { store, tokens } } = await open(t)
@@ -314,27 +300,6 @@ void test(
     assert.equal(await half.storage.clients.remove(own.clientId), true, 'what cannot be read holds nothing of it')
   }
 )
-
-void test('file: an edit that makes another kind of value of clients, consents or tokens is refused', async (t) => {
-  const { path, storage: { store, clients, consents, tokens } } = await open(t)
-  const [own, given, access] = [client(), consent(), issued('access')]
-  await clients.create(own)
-  await consents.put(given)
-  await tokens.put(authorization(), [access])
-  const good = await readFile(path, 'utf8')
-  for (const section of ['oauthClients', 'oauthConsents', 'oauthTokens']) {
-    for (const value of [{}, null, 'text']) {
-      await writeFile(path, JSON.stringify({ ...JSON.parse(good), [section]: value }))
-      await assert.rejects(store.load(), new RegExp(`"${section}" is not a list`))
-      assert.ok(await clients.find(own.clientId), section)
-      assert.ok(await consents.find(given.username, given.clientId), section)
-      assert.ok(await tokens.find(access.hash), section)
-      await assert.rejects(clients.create(client()), StorageError)
-    }
-  }
-  await writeFile(path, good)
-  await clients.create(client())
-})
 
 // ---- clients of a settings file in a database -----------------------------------------------------
 

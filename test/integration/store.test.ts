@@ -355,13 +355,17 @@ const whole = {
   mcpServers: { a: { command: 'x' } },
   users: [{ username: 'u' }],
   groups: [{ id: 'g', name: 'g', servers: [] }],
-  bearerKeys: [{ id: 'k', name: 'k' }]
+  bearerKeys: [{ id: 'k', name: 'k' }],
+  oauthClients: [{ clientId: 'c', name: 'c', redirectUris: [] }],
+  oauthConsents: [{ username: 'u', clientId: 'c', scope: 'mcp', grantedAt: 1 }],
+  oauthTokens: [{ accessToken: 'of another program' }]
 }
 onFile('an edit that makes another kind of value of a section is a bad one', whole, async ({ store, path }) => {
   const before = await store.load()
   store.onChange(() => { assert.fail('told of a bad edit') })
   for (const [name, value] of [
-    ['users', {}], ['groups', 'x'], ['bearerKeys', null], ['mcpServers', []], ['mcpServers', null], ['mcpServers', 5]
+    ['users', {}], ['groups', 'x'], ['bearerKeys', null], ['mcpServers', []], ['mcpServers', null], ['mcpServers', 5],
+    ['oauthClients', {}], ['oauthConsents', null], ['oauthTokens', 'text']
   ] as const) {
     await writeFile(path, JSON.stringify({ ...whole, [name]: value }))
     await assert.rejects(store.load(), new RegExp(`"${name}" is not (a list|an object)\\.`))
