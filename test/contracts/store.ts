@@ -46,6 +46,9 @@ const prompt = (key: string, template: string): Change => ({
   value: { id: key, name: `name of ${key}`, template, arguments: [{ name: 'who', required: true }], enabled: false }
 })
 
+const remove = (entity: Exclude<Change['entity'], 'systemConfig'>, key: string): Change =>
+  ({ entity, key, value: undefined }) as Change
+
 /**
  * What every store does, whatever it keeps its data in.
  * @param alone nobody else can ever write there, so there is nothing to hear of

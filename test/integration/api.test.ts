@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { at, Session, settings, text, type Message } from '../helpers/client.ts'
+import { at, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { PASSWORD, STDIO, ask, Api, fine, refused } from '../helpers/management-client.ts'
 

@@ -1,8 +1,6 @@
 // The settings on PostgreSQL: the contract that the file keeps, and what stands in the tables.
 // What happens when the database goes away or is shared is in replicas.test.ts.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { cp, readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,10 +19,11 @@ import { modelRun } from '../contracts/store-model.ts'
 import { database, type Database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { loggedIn, login, manage, managed, parked, serverNames, shared, spawnReplica, startReplica, vault } from '../fakes/replica.ts'
-import { inTurn, openPglite, openPostgres } from '../fakes/store-database.ts'
+import { inTurn, openAt, openPglite, openPostgres } from '../fakes/store-database.ts'
 import { openFile, temporaryFolder } from '../fakes/store-file.ts'
 import { isFull } from '../helpers/full.ts'
 import { bearerKey, freePort, path, until } from '../helpers/hub.ts'
+import { runToEnd } from '../helpers/programs.ts'
 
 // ---- the store ------------------------------------------------------------------------------------
 
@@ -43,13 +42,6 @@ void test('the same commands have the same answers on file, PostgreSQL and PGlit
   assert.deepEqual(pglite, file.slice(0, few / 75))
 })
 
-/** A store on a database that is there. */
-const openAt = async (
-  dbUrl: string,
-  settingsPath = '/nonexistent/mcp_settings.json',
-  warn: (sentence: string) => void = () => {}
-): Promise<Store> => (await openStorage({ settingsPath, dbUrl, startupTimeout: 60_000, vault: await vault(), warn, info: () => {} })).store
-
 void test(
   "migrations are noted under a name of our own: what is noted under Drizzle's is another program's, or what an early version ran",
   async (t) => {
@@ -59,7 +51,7 @@ void test(
       (await query<{ hash: string }>(`SELECT hash FROM drizzle.${table} ORDER BY created_at`)).map(({ hash }) => hash)
     const work = async (url: string): Promise<void> => {
       for (const [at, name] of ['first', 'second'].entries()) {
-        const store = await openAt(url)
+        const { store } = await openAt(url)
         const snapshot = await store.load()
         assert.equal(snapshot.servers.size, at)
         await store.commit([{ entity: 'mcpServers', key: name, value: parked() }], snapshot.version)
@@ -95,7 +87,7 @@ void test(
 
 void test('tables that are there want no right to make some, and those of a newer version are warned of', async (t) => {
   const { url, name, query } = await database(t)
-  await (await openAt(url)).close()
+  await (await openAt(url)).store.close()
   const user = `${name}_user`
   await query(`CREATE ROLE ${user} LOGIN PASSWORD 'limited'`)
   try {
@@ -111,13 +103,13 @@ void test('tables that are there want no right to make some, and those of a newe
     const warnings: string[] = []
     const warn = (sentence: string): void => { warnings.push(sentence) }
     // The first of two hosts is not there.
-    const store = await openAt(`postgres://${user}:limited@127.0.0.1:${await freePort()},${host}/${name}`, undefined, warn)
+    const { store } = await openAt(`postgres://${user}:limited@127.0.0.1:${await freePort()},${host}/${name}`, undefined, warn)
     const { version } = await store.load()
     await store.commit([{ entity: 'mcpServers', key: 'a', value: parked() }], version)
     await store.close()
     assert.deepEqual(warnings, [])
     await query("INSERT INTO drizzle.tool_hub_migrations (hash, created_at) VALUES ('newer', 4102444800000)")
-    await (await openAt(url, undefined, warn)).close()
+    await (await openAt(url, undefined, warn)).store.close()
     assert.match(warnings.join(), /^A newer version of Tool-Hub has changed the tables/)
   } finally {
     await query(`DROP OWNED BY ${user}; DROP ROLE ${user}`)
@@ -128,12 +120,12 @@ void test('a database that has entries and does not know where they stand is lef
   const folder = await temporaryFolder(t)
   const { url, query } = await database(t)
   await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ mcpServers: { one: parked() } }))
-  const store = await openAt(url, join(folder, 'mcp_settings.json'))
+  const { store } = await openAt(url, join(folder, 'mcp_settings.json'))
   await store.load()
   await store.close()
   await query('DELETE FROM revision')
   await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ users: [{ username: 'ann', password: 'x', isAdmin: true }] }))
-  const again = await openAt(url, join(folder, 'mcp_settings.json'))
+  const { store: again } = await openAt(url, join(folder, 'mcp_settings.json'))
   t.after(async () => { await again.close() })
   await assert.rejects(again.load(), /has lost its settings: the table "revision" is empty/)
   assert.deepEqual([
@@ -345,16 +337,8 @@ async function db (
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   assert.ok(existsSync(path('dist/cli/db.js')), 'these commands run what npm ci builds: npm run build')
   const [program, ...first] = npm ? ['npm', 'run', '--silent', `db:${command}`, '--'] : [process.execPath, path('dist/cli/db.js'), command]
-  const child = spawn(String(program), [...first, ...args], {
-    cwd: path(''),
-    env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...env },
-    stdio: ['ignore', 'pipe', 'pipe']
-  })
-  let [stdout, stderr] = ['', '']
-  child.stdout.on('data', (chunk) => { stdout += String(chunk) })
-  child.stderr.on('data', (chunk) => { stderr += String(chunk) })
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, stdout, stderr }
+  const { code, out, err } = await runToEnd(String(program), [...first, ...args], { env: { HOME: tmpdir(), ...env } })
+  return { code, stdout: out, stderr: err }
 }
 
 /** The clients as they come out again: of a secret the hash is enough, and all that is left. */

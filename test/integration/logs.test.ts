@@ -9,7 +9,7 @@ import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { loggedIn, manage, managed } from '../fakes/replica.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, KEY, Session, settings, type Json } from '../helpers/client.ts'
-import { runApp, type RunningApp } from '../helpers/run-app.ts'
+import { appFor } from '../helpers/app.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 
 const PASSWORD = 'Open-Sesame-1'
@@ -143,9 +143,9 @@ test('a reader that stops is dropped; at most so many read at once; all end with
 })
 
 test('a reader that stops reading is dropped, and costs no memory', async (t) => {
-  const running: RunningApp & { folder?: string } = await runInFolder(t)
-  const { app, port } = running
-  const socket = connect(port, '127.0.0.1', () => {
+  const app = await appFor(t, settings({}))
+  const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const socket = connect(Number(port), '127.0.0.1', () => {
     socket.write(`GET /api/logs/stream HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${KEY}\r\n\r\n`)
   })
   let closed = false
@@ -188,22 +188,6 @@ test('at level debug each call is a line: who, server, tool, outcome, time; no p
     assertNoCanary([hub.output()], 'the log')
   }
 })
-
-/** A gateway within this process, with its app. */
-async function runInFolder (t: { after: (fn: () => unknown) => void }): Promise<RunningApp> {
-  const { mkdtemp, rm, writeFile } = await import('node:fs/promises')
-  const { tmpdir } = await import('node:os')
-  const { join } = await import('node:path')
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-logs-'))
-  const path = join(folder, 'mcp_settings.json')
-  await writeFile(path, JSON.stringify(settings({})))
-  const running = await runApp({ PATH: process.env.PATH ?? '', HOME: folder, HOST: '127.0.0.1', PORT: '0', SETTINGS_PATH: path })
-  t.after(async () => {
-    await running.app.close()
-    await rm(folder, { recursive: true, force: true })
-  })
-  return running
-}
 
 test('no secret that a process prints is in the log', async (t) => {
   const [env, header, arg] = [canary('env'), canary('header'), canary('arg')]

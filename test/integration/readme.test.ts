@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'tap'
 import { freePort, path, startHub, until, type Cleanup } from '../helpers/hub.ts'
+import { runToEnd } from '../helpers/programs.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 
 const readme = readFileSync(path('README.md'), 'utf8')
 
@@ -31,31 +31,6 @@ const notRun = ({ mark }: Block): boolean => mark?.startsWith('not run: ') === t
 const printedAddress = 'http://127.0.0.1:3000'
 const printedPassword = 'the password that the first start printed'
 
-/** A program's output and how it ended. */
-async function run (
-  command: string,
-  args: string[],
-  input: string,
-  env: Record<string, string>
-): Promise<{ code: number | null; output: string }> {
-  const child = spawn(command, args, {
-    cwd: path(''),
-    env: { PATH: process.env.PATH ?? '', ...env },
-    stdio: ['pipe', 'pipe', 'pipe']
-  })
-  let output = ''
-  child.stdout.on('data', (chunk) => { output += String(chunk) })
-  child.stderr.on('data', (chunk) => { output += String(chunk) })
-  child.stdin.end(input)
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', (error) => {
-      reject(new Error(`${command} is needed to run the README's commands: ${error.message}`))
-    })
-    child.once('close', resolve)
-  })
-  return { code, output }
-}
-
 test('every command of the README is run, or says why not', async () => {
   for (const block of commands.filter(notRun)) assert.match(block.mark ?? '', /^not run: \w.{10,}/, `line ${block.line} gives no reason`)
   for (const block of commands.filter(({ text }) => text.includes('curl'))) {
@@ -68,7 +43,7 @@ test('every command of the README is run, or says why not', async () => {
 async function firstStart (t: Cleanup): Promise<{ url: string, folder: string, output: () => string }> {
   const [{ text = '' } = {}] = commands
   assert.equal(text, 'npm ci && npm start\n')
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-readme-'))
+  const folder = await temporaryFolder(t)
   const port = await freePort()
   const hub = spawn('sh', ['-c', text.replace('npm ci && ', 'exec ')], {
     cwd: path(''),
@@ -83,7 +58,6 @@ async function firstStart (t: Cleanup): Promise<{ url: string, folder: string, o
     // As Ctrl-C does it: to the whole group.
     if (hub.pid !== undefined && hub.exitCode === null && hub.signalCode === null) process.kill(-hub.pid, 'SIGINT')
     await closed
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
   })
   await until(() => / call everything echo .*\n/.test(output), () => output)
   return { url: `http://127.0.0.1:${port}`, folder, output: () => output }
@@ -106,7 +80,7 @@ test('the commands of the README run as printed, one after another in one shell,
   const script = commands.filter((block) => !notRun(block))
     .map(({ text, line }) => `echo '== line ${line}'\n${text}${text.includes('"command":"npx"') ? wait : ''}`).join('\necho\n')
     .replaceAll(printedAddress, hub.url).replaceAll(printedPassword, password)
-  const { code, output } = await run('sh', ['-eu', '-s'], script, { HOME: hub.folder })
+  const { code, said: output } = await runToEnd('sh', ['-eu', '-s'], { input: script, env: { HOME: hub.folder } })
   assert.equal(code, 0, `a command of the README failed, after:\n${output}\nThe gateway said:\n${hub.output()}`)
   const [, answers = ''] = output.split('"username":"admin"')
   assert.match(answers, /"data":\{"name":"everything","enabled":true,"status":"connecting"/)
@@ -169,7 +143,7 @@ test('what the documents beside the README link to is there', async () => {
 
 test('npm run demo prints a client configuration and a curl line that calls a tool', async (t) => {
   assert.ok(existsSync(path('dist/server.js')), 'the demo runs what npm ci builds: npm run build')
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-readme-'))
+  const folder = await temporaryFolder(t)
   const port = await freePort()
   const demo: ChildProcess = spawn('npm', ['run', 'demo'], {
     cwd: path(''),
@@ -185,12 +159,11 @@ test('npm run demo prints a client configuration and a curl line that calls a to
     // As Ctrl-C does it: to the whole group.
     if (demo.pid !== undefined && demo.exitCode === null && demo.signalCode === null) process.kill(-demo.pid, 'SIGINT')
     await closed
-    await rm(folder, { recursive: true, force: true })
   })
   await until(() => /^curl .+$/m.test(output), () => `the demo printed no curl line: ${output}`)
   const configuration: unknown = JSON.parse(/^\{\n.*?^\}$/ms.exec(output)?.[0] ?? '')
   assert.ok(JSON.stringify(configuration).includes(`http://127.0.0.1:${port}/mcp`))
-  const { code, output: answer } = await run('sh', ['-eu', '-s'], /^curl .+$/m.exec(output)?.[0] ?? '', {})
+  const { code, said: answer } = await runToEnd('sh', ['-eu', '-s'], { input: /^curl .+$/m.exec(output)?.[0] })
   assert.equal(code, 0, answer)
   const promised = blocks.find(({ language, text }) => language === 'json' && text.includes('Echo: Hello'))
   assert.deepEqual(JSON.parse(answer), JSON.parse(promised?.text ?? ''))

@@ -2,11 +2,11 @@
 // systemd where that is there, and the compose file and the chart as far as they can be read.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { at, type Json } from '../helpers/client.ts'
 import { copyImage, instructions, isKnown, run, runAsImage, stages } from '../helpers/dockerfile.ts'
 import { path } from '../helpers/hub.ts'
@@ -14,8 +14,7 @@ import { path } from '../helpers/hub.ts'
 const read = (name: string): string => readFileSync(path(name), 'utf8')
 
 test('what the Dockerfile copies runs by its command, its environment and its health check', async (t) => {
-  const root = await mkdtemp(join(tmpdir(), 'tool-hub-image-'))
-  t.after(async () => { await rm(root, { recursive: true, force: true }) })
+  const root = await temporaryFolder(t)
   const [build = [], , image = []] = stages
   assert.match(build[0] ?? '', /^FROM node:22-bookworm-slim AS build$/)
   const steps = instructions(build, 'RUN').map((line) => line.split(' ').slice(0, 3).join(' '))
@@ -58,8 +57,7 @@ test('the unit for systemd', async (t) => {
     for (const each of name.split(' ').map((pair) => pair.split('=')[0] ?? '')) assert.ok(isKnown(each) || ['NODE_ENV', 'HOME'].includes(each), each)
   }
   if (!existsSync('/usr/bin/systemd-analyze')) { t.comment('systemd-analyze is not here: the unit was not verified'); return }
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-unit-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'tool-hub.service'), unit.replace('/usr/local/bin/tool-hub serve', '/bin/true'))
   const { stderr } = await run('systemd-analyze', ['verify', join(folder, 'tool-hub.service')])
   assert.equal(stderr, '')

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
@@ -15,6 +14,7 @@ import {
 } from '../helpers/accounts.ts'
 import { at, initialize, send, Session, settings, within, type Json } from '../helpers/client.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { bearerKey, freePort, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 
@@ -352,7 +352,7 @@ test('change-password', async (t) => {
 })
 
 test('npm run dev: a password that everybody knows, and a login with it says so', async (t) => {
-  const [folder, port] = [await mkdtemp(join(tmpdir(), 'tool-hub-test-')), await freePort()]
+  const [folder, port] = [await temporaryFolder(t), await freePort()]
   const { TOOL_HUB_TEST_BUILD: build } = process.env
   const program = build === undefined ? ['--import', 'tsx', path('server.ts')] : [path(build)]
   const child = spawn(process.execPath, ['--import', path('test/helpers/cheap-hashes.mjs'), ...program, '--dev'], {
@@ -362,7 +362,6 @@ test('npm run dev: a password that everybody knows, and a login with it says so'
   t.after(async () => {
     child.kill('SIGKILL')
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-    await rm(folder, { recursive: true, force: true })
   })
   const hub = { url: `http://127.0.0.1:${port}` } as Hub
   await until(async () => (await fetch(`${hub.url}/health/ready`)).ok)

@@ -1,14 +1,14 @@
 // Real bundles, made by the official packer from real servers of npm, with manifests of all versions, run and answer through the gateway.
 // integration/bundles runs one of a few lines.
 import assert from 'node:assert/strict'
-import { chmod, cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { packExtension } from '@anthropic-ai/mcpb'
 import { test, type Test } from 'tap'
 import { askHub as ask, bundlesBeside, filesBelow, sendBundle as send, shellServer as shell } from '../helpers/bundles.ts'
 import { connected, Session, settings, text, type Json } from '../helpers/client.ts'
 import { path, startHub, until } from '../helpers/hub.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 
 /* eslint-disable no-template-curly-in-string */
 
@@ -97,8 +97,7 @@ const samples = (folder: string): Sample[] => [
 
 /** Packs a sample with the official packer. */
 async function pack (t: Test, { name, version, from, server, more, files = {} }: Sample): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-pack-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await temporaryFolder(t)
   const source = join(folder, 'source')
   await mkdir(source)
   const stated = version.startsWith('dxt ') ? { dxt_version: version.slice(4) } : { manifest_version: version }
@@ -121,8 +120,7 @@ const filled = (config: unknown, values: Record<string, string>): unknown =>
   JSON.parse(JSON.stringify(config).replace(/\$\{user_config\.([^}]+)\}/g, (written, key: string) => values[key] ?? written))
 
 test('bundles of the official packer run and answer', async (t) => {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'tool-hub-files-')))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await realpath(await temporaryFolder(t))
   await writeFile(join(folder, 'note.txt'), 'a note')
   const hub = await startHub(t, { settings: settings({}), env: { PATH: process.env.PATH ?? '' } })
   const all = samples(folder)

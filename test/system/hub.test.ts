@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { manage, managed, parked } from '../fakes/replica.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { at, names, settings, within, type Json } from '../helpers/client.ts'
 import { spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
 
@@ -14,8 +14,7 @@ const rounds = Number(process.env.KILL_ROUNDS ?? 3)
 
 /** A folder that outlives the gateways started in it. */
 async function folderFor (t: Test, content?: object): Promise<{ folder: string, file: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-hub-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await temporaryFolder(t)
   const file = join(folder, 'mcp_settings.json')
   if (content !== undefined) await writeFile(file, JSON.stringify(content, null, 2), { mode: 0o600 })
   return { folder, file }
