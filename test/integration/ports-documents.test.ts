@@ -5,8 +5,6 @@ import { tmpdir } from 'node:os'
 import { randomUUID } from 'node:crypto'
 import { test } from 'tap'
 import type { Client } from '../../db/ports.ts'
-import type { Driver } from '../../db/postgres/connection/driver.ts'
-import { openDatabase } from '../../db/postgres/open.ts'
 import { readRows } from '../../db/postgres/settings/read.ts'
 import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
 import { planWrites, write } from '../../db/postgres/settings/write.ts'
@@ -16,15 +14,8 @@ import { authorization, client, consent, hashOf, issued, race, soon } from '../c
 import { database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { vault } from '../fakes/replica.ts'
-import { openPorts as open } from '../fakes/store-ports.ts'
-import { until, type Cleanup } from '../helpers/hub.ts'
-
-/** Access to a database beside its storage. */
-async function driverOf (t: Cleanup, url: string): Promise<Driver> {
-  const driver = await openDatabase({ dbUrl: url, startupTimeout: 60_000, info: () => {}, warn: () => {} })
-  t.after(async () => { await driver.end() })
-  return driver
-}
+import { driverOf, openPorts as open } from '../fakes/store-ports.ts'
+import { until } from '../helpers/hub.ts'
 
 // ---- the settings file ----------------------------------------------------------------------------
 
@@ -381,32 +372,31 @@ void test('clients that an earlier version kept as an unknown section move to th
   assert.deepEqual(await query("SELECT 1 FROM sections WHERE name = 'oauthClients'"), [])
 })
 
+/** A vault with these keys, as ENCRYPTION_KEY has them. */
+const vaultWith = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
+
 void test('unknown members of clients are sealed again with a new key', async (t) => {
   const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
-  const vaultOf = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
   const { url, query } = await database(t)
   const { admins } = mcphubEntries()
   const sealed = async (): Promise<unknown> => (await query('SELECT sealed FROM oauth_clients'))[0]?.sealed
-  await open(t, url, { oauthClients: [admins] }, vaultOf(former))
+  await open(t, url, { oauthClients: [admins] }, vaultWith(former))
   const before = await sealed()
-  await open(t, url, undefined, vaultOf(`${newest},${former}`))
+  await open(t, url, undefined, vaultWith(`${newest},${former}`))
   await until(async () => await sealed() !== before, 'not sealed again')
   const driver = await driverOf(t, url)
-  const { document, locked } = await exportDocument(driver, await vaultOf(newest)()) ?? {}
+  const { document, locked } = await exportDocument(driver, await vaultWith(newest)()) ?? {}
   assert.deepEqual([(document?.oauthClients as Array<Record<string, unknown>>)[0]?.['x-note'], locked], [{ by: 'hand' }, []])
   // With another key a client works as it did, and its export says what is left out.
-  const other = await open(t, url, undefined, vaultOf('c'.repeat(64)))
+  const other = await open(t, url, undefined, vaultWith('c'.repeat(64)))
   assert.equal((await other.storage.clients.find('mcphub-1'))?.name, 'an app')
   await other.storage.clients.replace('mcphub-1', (client) => ({ ...client, name: 'renamed' }))
-  const withoutKey = await exportDocument(driver, await vaultOf('c'.repeat(64))())
+  const withoutKey = await exportDocument(driver, await vaultWith('c'.repeat(64))())
   assert.match(String(withoutKey?.locked), /The client "mcphub-1" cannot be opened: .*ENCRYPTION_KEY/)
-  const again = await exportDocument(driver, await vaultOf(newest)())
+  const again = await exportDocument(driver, await vaultWith(newest)())
   const [entry] = again?.document.oauthClients as Array<Record<string, unknown>>
   assert.deepEqual([entry?.name, entry?.['x-note']], ['renamed', { by: 'hand' }])
 })
-
-/** A vault with these keys, as ENCRYPTION_KEY has them. */
-const vaultWith = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
 
 for (const kind of ['file', 'PostgreSQL']) {
   void test(`${kind}: a login that cannot be opened counts as none, and another one takes its place, once`, async (t) => {

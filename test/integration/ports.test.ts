@@ -21,7 +21,6 @@ import { timeouts } from '../../db/postgres/connection/timeouts.ts'
 import { PostgresClients } from '../../db/postgres/ports/clients.ts'
 import { PostgresConsents } from '../../db/postgres/ports/consents.ts'
 import { PostgresGrants } from '../../db/postgres/ports/grants.ts'
-import { openDatabase } from '../../db/postgres/open.ts'
 import { PostgresUsedStates } from '../../db/postgres/ports/used-states.ts'
 import { PostgresLoginStates } from '../../db/postgres/ports/login-states.ts'
 import { PostgresTokens, selectToken } from '../../db/postgres/ports/tokens.ts'
@@ -34,7 +33,7 @@ import { cluster, database, passwordCanary, type Cluster, type Database } from '
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { vault } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { openPorts as open } from '../fakes/store-ports.ts'
+import { driverOf, openPorts as open } from '../fakes/store-ports.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 
@@ -43,13 +42,6 @@ import { setLimits } from '../helpers/patient.ts'
 async function openPostgres (t: Cleanup, on?: Cluster): Promise<OpenedPorts & Database> {
   const made = await database(t, on)
   return { ...made, ...await open(t, made.url) }
-}
-
-/** Access to a database beside its storage. */
-async function driverOf (t: Cleanup, url: string): Promise<Driver> {
-  const driver = await openDatabase({ dbUrl: url, startupTimeout: 60_000, info: () => {}, warn: () => {} })
-  t.after(async () => { await driver.end() })
-  return driver
 }
 
 portsContract('file', async (t) => await open(t), { database: false })
