@@ -118,6 +118,7 @@ export function invalid (answer: Answer, what = ''): void {
 }
 
 export const onDisk = async (hub: Hub): Promise<Json> => JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
+export const configOnDisk = async (hub: Hub, name: string): Promise<unknown> => at(await onDisk(hub), 'mcpServers', name)
 export const records = (answer: Answer): Json[] => { fine(answer); return at(answer.body, 'data') as Json[] }
 export const later = (answer: Answer): unknown =>
   at(answer.body, 'nextCursor') ?? at(answer.body, 'data', 'nextCursor') ?? at(answer.body, 'pagination', 'nextCursor')

@@ -7,7 +7,7 @@ import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { Raw, Refusal, startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
 import { managed } from '../fakes/replica.ts'
-import { at, connected, failure, KEY, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
+import { at, connected, failure, KEY, names, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { alive, stdioFake } from '../helpers/stdio-fake.ts'
@@ -92,6 +92,24 @@ test('a server without a type that moved to another transport is found there', a
   old = false
   for (const stream of sse) stream.end()
   await until(async () => (await session.tools()).includes('echo'), () => `not found: ${hub.output()}`)
+})
+
+test('names longer than 64 characters are cut, each to a name of its own that leads back', async (t) => {
+  const long = 'y'.repeat(70)
+  const { hub } = await startOne(t, {
+    tools: [tool(`${long}1`), tool(`${long}2`)],
+    prompts: [{ name: long }],
+    on: ({ method, params }) =>
+      method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: String(params.name) } }] } : undefined
+  })
+  const [all, single] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp/a`)]
+  const cut = [...await all.tools(), ...names(await all.list('prompts/list', 'prompts'))]
+  for (const name of cut) assert.match(name, /^[A-Za-z0-9_.-]{64}$/)
+  const [first = '', second = '', prompt = ''] = cut
+  for (const session of [all, single]) {
+    assert.deepEqual([text(await session.call(first)), text(await session.call(second))], [`${long}1`, `${long}2`])
+    assert.equal(text(await session.ask('prompts/get', { name: prompt })), long)
+  }
 })
 
 test('what is asked of a server that is still connecting waits for it: on its own route, on merged ones, and over REST', async (t) => {
