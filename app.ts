@@ -35,6 +35,7 @@ import keys from './plugins/keys/index.ts'
 import callLog from './plugins/logs/calls.ts'
 import logs from './plugins/logs/index.ts'
 import { LogRing } from './plugins/logs/ring.ts'
+import { OwnCredentials } from './plugins/secrets/own-credentials.ts'
 import { maskPatterns } from './plugins/secrets/patterns.ts'
 import logStreams from './plugins/logs/streams.ts'
 import { tapped } from './plugins/logs/tap.ts'
@@ -119,8 +120,9 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const { env, version, storage, slowSenders = limits.slowSenders } = options
   const basePath = basePathOf(env)
   const ring = new LogRing(limits.logs, maskPatterns)
+  const credentials = new OwnCredentials()
   const app = Fastify({
-    logger: tapped(options.logger, ring),
+    logger: tapped(options.logger, ring, (line) => credentials.mask(line)),
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustedProxies(env.TRUST_PROXY),
     requestTimeout: slowSenders.request,
@@ -130,7 +132,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
     rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? withoutEscape(url) : url,
     frameworkErrors: byPath(basePath),
-    clientErrorHandler: clientError,
+    clientErrorHandler: clientError(basePath),
     http: {
       headersTimeout: slowSenders.headers,
       connectionsCheckingInterval: slowSenders.interval,
@@ -153,7 +155,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(largeReplies)
   await app.register(scopes)
   await app.register(settings, { store: storage.store })
-  await app.register(logs, { ring })
+  await app.register(logs, { ring, credentials })
   await app.register(audit, storage)
   await app.register(keyRotation, { resealing: storage.resealing, connects: options.connects })
   await app.register(counters, { counters: storage.counters })
@@ -211,7 +213,11 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await docs.register(swaggerUi, {
       routePrefix: `${basePath}/docs`,
       uiConfig: { persistAuthorization: true },
-      theme: { favicon: [{ filename: 'tool-hub.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: icon }] }
+      logo: { type: 'image/svg+xml', content: icon },
+      theme: {
+        title: 'Tool-Hub: the API',
+        favicon: [{ filename: 'tool-hub.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: icon }]
+      }
     })
   })
   await app.register(async (open) => {

@@ -1,8 +1,10 @@
+import { tmpdir } from 'node:os'
 import { createQueryRunner } from '../db/postgres/connection/query-runner.ts'
 import { openDatabase } from '../db/postgres/open.ts'
 import { PostgresActivities } from '../db/postgres/ports/activities.ts'
 import { makeView, type Principal } from '../plugins/access/view.ts'
 import type { FinishedCall } from '../plugins/gateway/hooks.ts'
+import { openVault } from '../plugins/secrets/vault.ts'
 import { PlainExchange } from '../plugins/tools/exchange.ts'
 import { Cluster } from '../test/helpers/database.ts'
 import type { Bench, Measurement } from './bench.ts'
@@ -54,8 +56,9 @@ async function run (bench: Bench): Promise<string> {
 /** @returns the CPU time of recording one call, in ms */
 async function measureAlone (dbUrl: string): Promise<number> {
   const driver = await openDatabase({ dbUrl, startupTimeout: 20, info: () => {}, warn: () => {} })
+  const vault = await openVault({ dataDir: tmpdir(), encryptionKey: 'a key of this bench' })
   try {
-    return await costOfRecording(new PostgresActivities(createQueryRunner(driver, () => undefined)), finishedCall)
+    return await costOfRecording(new PostgresActivities(createQueryRunner(driver, () => undefined), vault), finishedCall)
   } finally {
     await driver.end()
   }

@@ -1,4 +1,5 @@
 import { inTextOrder } from '../db/text-order.ts'
+import { withoutMark } from '../protocol/text.ts'
 
 /** As deep as servers stand under their names: in `projects.<folder>.mcpServers`, as Claude Code writes them. */
 const orderedLevels = 4
@@ -10,7 +11,7 @@ const orderedLevels = 4
  */
 export function parseJsonc (text: string): unknown {
   const blank = (part: string): string => part.replace(/[^\n]/g, ' ')
-  const withoutComments = text.replace(/^\uFEFF/, '')
+  const withoutComments = withoutMark(text)
     .replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g, (part) => part.startsWith('"') ? part : blank(part))
   const json = withoutComments.replace(/"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])/g, (part) => part === ',' ? ' ' : part)
   return inTextOrder(json, JSON.parse(json) as unknown, orderedLevels)

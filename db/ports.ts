@@ -196,6 +196,8 @@ export interface Consent {
   readonly scope: string
   /** The resource that the consent is for (RFC 8707). */
   readonly resource?: string
+  /** Whatever the caller compares to find out whether the user has the rights and the password of then. */
+  readonly mark?: string
   readonly grantedAt: number
 }
 
@@ -348,6 +350,12 @@ export interface Activity {
   readonly keyName?: string
   readonly sourceIp?: string
   readonly errorMessage?: string
+  /** The OAuth client whose access token the call came with. */
+  readonly clientId?: string
+  /** Its name at that time; the storage adds it where it knows the client. */
+  readonly clientName?: string
+  /** The input, the output and the message of an error are sealed with a key that is not available. */
+  readonly locked?: true
 }
 
 /** A filter for activities, which must match all given members; `from` is inclusive, `to` exclusive. */

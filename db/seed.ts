@@ -38,8 +38,8 @@ async function readFileOf (path: string): Promise<Reading | undefined> {
 export interface Seed { readonly document: Document, readonly messages: readonly string[] }
 
 /**
- * Returns the first content of an empty database: the settings file with all servers private. Servers without a visibility are marked by
- * `visibilityDefaulted`. The messages list the servers that were public, and say how entries that are ignored are corrected.
+ * Returns the first content of an empty database: the settings file with all servers private. The messages list the servers that were
+ * public, and say how entries that are ignored are corrected.
  */
 export async function seed (path: string): Promise<Seed> {
   const reading = await readFileOf(path)
@@ -61,7 +61,7 @@ export async function seed (path: string): Promise<Seed> {
   const { mcpServers } = document
   if (!isObject(mcpServers)) return { document, messages }
   const publicServers = Object.entries(mcpServers)
-    .filter(([, config]) => isObject(config) && config.visibility === 'public' && config.visibilityDefaulted !== true)
+    .filter(([, config]) => isObject(config) && config.visibility === 'public')
     .map(([name]) => JSON.stringify(name))
   if (publicServers.length > 0) {
     messages.push(
@@ -87,6 +87,4 @@ function countEntries (document: Document): string {
 
 /** Private, and in the gateway's own members: only what stands in those is sealed. */
 const toPrivate = (config: unknown): unknown =>
-  isObject(config)
-    ? { ...adopt(config).config, visibility: 'private', ...(config.visibility === undefined ? { visibilityDefaulted: true } : {}) }
-    : config
+  isObject(config) ? { ...adopt(config).config, visibility: 'private' } : config

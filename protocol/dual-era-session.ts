@@ -83,6 +83,7 @@ export class DualEraSession implements UpstreamSession {
     this.#peer = new Peer(transport, {
       request: (request) => { refuseEcho(this.#peer, request) },
       notification: () => {},
+      mended: handlers.mended,
       closed: () => { this.#closed = true }
     })
   }

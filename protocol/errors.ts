@@ -113,7 +113,7 @@ export class UpstreamError extends Error {
   get messageForClients (): string {
     const { fault, message, status } = this
     if (fault === 'closed' || this.#isPublic) return message
-    return status !== undefined && fault === 'refused' ? `it answered HTTP ${status}` : messages[fault]
+    return status !== undefined ? `it answered HTTP ${status}` : messages[fault]
   }
 
   /** True when the request certainly did not run, so that it may be sent again. */

@@ -38,6 +38,8 @@ export class JsonScanner {
   elements = 0
   isArray = false
   isObject = false
+  /** Whether there is a `null` or an empty array. */
+  hasGaps = false
   readonly #text: string
   /** For each level that is open, 1 where it is an object. */
   readonly #levels: Uint8Array
@@ -79,7 +81,12 @@ export class JsonScanner {
       if (isSpace(code)) { this.#at++; continue }
       switch (this.#next) {
         case VALUE: this.#value(code); break
-        case VALUE_OR_END: if (code === 0x5d) this.#close(code); else this.#value(code); break
+        case VALUE_OR_END:
+          if (code === 0x5d) {
+            this.hasGaps = true
+            this.#close(code)
+          } else this.#value(code)
+          break
         case KEY: this.#key(code); break
         case KEY_OR_END: if (code === 0x7d) this.#close(code); else this.#key(code); break
         case COLON:
@@ -126,6 +133,7 @@ export class JsonScanner {
     const literal = literals.get(code)
     if (literal !== undefined) {
       if (!this.#text.startsWith(literal, this.#at)) this.#fail()
+      if (code === 0x6e) this.hasGaps = true
       return this.#at + literal.length
     }
     // A single digit, as most of many numbers are.

@@ -17,7 +17,8 @@ const BRACE = 0x7b
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-function skipSpace (text: string, at: number): number {
+/** The index of the next character that is no white space. */
+export function skipSpace (text: string, at: number): number {
   while (at < text.length && isSpace(text.charCodeAt(at))) at++
   return at
 }
@@ -35,7 +36,7 @@ export function skipString (text: string, at: number): number {
 }
 
 /** The index behind the value that begins at `at`. */
-function skipValue (text: string, at: number): number {
+export function skipValue (text: string, at: number): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) return skipString(text, at)
   if (first !== 0x7b && first !== 0x5b) {
@@ -58,7 +59,8 @@ function skipValue (text: string, at: number): number {
 }
 
 /** A key with its escapes resolved. */
-function decoded (name: string): string {
+export function decodedKey (name: string): string {
+  if (!name.includes('\\')) return name
   try {
     return JSON.parse(`"${name}"`) as string
   } catch {
@@ -78,7 +80,7 @@ export function membersOf (text: string): Member[] {
     const name = text.slice(keyStart + 1, at - 1)
     const start = skipSpace(text, skipSpace(text, at) + 1)
     const end = skipValue(text, start)
-    members.push({ key: name.includes('\\') ? decoded(name) : name, keyStart, start, end })
+    members.push({ key: decodedKey(name), keyStart, start, end })
     at = skipSpace(text, end)
     if (text.charCodeAt(at) !== COMMA) break
     at = skipSpace(text, at + 1)

@@ -2,8 +2,8 @@
 import { RpcError } from './errors.ts'
 import type { Member } from './json.ts'
 import { JsonScanner, TooDeep } from './json-scanner.ts'
-import { malformed, messageOf, notMessages, parseMessage, type Malformed, type Message } from './message.ts'
-import { partOf } from './text.ts'
+import { malformed, messageOf, notMessages, parseMessage, type Malformed, type Message, type Sender } from './message.ts'
+import { partOf, withoutMark } from './text.ts'
 import { turnForLongWork } from './yield.ts'
 
 /** Texts up to this length, in characters, are read at once. */
@@ -31,13 +31,15 @@ const small = 16 * 1024
 
 /** As `parseMessage`, in steps. @throws RpcError as there; what `pause` rejects with */
 export async function readLargeMessage (
-  text: string,
+  written: string,
   maxDepth: number,
   maxBatch: number,
-  pause: Pause
+  pause: Pause,
+  sender: Sender = 'client'
 ): Promise<Message | Array<Message | Malformed>> {
+  const text = withoutMark(written)
   const scanner = await scanned(text, maxDepth, membersOfMessage, pause, maxBatch)
-  if (!scanner.isArray) return await toMessage(text, scanner, maxDepth, pause)
+  if (!scanner.isArray) return await toMessage(text, scanner, maxDepth, pause, sender)
   if (scanner.elements === 0) throw notMessages.isEmpty()
   if (scanner.elements > maxBatch) throw notMessages.isTooLong(maxBatch)
   const messages: Array<Message | Malformed> = []
@@ -49,15 +51,17 @@ export async function readLargeMessage (
       taken = 0
       await pause()
     }
-    messages.push(await elementOf(element, maxDepth, pause))
+    messages.push(await elementOf(element, maxDepth, pause, sender))
   }
   return messages
 }
 
-async function elementOf (text: string, maxDepth: number, pause: Pause): Promise<Message | Malformed> {
+async function elementOf (text: string, maxDepth: number, pause: Pause, sender: Sender): Promise<Message | Malformed> {
   try {
-    if (text.length > largeText) return await toMessage(text, await scanned(text, maxDepth, membersOfMessage, pause), maxDepth, pause)
-    const message = parseMessage(text, maxDepth)
+    if (text.length > largeText) {
+      return await toMessage(text, await scanned(text, maxDepth, membersOfMessage, pause), maxDepth, pause, sender)
+    }
+    const message = parseMessage(text, maxDepth, 1, sender)
     if (Array.isArray(message)) throw notMessages.isNoObject()
     return message
   } catch (error) {
@@ -79,7 +83,7 @@ async function scanned (text: string, maxDepth: number, wanted: ReadonlySet<stri
   return scanner
 }
 
-async function toMessage (text: string, scanner: JsonScanner, maxDepth: number, pause: Pause): Promise<Message> {
+async function toMessage (text: string, scanner: JsonScanner, maxDepth: number, pause: Pause, sender: Sender): Promise<Message> {
   if (!scanner.isObject) throw notMessages.isNoObject()
   const textOf = (key: string): string | undefined => {
     const member = scanner.members.findLast((each) => each.key === key)
@@ -94,16 +98,25 @@ async function toMessage (text: string, scanner: JsonScanner, maxDepth: number, 
   // Of these only the type counts, besides their text.
   for (const key of ['result', 'error']) {
     const member = textOf(key)
-    if (member !== undefined) value[key] = member.startsWith('{') ? {} : null
+    if (member !== undefined) value[key] = member.startsWith('{') ? {} : member === 'null' ? null : other
   }
   const params = textOf('params')
   if (params?.startsWith('{') !== true) {
-    if (params !== undefined) value.params = null
-    return messageOf(value, textOf, () => 0)
+    if (params !== undefined) value.params = params.length <= small ? JSON.parse(params) : other
+    return withGaps(messageOf(value, textOf, () => 0, sender), scanner, sender)
   }
   const { members } = await scanned(params, maxDepth, membersOfParams, pause)
   value.params = toParams(params, members)
-  return messageOf(value, textOf, () => members.length)
+  return withGaps(messageOf(value, textOf, () => members.length, sender), scanner, sender)
+}
+
+/** In place of a value that is no object. */
+const other = 0
+
+/** Only what servers write is mended. */
+function withGaps (message: Message, { hasGaps }: JsonScanner, sender: Sender): Message {
+  if (sender === 'server') message.hasGaps = hasGaps
+  return message
 }
 
 /** The params of a large message: those members that somebody reads, of which the large ones are parsed when they are read. */

@@ -10,12 +10,16 @@ import {
   withMembers,
   withoutRepeats
 } from './json.ts'
-import { copyOf, partOf } from './text.ts'
+import { copyOf, partOf, withoutMark } from './text.ts'
 
 export type RequestId = string | number
 
+interface Common {
+  /** Of a large message: whether it has `null` or `[]`, outside of its strings. Undefined: nobody has looked. */
+  hasGaps?: boolean
+}
 /** A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the sender wrote it, for the answer. */
-export interface Request {
+export interface Request extends Common {
   kind: 'request'
   id: RequestId
   idText: string
@@ -23,15 +27,18 @@ export interface Request {
   params: Record<string, unknown>
   paramsText: string
 }
-export interface Notification { kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string }
+export interface Notification extends Common { kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string }
 /** An answer. It has exactly one of the two texts; `errorText` is the `error` object as received. */
-export interface Response { kind: 'response', id: RequestId | null, resultText?: string, errorText?: string }
+export interface Response extends Common { kind: 'response', id: RequestId | null, resultText?: string, errorText?: string }
 export type Message = Request | Notification | Response
 
 /** An element of a batch that is not a valid message: the error to answer, and the id to answer it under. */
 export interface Malformed { kind: 'malformed', idText: string, error: RpcError }
 
 const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
+
+/** Who wrote a message. Servers may leave out the version, and write `null` for members that are absent, as some of their libraries do. */
+export type Sender = 'client' | 'server'
 
 /**
  * Parses one JSON-RPC message, or a batch. Unknown members are ignored. An invalid element of a batch is an error of that element alone
@@ -41,7 +48,13 @@ const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof
  * @throws RpcError -32700 when the text is not JSON; -32600 when it is not a JSON-RPC message or nested too deeply, or when the batch is
  * empty or too long
  */
-export function parseMessage (text: string, maxDepth: number, maxBatch = Infinity): Message | Array<Message | Malformed> {
+export function parseMessage (
+  written: string,
+  maxDepth: number,
+  maxBatch = Infinity,
+  sender: Sender = 'client'
+): Message | Array<Message | Malformed> {
+  const text = withoutMark(written)
   // Checked before parsing: this is linear, and a parser needs long for deep JSON.
   if (isDeeperThan(text, maxDepth)) {
     throw notMessages.tooDeep(maxDepth)
@@ -52,14 +65,14 @@ export function parseMessage (text: string, maxDepth: number, maxBatch = Infinit
   } catch {
     throw notMessages.notJson()
   }
-  if (!Array.isArray(value)) return toMessage(value, text)
+  if (!Array.isArray(value)) return toMessage(value, text, sender)
   if (value.length === 0) throw notMessages.isEmpty()
   if (value.length > maxBatch) throw notMessages.isTooLong(maxBatch)
   return elementsOf(text).map((part, at) => {
     // Others of the batch may be large, and are over before it.
     const element = copyOf(part)
     try {
-      return toMessage(value[at], element)
+      return toMessage(value[at], element, sender)
     } catch (error) {
       return malformed(error, value[at], element)
     }
@@ -81,7 +94,7 @@ export const notMessages = {
   isNoObject: () => new RpcError(code.invalidRequest, 'Invalid request: a message is a JSON object')
 }
 
-function toMessage (value: unknown, text: string): Message {
+function toMessage (value: unknown, text: string, sender: Sender): Message {
   if (!isObject(value)) throw notMessages.isNoObject()
   const members = membersOf(text)
   const textOf = (key: string): string | undefined => {
@@ -91,7 +104,7 @@ function toMessage (value: unknown, text: string): Message {
     }
     return undefined
   }
-  return messageOf(value, textOf, countMembers)
+  return messageOf(value, textOf, countMembers, sender)
 }
 
 /**
@@ -104,25 +117,41 @@ function toMessage (value: unknown, text: string): Message {
 export function messageOf (
   value: Readonly<Record<string, unknown>>,
   textOf: (key: string) => string | undefined,
-  sizeOf: (paramsText: string) => number
+  sizeOf: (paramsText: string) => number,
+  sender: Sender
 ): Message {
-  if (value.jsonrpc !== '2.0') throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
-  if (typeof value.method === 'string') {
-    if (value.params !== undefined && !isObject(value.params)) {
-      throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
-    }
-    const params = value.params ?? {}
-    const text = textOf('params') ?? '{}'
-    const paramsText = readOnce(params, text, sizeOf(text))
-    if (value.id === undefined) return { kind: 'notification', method: value.method, params, paramsText }
-    if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
-    return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method: value.method, params, paramsText }
+  const { method, params, result, error } = value
+  const isServers = sender === 'server'
+  if (value.jsonrpc !== '2.0' && !(isServers && lacksVersion(value))) {
+    throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
   }
-  if (value.method !== undefined) throw new RpcError(code.invalidRequest, 'Invalid request: "method" must be a string')
+  if (typeof method === 'string') {
+    const known = paramsOf(params, isServers)
+    const text = known === params ? textOf('params') ?? '{}' : '{}'
+    const paramsText = readOnce(known, text, sizeOf(text))
+    if (value.id === undefined || (isServers && value.id === null)) return { kind: 'notification', method, params: known, paramsText }
+    if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
+    return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method, params: known, paramsText }
+  }
+  if (method !== undefined && !(isServers && method === null)) {
+    throw new RpcError(code.invalidRequest, 'Invalid request: "method" must be a string')
+  }
   const id = isId(value.id) ? value.id : null
-  if (value.result !== undefined) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
-  if (isObject(value.error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
+  if (result !== undefined && !(result === null && isObject(error))) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
+  if (isObject(error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
   throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
+}
+
+/** True for a message without the version of JSON-RPC. One that has neither that nor an id or a method is something else. */
+const lacksVersion = ({ jsonrpc, id, method }: Readonly<Record<string, unknown>>): boolean =>
+  (jsonrpc === undefined || jsonrpc === null) && (isId(id) || typeof method === 'string')
+
+/** The params of a message; null is none. @throws RpcError -32600 */
+function paramsOf (params: unknown, isServers: boolean): Record<string, unknown> {
+  if (isObject(params)) return params
+  const isAbsent = params === undefined || params === null || (isServers && Array.isArray(params) && params.length === 0)
+  if (!isAbsent) throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
+  return {}
 }
 
 /**

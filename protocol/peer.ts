@@ -1,4 +1,8 @@
 import { UpstreamError } from './errors.ts'
+import { membersOf } from './json.ts'
+import { largeText } from './large-message.ts'
+import { errorShape, paramsShape, resultShape } from './mended-members.ts'
+import { mayHaveGaps, mend, type Shape } from './mending.ts'
 import {
   errorText,
   notificationText,
@@ -16,6 +20,8 @@ import type { Receiver, SendOptions, Transport } from './transports/transport.ts
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
+  /** Something that the other side wrote as `null` or `[]` was mended. @param what of which message @param places paths within it */
+  mended?: (what: string, places: readonly string[]) => void
   /** The upstream may not know the connection any more. */
   doubted?: () => void
   /** Called when the connection is gone, after every pending request has failed. */
@@ -35,14 +41,20 @@ export interface Follower {
 }
 
 interface PendingRequest {
+  readonly method: string
   readonly resolve: (response: Response | Promise<Response>) => void
   readonly reject: (error: UpstreamError) => void
   readonly follower: Follower | undefined
 }
 
-/** One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its handlers. */
+/**
+ * One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its handlers. What a server
+ * writes as `null` or `[]` where MCP has neither is mended before anybody reads it.
+ */
 export class Peer implements Receiver {
   readonly #transport: Transport
+  /** The other side is of the modern era. */
+  isModern = false
   /** Who receives what the other side sends. It changes once it is known which revision of MCP the other side speaks. */
   handlers: PeerHandlers
   readonly #pending = new Table<number, PendingRequest>()
@@ -79,7 +91,7 @@ export class Peer implements Receiver {
   ): Promise<Response> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject, follower })
+      this.#pending.set(id, { method, resolve, reject, follower })
       if (this.#over) { this.failed(id, new UpstreamError('unreachable', this.#over.message)); return }
       this.#transport.send(requestText(id, method, paramsText), { id, headers, owner, protocol })
     })
@@ -104,14 +116,43 @@ export class Peer implements Receiver {
   }
 
   message (message: Message, origin: number | undefined): boolean {
-    if (message.kind === 'request') this.handlers.request(message, origin)
-    else if (message.kind === 'notification') this.handlers.notification(message, origin)
+    if (message.kind === 'request') this.handlers.request(this.#withParams(message), origin)
+    else if (message.kind === 'notification') this.handlers.notification(this.#withParams(message), origin)
     else if (typeof message.id === 'number') {
       const pending = this.#pending.take(message.id)
-      pending?.resolve(pending.follower?.over(message) ?? message)
-      return pending !== undefined
+      if (!pending) return false
+      this.#mendAnswer(message, pending.method)
+      pending.resolve(pending.follower?.over(message) ?? message)
+      return true
     }
     return false
+  }
+
+  #mendAnswer (answer: Response, method: string): void {
+    if (answer.hasGaps === false) return
+    const { resultText, errorText } = answer
+    if (errorText !== undefined && mayHaveGaps(errorText)) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`)
+    if (resultText === undefined || !mayHaveGaps(resultText)) return
+    const shape = resultShape(method, this.isModern)
+    if (shape) answer.resultText = this.#mended(resultText, shape, `results of ${method}`)
+  }
+
+  #withParams<Sent extends Request | Notification> (message: Sent): Sent {
+    const { method, params, paramsText } = message
+    if (message.hasGaps === false || !mayHaveGaps(paramsText)) return message
+    const text = this.#mended(paramsText, paramsShape(method), method)
+    if (text === paramsText) return message
+    if (text.length <= largeText) return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
+    // Large members are parsed by who reads them.
+    const left = new Set(membersOf(text).map(({ key }) => key))
+    for (const key of Object.keys(params)) if (!left.has(key)) Reflect.deleteProperty(params, key)
+    return { ...message, paramsText: text }
+  }
+
+  #mended (text: string, shape: Shape, what: string): string {
+    const mended = mend(text, shape)
+    if (mended.places.length > 0) this.handlers.mended?.(what, mended.places)
+    return mended.text
   }
 
   failed (id: number, error: UpstreamError): void {

@@ -28,3 +28,6 @@ export function partOf (text: string, start: number, end: number): string {
   const part = text.slice(start, end)
   return text.length - part.length > worthKeeping ? copyOf(part) : part
 }
+
+/** A text without the byte order mark that some editors and runtimes write before it. */
+export const withoutMark = (text: string): string => text.charCodeAt(0) === 0xfeff ? text.slice(1) : text

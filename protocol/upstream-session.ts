@@ -37,6 +37,8 @@ export interface SessionHandlers {
   notification: (notification: Notification, origin: Origin) => void
   /** A call is over. Called before any message that the upstream sent after its answer. @param response undefined: it has no answer */
   over: (call: Call, response: Response | undefined) => void
+  /** Something that the server wrote as `null` or `[]` was mended. @param what of which message @param places paths within it */
+  mended?: (what: string, places: readonly string[]) => void
   /** The connection is gone, and every call on it has failed. */
   closed: (error: UpstreamError) => void
 }

@@ -36,7 +36,12 @@ export const ActivityRecord = Type.Object(
     keyId: Type.Optional(Type.String()),
     keyName: Type.Optional(Type.String()),
     sourceIp: Type.Optional(Type.String()),
-    errorMessage: Type.Optional(Type.String())
+    errorMessage: Type.Optional(Type.String()),
+    clientId: Type.Optional(Type.String({ description: 'The OAuth client whose access token the call came with' })),
+    clientName: Type.Optional(Type.String({ description: 'Its name when it called' })),
+    locked: Type.Optional(Type.Literal(true, {
+      description: 'Input, output and message are sealed with a key that is not in ENCRYPTION_KEY any more'
+    }))
   },
   {
     examples: [

@@ -1,6 +1,10 @@
 import { Type, type TSchema } from '@sinclair/typebox'
+import { Closed } from './closed.ts'
 import { GroupMember } from './settings.ts'
 import { StringEnum } from './string-enum.ts'
+
+/** A member that a change may repeat as it was answered. */
+export const Unchanged = Type.String({ description: 'May be sent as it was answered; it cannot be changed' })
 
 /** The response of a management route that succeeded. */
 export const Success = <Data extends TSchema>(data: Data) =>
@@ -245,6 +249,7 @@ export const NewDescription = Type.Object(
 )
 
 const Members = Type.Array(Type.Union([Type.String({ minLength: 1 }), GroupMember]))
+const SentMembers = Type.Array(Type.Union([Type.String({ minLength: 1 }), Closed(GroupMember)]))
 export const GroupRecord = Type.Object(
   {
     id: Type.String(),
@@ -266,11 +271,11 @@ export const GroupRecord = Type.Object(
   }
 )
 const GroupName = Type.String({ minLength: 1, maxLength: 128 })
-export const NewGroup = Type.Object(
+export const NewGroup = Closed(Type.Object(
   {
     name: GroupName,
     description: Type.Optional(Type.String()),
-    servers: Type.Optional(Members),
+    servers: Type.Optional(SentMembers),
     owner: Type.Optional(Type.String({ description: 'A user; only an admin can name another one than the caller' }))
   },
   {
@@ -282,18 +287,25 @@ export const NewGroup = Type.Object(
       }
     ]
   }
-)
-export const GroupUpdate = Type.Partial(NewGroup, { examples: [{ description: 'What everybody needs, and more' }] })
+))
+export const GroupUpdate = Closed(Type.Partial(Type.Object({ ...NewGroup.properties, id: Unchanged }), {
+  examples: [{ description: 'What everybody needs, and more' }]
+}))
 export const GroupId = Type.Object({ id: Type.String() })
 
-export const GroupMembers = Type.Object(
-  { servers: Members },
+/** What a record has beside the members that a route takes: it may be sent as it was answered, and has no effect there. */
+const Beside = (...names: readonly string[]) => Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]))
+export const GroupMembers = Closed(Type.Object(
+  { servers: SentMembers, ...Beside('id', 'name', 'description', 'owner') },
   { examples: [{ servers: ['issues', { name: 'files', tools: ['read_file'] }] }] }
-)
-export const NewGroupMember = Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] })
+))
+export const NewGroupMember = Closed(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
 export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
 const Selection = Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
-export const ToolSelection = Type.Object({ tools: Selection }, { examples: [{ tools: ['read_file', 'list_directory'] }] })
+export const ToolSelection = Closed(Type.Object(
+  { tools: Selection, ...Beside('name', 'prompts', 'resources', 'alias') },
+  { examples: [{ tools: ['read_file', 'list_directory'] }] }
+))
 export const GroupMemberConfig = Type.Object(
   { name: Type.String(), tools: Selection, prompts: Selection, resources: Selection, alias: Type.Optional(Type.String()) },
   { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }
@@ -306,6 +318,7 @@ export const KeyRecord = Type.Object(
     token: Type.String({ description: 'Masked; plain only in the answer that creates the key' }),
     kind: StringEnum(['system', 'user']),
     owner: Type.Optional(Type.String()),
+    createdBy: Type.Optional(Type.String({ description: 'Who made it. A system key counts while its maker and its owner are admins' })),
     accessType: StringEnum(['all', 'groups', 'servers', 'custom']),
     allowedGroups: Type.Array(Type.String()),
     allowedServers: Type.Array(Type.String()),
@@ -330,20 +343,25 @@ export const KeyRecord = Type.Object(
     ]
   }
 )
-export const NewKey = Type.Object({
+export const NewKey = Closed(Type.Object({
   name: Type.String({ minLength: 1, maxLength: 128 }),
-  kind: Type.Optional(StringEnum(['system', 'user'])),
+  kind: Type.Optional(StringEnum(['system', 'user'], {
+    description: '`user` where neither a kind, an access type nor a list is given: what its owner sees, by MCP'
+  })),
   owner: Type.Optional(Type.String()),
-  accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),
+  accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'], {
+    description: 'What a system key opens. `all`: everything, the management API included; it has to be asked for by its name'
+  })),
   allowedGroups: Type.Optional(Type.Array(Type.String())),
   allowedServers: Type.Optional(Type.Array(Type.String())),
   enabled: Type.Optional(Type.Boolean()),
   expiresAt: Type.Optional(Type.Union([Type.String(), Type.Null()], {
     description: 'A date and time with its zone (ISO 8601), from which on the key counts as disabled; null: never'
   }))
-}, { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] })
-export const KeyUpdate = Type.Partial(NewKey, {
+}, { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] }))
+const unchangedOfKey = { id: Unchanged, token: Unchanged, createdBy: Unchanged, createdAt: Unchanged, lastUsedAt: Unchanged }
+export const KeyUpdate = Closed(Type.Partial(Type.Object({ ...NewKey.properties, ...unchangedOfKey }), {
   examples: [{ enabled: false }],
-  description: 'A user may change `name` and `enabled` only; `kind` and `owner` may be sent unchanged'
-})
+  description: 'A user may change `name` and `enabled` only; all else may be sent as it was answered'
+}))
 export const KeyId = Type.Object({ id: Type.String() })

@@ -39,10 +39,19 @@ export const Env = Type.Object({
     expected: 'a path as "/hub", of segments of A-Za-z0-9._~- that are not "." or ".."',
     description: 'Put before every path, for example `/hub`'
   }),
+  BASE_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
+      expected: 'an address as "https://hub.example.com"',
+      description:
+        'Public address, for configurations that are printed, callbacks and metadata. It may end with `BASE_PATH`, which is not added ' +
+        'twice. Default: the setting `install.baseUrl`, else the address to listen on'
+    })
+  ),
   SETTINGS_PATH: Type.String({ default: 'mcp_settings.json', description: 'The settings file' }),
   DATA_DIR: Type.Optional(
     Type.String({
-      description: 'Folder of the catalogue cache, bundles and the encryption key. Default: `.tool-hub` beside the settings file'
+      description: 'Folder of the catalogue cache, bundles, and the keys that are made here. Default: `.tool-hub` beside the settings file'
     })
   ),
   DB_URL: Type.Optional(
@@ -65,7 +74,7 @@ export const Env = Type.Object({
   ),
   ALLOWED_ORIGINS: Type.String({
     default: '',
-    description: 'Origins that may call the MCP endpoints from a browser, besides the same origin and `install.baseUrl`; comma-separated'
+    description: 'Origins that may call the MCP endpoints from a browser, besides the same origin and that of `BASE_URL`; comma-separated'
   }),
   ALLOWED_HOSTS: Type.String({
     default: '',
@@ -86,20 +95,20 @@ export const Env = Type.Object({
       'Proxies whose `X-Forwarded-*` headers are trusted: `true` for all, a number of proxies, or their addresses (comma-separated)'
   }),
   READONLY: Type.Boolean({ default: false, description: 'Refuses all changes; logging in, MCP and running tools still work' }),
-  PUBLIC_TOOLS: StringEnum(['default', 'public', 'all', 'off'], {
-    default: 'default',
+  PUBLIC_TOOLS: StringEnum(['public', 'all', 'off'], {
+    default: 'public',
     description:
-      'Servers that callers without credentials can use; on MCP, while bearer auth is off. `default`: public ones, and those of admins ' +
-      'that never had a visibility; `public`: public ones only; `all`: all; `off`: as `default`, and the open tool routes are closed'
+      'Servers that callers without credentials can use; on MCP, while bearer auth is off. `public`: those whose visibility is public; ' +
+      '`all`: all; `off`: as `public`, and the open tool routes are closed'
   }),
-  JWT_SECRET: Secret('Signs login tokens, at least 32 random bytes. Unset: a random one, so that logins end with the process'),
+  JWT_SECRET: Secret('Signs login tokens, at least 32 random bytes. Unset: `login.key` in `DATA_DIR`, generated once. All replicas need the same value'),
   JWT_EXPIRES_IN: Type.String({
     default: '24h',
     pattern: '^0*([1-9][0-9]{3,}(ms)?|[1-9][0-9]*[smhd])$',
     expected: 'a duration of at least a second, as "30m", "24h"',
     description: 'How long a login lasts'
   }),
-  ADMIN_PASSWORD: Secret('Password of the user `admin`, created when there are no users. Unset: a random one, printed once'),
+  ADMIN_PASSWORD: Secret('Password of the user `admin`, created when there are no users. Unset: a random one, shown once: on the terminal, else in `first-start.txt` in `DATA_DIR`, which the log names'),
   ALLOW_REGISTRATION: Type.Boolean({
     default: false,
     description: 'Lets anybody create an account without admin rights by `POST /api/auth/register`; otherwise only admins can'
@@ -121,7 +130,7 @@ export const Env = Type.Object({
     Type.String({
       pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
       expected: 'an address as "https://hub.example.com"',
-      description: 'Public address for the redirect URIs of social login. Default: `install.baseUrl`'
+      description: 'Public address for the redirect URIs of social login, with or without `BASE_PATH`. Default: `BASE_URL`'
     })
   ),
   SOCIAL_AUTH_BASE_PATH: Type.Optional(
@@ -135,7 +144,7 @@ export const Env = Type.Object({
     Type.String({
       description:
         'Origins whose pages may use the cookie of a social login, besides the same origin: separated by commas or spaces, or a JSON ' +
-        'array. Default: those of `SOCIAL_AUTH_URL` and `install.baseUrl`'
+        'array. Default: those of `SOCIAL_AUTH_URL` and `BASE_URL`'
     })
   ),
   SOCIAL_AUTH_CODEHOST_ENABLED: Switch('Login by GitHub. Default: on where it has its credentials'),
@@ -165,6 +174,9 @@ export const Env = Type.Object({
       'Who may read `/metrics`. `admin`: who sends the credential of an admin, such as a system key good for everything, in ' +
       '`Authorization`; `public`: everybody, with the names of servers only for who may see them; `off`: nobody (404)'
   }),
+  METRICS_TOKEN: Secret(
+    'A bearer token that opens `/metrics` and nothing else, for Prometheus: at least 32 random bytes. Unset: there is none'
+  ),
   OUTBOUND_ALLOW: Type.String({
     default: '',
     description:

@@ -115,6 +115,8 @@ function readTransport (adoption: Adoption): void {
 }
 
 function readSwitches (adoption: Adoption): void {
+  // A mark of former versions, beside a visibility that nobody had chosen.
+  adoption.take('visibilityDefaulted')
   const { disabled, enabled } = adoption.config
   if (typeof disabled === 'boolean') {
     adoption.take('disabled')

@@ -1,4 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { Unchanged } from './api.ts'
+import { Closed } from './closed.ts'
 import { StringEnum } from './string-enum.ts'
 
 const Seconds = (value: number, maximum: number) =>
@@ -51,18 +53,24 @@ const example = {
 }
 
 /** A client for an admin to make. */
-export const NewOAuthClient = Type.Object({
+export const NewOAuthClient = Closed(Type.Object({
   name: ClientMembers.name,
   redirectUris: ClientMembers.redirectUris,
   grants: Type.Optional(ClientMembers.grants),
   scopes: Type.Optional(ClientMembers.scopes),
   requireSecret: Type.Optional(Type.Boolean({ default: true, description: 'false: a public client, without a secret' }))
-}, { examples: [{ name: example.name, redirectUris: example.redirectUris, scopes: example.scopes }] })
+}, { examples: [{ name: example.name, redirectUris: example.redirectUris, scopes: example.scopes }] }))
 
 /** What an admin changes of a client: all members that are given. */
-export const OAuthClientUpdate = Type.Partial(Type.Object({ ...ClientMembers, requireSecret: Type.Boolean() }), {
-  examples: [{ redirectUris: example.redirectUris }]
-})
+export const OAuthClientUpdate = Closed(Type.Partial(Type.Object({
+  ...ClientMembers,
+  requireSecret: Type.Boolean(),
+  clientId: Unchanged,
+  origin: Unchanged,
+  clientUri: Unchanged,
+  createdAt: Unchanged,
+  lastUsedAt: Unchanged
+}), { examples: [{ redirectUris: example.redirectUris }] }))
 
 /** A client as admins see it. The secret is shown when it is made, and never again. */
 export const OAuthClientRecord = Type.Object({

@@ -33,7 +33,6 @@ export const ServerConfig = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   owner: Type.Optional(Type.String()),
   visibility: Type.Optional(StringEnum(['private', 'public', 'group'])),
-  visibilityDefaulted: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
   storedByUser: StoredByUser,

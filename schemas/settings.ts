@@ -38,6 +38,7 @@ export const BearerKey = Type.Object({
   lastUsedAt: Type.Optional(Type.String()),
   kind: Type.Optional(StringEnum(['system', 'user'])),
   owner: Type.Optional(Type.String()),
+  createdBy: Type.Optional(Type.String({ description: 'The user who made it; absent: the operator, by a file' })),
   accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),
   allowedGroups: Type.Optional(Type.Array(Type.String())),
   allowedServers: Type.Optional(Type.Array(Type.String())),

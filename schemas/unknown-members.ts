@@ -13,13 +13,17 @@ export const isComment = (name: string): boolean => /^(\$schema|_?comment|\/\/.*
 /** Max entries of one list or map that are looked at, and max members that are named of one value. */
 const [mostEntries, mostNamed] = [10_000, 20]
 
+/** The member that was probably meant by one that is not known; undefined: none is near enough. */
+export const meantBy = (name: string, known: Iterable<string>): string | undefined =>
+  nearName(name, known, (given, { length }) => Math.min(given.length, length) < 6 ? 1 : 2)
+
 /**
  * A sentence for a member that a schema does not have.
  * @param path the member with those that it stands in, `routing.skipAuht`
  * @param known the members that there are in its place
  */
 export function unknownSentence (path: string, name: string, known: Iterable<string>): string {
-  const meant = nearName(name, known, (given, { length }) => Math.min(given.length, length) < 6 ? 1 : 2)
+  const meant = meantBy(name, known)
   return `${quoted(path)} is not known and has no effect${meant === undefined ? '' : `: did you mean ${quoted(meant)}?`}`
 }
 

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { Account } from './api.ts'
+import { Account, Unchanged } from './api.ts'
+import { Closed } from './closed.ts'
 
 /** A user, without the password hash. */
 export const UserRecord = Type.Object(
@@ -10,16 +11,17 @@ export const UserRecord = Type.Object(
 const Username = Type.String({ description: '1 to 128 letters and digits of any script, and `@ . _ - +`' })
 
 /** The schema does not check passwords: the gateway does, with a message for each missing criterion. */
-export const NewUser = Type.Object({
+export const NewUser = Closed(Type.Object({
   username: Username,
   password: Type.String({ description: 'At least 8 characters with a letter, a digit and a special character; at most 256 bytes' }),
   isAdmin: Type.Optional(Type.Boolean({ default: false }))
-}, { examples: [{ username: 'ada', password: 'Analytical-1', isAdmin: false }] })
+}, { examples: [{ username: 'ada', password: 'Analytical-1', isAdmin: false }] }))
 
-export const UserUpdate = Type.Object({
+export const UserUpdate = Closed(Type.Object({
+  username: Type.Optional(Unchanged),
   isAdmin: Type.Optional(Type.Boolean()),
   newPassword: Type.Optional(Type.String({ description: 'As for a new user' }))
-}, { description: 'At least one of the two', examples: [{ newPassword: 'Difference-2' }] })
+}, { description: '`isAdmin`, `newPassword`, or both', examples: [{ newPassword: 'Difference-2' }] }))
 
 export const UserName = Type.Object({ username: Type.String() })
 
@@ -30,11 +32,11 @@ export const UserStats = Type.Object(
 
 const Warnings = Type.Optional(Type.Array(Type.String(), { description: 'Suggestions for a stronger password' }))
 
-export const Registration = Type.Object({
+export const Registration = Closed(Type.Object({
   username: Username,
   password: Type.String({ description: 'At least 6 characters, at most 256 bytes' }),
   isAdmin: Type.Optional(Type.Boolean({ default: false, description: 'Only an admin may set true' }))
-}, { examples: [{ username: 'ada', password: 'Analytical-1' }] })
+}, { examples: [{ username: 'ada', password: 'Analytical-1' }] }))
 
 export const Registered = Type.Object({
   success: Type.Literal(true),

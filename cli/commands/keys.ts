@@ -16,7 +16,7 @@ interface Key {
   expiresAt?: string
   lastUsedAt?: string
 }
-interface CreateOptions { kind: string, owner?: string, group: string[], server: string[], expires?: string }
+interface CreateOptions { kind: string, owner: string, group: string[], server: string[], expires?: string }
 
 export function addKeyCommands (program: Command, run: Run): void {
   const key = program.command('key').description('bearer keys')
@@ -25,7 +25,7 @@ export function addKeyCommands (program: Command, run: Run): void {
     .description('create a key, and show it once')
     .argument('<name>')
     .option('--kind <kind>', 'user: what its owner sees, by MCP only; system: everything, and the management API, too', 'user')
-    .option('--owner <username>', 'the owner (default: admin for a user key)')
+    .option('--owner <username>', 'the owner; a system key counts while it is an admin', 'admin')
     .option('--group <name>', 'only the routes of this group (repeatable)', collect, [])
     .option('--server <name>', 'only the routes of this server (repeatable)', collect, [])
     .option('--expires <when>', 'a time from now, as 12h, 30d, or a date, as 2027-01-31')
@@ -37,7 +37,7 @@ export function addKeyCommands (program: Command, run: Run): void {
         accessType,
         allowedGroups: group,
         allowedServers: server,
-        ...(kind === 'user' ? { owner: owner ?? 'admin' } : owner === undefined ? {} : { owner }),
+        owner,
         ...(expires === undefined ? {} : { expiresAt: expiryOf(expires) })
       }
       await withApi(run, command, async ({ api, out }) => {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withoutMark } from '../../protocol/text.ts'
 import { isAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
 import type { Api } from '../api.ts'
 import { segment, withApi, type Context, type Run } from '../context.ts'
@@ -133,7 +134,8 @@ function isBehindDashes (target: readonly string[], argv: readonly string[]): bo
   return at >= 0 && argv.length - at - 1 >= target.length
 }
 
-function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
+/** The pairs that options state. @param shape for the message @throws Failure */
+export function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
   return Object.fromEntries(texts.map((text) => {
     const [, name, value] = pattern.exec(text) ?? []
     if (name === undefined || value === undefined) throw new Failure(`${option}: expected ${shape}`, exits.usage)
@@ -147,7 +149,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 /** @throws Failure */
 export function jsonOf (text: string, place: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(withoutMark(text))
   } catch (error) {
     throw new Failure(`${place} is not JSON: ${error instanceof Error ? error.message : String(error)}`, exits.usage)
   }

@@ -25,9 +25,10 @@ export class FileConsents implements Consents {
     this.#bounds = bounds
   }
 
-  async put ({ username, clientId, scope, resource, grantedAt }: Consent): Promise<void> {
+  async put ({ username, clientId, scope, resource, mark, grantedAt }: Consent): Promise<void> {
     await this.#list.change((entries) => {
-      const consent = { username, clientId, scope, ...(resource === undefined ? {} : { resource }), grantedAt }
+      const more = { ...(resource === undefined ? {} : { resource }), ...(mark === undefined ? {} : { mark }) }
+      const consent = { username, clientId, scope, ...more, grantedAt }
       entries.set(keyOf(username, clientId), consent)
       removeOldest(entries, [...entries.values()].filter((each) => each.username === username), this.#bounds.perUser)
       removeOldest(entries, [...entries.values()], this.#bounds.all)
@@ -70,10 +71,10 @@ function removeOldest (entries: Map<string, Consent>, some: readonly Consent[], 
 
 export function isConsent (entry: unknown): entry is Consent {
   if (!isObject(entry)) return false
-  const { username, clientId, scope, resource, grantedAt } = entry
+  const { username, clientId, scope, resource, mark, grantedAt } = entry
   return (
     [username, clientId, scope].every((value) => typeof value === 'string') &&
-    (resource === undefined || typeof resource === 'string') &&
+    [resource, mark].every((value) => value === undefined || typeof value === 'string') &&
     typeof grantedAt === 'number'
   )
 }

@@ -18,7 +18,9 @@ const dimensions = () => ({
 /**
  * The recorded calls; `timestamp` in ms since 1970. Each column that calls are filtered by has an index in the order of a page. Most calls
  * succeed, so an index of the failed ones serves both. The one of tools holds their servers too: a tool is mostly asked for with its
- * server, and two indexes that are combined lead to each call by itself.
+ * server, and two indexes that are combined lead to each call by itself. `data` and `sealed` hold `input`, `output` and `errorMessage`:
+ * rows of earlier versions have these in columns of their own. `sealedBy` is the id of the key, since the sealed texts are
+ * too long to be read for counting.
  */
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),
@@ -28,8 +30,13 @@ export const activities = pgTable('activities', {
   input: text(),
   output: text(),
   sourceIp: text('source_ip'),
-  errorMessage: text('error_message')
-}, ({ id, timestamp, server, tool, status, group, username, keyId, keyName }) => [
+  errorMessage: text('error_message'),
+  clientId: text('client_id'),
+  clientName: text('client_name'),
+  data: jsonb().$type<{ secret: string }>(),
+  sealed: text(),
+  sealedBy: text('sealed_by')
+}, ({ id, timestamp, server, tool, status, group, username, keyId, keyName, sealedBy }) => [
   index('activities_timestamp').on(timestamp, id),
   index('activities_server').on(server, timestamp, id),
   index('activities_tool').on(tool, timestamp, id, server),
@@ -42,7 +49,8 @@ export const activities = pgTable('activities', {
   index('activities_group').on(group, timestamp, id).where(sql`${group} is not null`),
   index('activities_username').on(username, timestamp, id),
   index('activities_key').on(keyId, timestamp, id).where(sql`${keyId} is not null`),
-  index('activities_key_name').on(keyName, timestamp, id).where(sql`${keyName} is not null`)
+  index('activities_key_name').on(keyName, timestamp, id).where(sql`${keyName} is not null`),
+  index('activities_sealed_by').on(sealedBy).where(sql`${sealedBy} is not null`)
 ])
 
 /**

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { Clients, Revocation, Token, Tokens } from '../../db/ports.ts'
+import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
@@ -17,8 +18,8 @@ const remembered = limits.sessionIdle
 /** How far back revocations of other replicas are looked for, in ms. */
 const lookBack = 30_000
 
-/** A token of the authorization server: 256 random bits in base64url. A bearer key looks different. */
-const shape = /^[\w-]{43}$/
+/** A token of the authorization server: 256 random bits in base64url, and its prefix, which earlier versions did not write. */
+const shape = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
 /** A token that the storage knew, and when. */
 interface Known { readonly token: Token, readonly at: number, reading: Promise<Token | undefined> | undefined }

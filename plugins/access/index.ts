@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import { isUsable, type Server, type Snapshot } from '../../db/store.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
+import { quoted } from '../../schemas/unknown-members.ts'
 import { Directory } from './directory.ts'
 import { makeView, type Principal, type Scope, type View } from './view.ts'
 import { admits, canSee, toGroupScope, toScope, visibleServers, type PublicReach, type VisibleServer } from './visibility.ts'
@@ -86,12 +87,12 @@ const isUnlisted = ({ kind, grant }: Principal, word: string): boolean =>
   !(grant.accessType !== 'servers' && grant.groups.includes(word))
 
 function viewOf (snapshot: Snapshot, principal: Principal, { name, group, smart }: RouteWord, anonymous: PublicReach): View {
-  if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute()
+  if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute('"$smart"')
   const word = group ?? name
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
   // To a scoped key, servers and groups that it does not list do not exist.
   const unknown = (): Error =>
-    word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute()
+    word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute(quoted(word ?? ''))
   const scope = scopeOf(snapshot, { name, group }, byName)
   if (!scope) throw unknown()
   const view = makeView(principal, scope, smart ? 'search' : undefined)
@@ -108,7 +109,7 @@ function scopeOf (snapshot: Snapshot, { name, group }: RouteWord, byName: boolea
 
 function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicReach): View {
   const view = makeView(principal, { kind: 'server', name })
-  if (!isVisible(snapshot, view, anonymous)) throw new errors.NoSuch('server')
+  if (!isVisible(snapshot, view, anonymous)) throw noSuch('server', name)
   return view
 }
 
@@ -124,9 +125,10 @@ function openView (
   const scope: Scope | undefined = server !== undefined && name === undefined && group === undefined
     ? { kind: 'server', name: server }
     : scopeOf(snapshot, { name, group }, true)
-  if (!scope) throw new errors.NoSuch(what)
+  const unknown = (): Error => noSuch(what, group ?? name ?? server ?? '')
+  if (!scope) throw unknown()
   const view = makeView(principal, { ...scope, open: true })
-  if (scope.kind !== 'global' && visibleServers(snapshot, view, anonymous).length === 0) throw new errors.NoSuch(what)
+  if (scope.kind !== 'global' && visibleServers(snapshot, view, anonymous).length === 0) throw unknown()
   return view
 }
 
@@ -146,5 +148,5 @@ function isVisible (snapshot: Snapshot, view: View, anonymous: PublicReach): boo
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
   if (scope.kind === 'group') return visibleServers(snapshot, view, anonymous).length > 0
   const server = snapshot.servers.get(scope.name)
-  return server !== undefined && isUsable(server) && canSee(snapshot, principal, server, anonymous)
+  return server !== undefined && isUsable(server) && canSee(principal, server, anonymous)
 }

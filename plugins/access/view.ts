@@ -11,6 +11,8 @@ export interface Principal {
   readonly username?: string
   /** True: it sees every server. */
   readonly isAdmin: boolean
+  /** The user who made a system key: what is made with the key has that maker, too. Absent: the operator has, by a file. */
+  readonly maker?: string
   /** The routes that a scoped credential is limited to; undefined: all. */
   readonly grant?: Grant
   /** The scopes of an access token; undefined for all other credentials, which scopes do not limit. */
@@ -22,6 +24,12 @@ export interface Principal {
   /** The same principal in a later snapshot; undefined when the credential is not valid any more. Absent on bearer keys of MCP routes. */
   readonly standing?: (snapshot: Snapshot) => Principal | undefined
 }
+
+/** The scope of an access token that MCP needs. */
+export const mcpScope = 'mcp'
+
+/** Whether a principal may use MCP, and run tools and prompts: only an access token may lack the scope for it. */
+export const mayRun = ({ scopes }: Principal): boolean => scopes?.includes(mcpScope) ?? true
 
 /** A stored credential, without its secret. */
 export interface Credential { readonly id: string, readonly name?: string }

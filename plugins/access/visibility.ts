@@ -7,25 +7,14 @@ import type { Grant, Principal, Scope, View } from './view.ts'
 export type PublicReach = Env['PUBLIC_TOOLS']
 
 /** Whether a principal may see and call a server. All decisions about it are made here. */
-export function canSee (snapshot: Snapshot, principal: Principal, { config }: Server, anonymous: PublicReach): boolean {
+export function canSee (principal: Principal, { config }: Server, anonymous: PublicReach): boolean {
   if (principal.isAdmin) return true
   if (principal.username !== undefined) return config.visibility === 'public' || config.owner === principal.username
-  return isAnybodys(snapshot, config, anonymous)
+  return isAnybodys(config, anonymous)
 }
 
-/** Whether callers without credentials may see and call a server. */
-function isAnybodys (snapshot: Snapshot, config: Server['config'], anonymous: PublicReach): boolean {
-  switch (anonymous) {
-    case 'all': return true
-    case 'public': return config.visibility === 'public'
-    // PUBLIC_TOOLS=off closes the open routes, not MCP (DECISIONS §4).
-    case 'off': case 'default': {
-      if (config.visibility === 'public') return true
-      const defaulted = config.visibility === undefined || config.visibilityDefaulted === true
-      return defaulted && isAdmins(snapshot, config.owner)
-    }
-  }
-}
+/** Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP (DECISIONS §4). */
+const isAnybodys = ({ visibility }: Server['config'], anonymous: PublicReach): boolean => anonymous === 'all' || visibility === 'public'
 
 /** Whether the owner is an admin. Servers without an owner are the admins' (DECISIONS §5). */
 export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
@@ -34,15 +23,15 @@ export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner
  * Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds. A scoped key adds
  * servers of its scope that its owner sees: a scope narrows, and never shows what its owner does not see.
  */
-function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
-  if (anonymous !== 'off' && isAnybodys(snapshot, server.config, anonymous)) return true
+function isOpen ({ principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
+  if (anonymous !== 'off' && isAnybodys(server.config, anonymous)) return true
   if (principal.kind === 'anonymous') return false
-  return canSee(snapshot, principal, server, anonymous) && (principal.grant === undefined || grants(principal.grant, scope, server.name))
+  return canSee(principal, server, anonymous) && (principal.grant === undefined || grants(principal.grant, scope, server.name))
 }
 
 /** Whether a view shows a configured server. */
-export const shows = (snapshot: Snapshot, view: View, server: Server, anonymous: PublicReach): boolean =>
-  view.scope.open === true ? isOpen(snapshot, view, server, anonymous) : canSee(snapshot, view.principal, server, anonymous)
+export const shows = (view: View, server: Server, anonymous: PublicReach): boolean =>
+  view.scope.open === true ? isOpen(view, server, anonymous) : canSee(view.principal, server, anonymous)
 
 /** Whether a principal may change, toggle and reload a server. */
 export const canManage = (principal: Principal, { config }: Server): boolean =>
@@ -63,7 +52,7 @@ export function visibleServers (snapshot: Snapshot, view: View, anonymous: Publi
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
-    if (!server || !isUsable(server) || !shows(snapshot, view, server, anonymous)) continue
+    if (!server || !isUsable(server) || !shows(view, server, anonymous)) continue
     // Open routes name a tool by its server, which such a provider is not.
     if (server.unprefixed === true && view.scope.open === true) continue
     const label = server.unprefixed === true ? '' : member.alias ?? member.name

@@ -1,7 +1,7 @@
 import type { Activities, Activity, ActivityFilter } from '../../db/ports.ts'
 import type { Principal } from '../access/view.ts'
 import { timesOf, type DateRange } from '../body/dates.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import { askedRecords } from '../errors/storage.ts'
 
 /** What is asked for: values that must match exactly, and a range of time. */
@@ -63,7 +63,7 @@ export class ActivityLog {
   /** @throws NoSuch, also for another user's */
   async find (principal: Principal, id: string): Promise<ShownActivity> {
     const found = await askedRecords(this.#activities.find(id))
-    if (found === undefined || !(principal.isAdmin || this.#isOf(principal, found))) throw new errors.NoSuch('activity')
+    if (found === undefined || !(principal.isAdmin || this.#isOf(principal, found))) throw noSuch('activity', id)
     return toShown(found)
   }
 

@@ -50,6 +50,7 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
     group: scope.kind === 'group' ? scope.name : undefined,
     username: usernameOf(principal),
     ...keyOf(principal),
+    clientId: principal.kind === 'access-token' ? principal.credential?.name : undefined,
     sourceIp: address,
     errorMessage: shown(message, limits.activities.message)
   }

@@ -28,6 +28,8 @@ export interface AuditDeps {
    * `before` or `after`; `stored`: max entries that the trail keeps.
    */
   readonly bounds: TrailBounds & { readonly part: number, readonly stored: number }
+  /** A text without credentials of this gateway's. */
+  readonly mask?: (text: string) => string
   /** Receives each new entry. */
   readonly notify: (entry: AuditEntry) => void
   readonly warn: (sentence: string) => void
@@ -64,8 +66,14 @@ export class Audit {
     if (entry) this.#add([entry])
   }
 
-  #add (entries: readonly AuditEntry[]): void {
-    const { notify, warn } = this.#deps
+  #add (given: readonly AuditEntry[]): void {
+    const { notify, warn, mask = (text) => text } = this.#deps
+    const entries = given.map(({ before, after, ...entry }): AuditEntry => ({
+      ...entry,
+      name: mask(entry.name),
+      ...(before === undefined ? {} : { before: mask(before) }),
+      ...(after === undefined ? {} : { after: mask(after) })
+    }))
     for (const entry of entries) notify(entry)
     const dropped = this.#waiting.add(entries)
     if (dropped > 0) warn(`${dropped} changes are in no audit log but that of the process: the database is away`)

@@ -19,6 +19,7 @@ export default fp<{ auditTrail?: AuditTrail }>(async (app, { auditTrail: trail =
   const audit = new Audit({
     trail,
     bounds: limits.audit,
+    mask: (text) => app.credentials.mask(text),
     notify: ({ username, keyId, keyName, action, entity, name }) => {
       const key = keyId === undefined ? '' : ` by key ${JSON.stringify(keyName ?? keyId)}`
       const audited = { username, keyId, keyName, action, entity, name }
@@ -29,4 +30,4 @@ export default fp<{ auditTrail?: AuditTrail }>(async (app, { auditTrail: trail =
   app.settings.on('committed', (committed) => { audit.add(committed) })
   app.decorate('audit', audit)
   app.addHook('onClose', async () => { await audit.close(closeTimeout) })
-}, { name: 'audit', dependencies: ['settings'] })
+}, { name: 'audit', dependencies: ['logs', 'settings'] })

@@ -1,19 +1,18 @@
 import type { FastifyRequest } from 'fastify'
-import type { Principal } from '../access/view.ts'
+import { mayRun, mcpScope, type Principal } from '../access/view.ts'
 import { errors } from '../errors/list.ts'
 
 /** What the holder of a token for another resource is told. */
 export const otherResource = 'The access token is for another resource'
-/** The scope that MCP needs. */
-export const mcpScope = 'mcp'
 
 /**
  * Checks what an access token may do on the MCP routes. Other credentials have neither scopes nor an audience.
  * @throws InsufficientScope · Unauthorized when it is for another resource (RFC 8707)
  */
-export function checkToken ({ scopes, audience }: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
+export function checkToken (principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
+  const { scopes, audience } = principal
   if (scopes === undefined) return
-  if (!scopes.includes(mcpScope)) throw new errors.InsufficientScope(mcpScope)
+  if (!mayRun(principal)) throw new errors.InsufficientScope(mcpScope)
   // A message of the SSE transport belongs to a stream that was opened with this token's audience.
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)

@@ -4,19 +4,22 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { headerOf } from '../access/key-header.ts'
 import type { Snapshot } from '../../db/store.ts'
+import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
-import type { Principal } from '../access/view.ts'
+import { mayRun, type Principal } from '../access/view.ts'
+import { goodSecret } from '../secrets/login-secret.ts'
+import { statedAddress } from '../settings/base-url.ts'
 import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
 import type { Effect } from '../scopes/index.ts'
 import { checkScopes } from './check-scopes.ts'
-import { checkToken, isForAll, mcpScope, otherResource } from './check-token.ts'
+import { checkToken, isForAll, otherResource } from './check-token.ts'
 import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
-import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
+import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
 import { holdsLocal, localCredential } from './steps/local-credential.ts'
 import { loginToken, type LoginClaims } from './steps/jwt.ts'
@@ -35,7 +38,7 @@ export interface Auth {
   /**
    * The caller on an MCP route. A promise only where a step of the chain has to wait.
    * @param named the user in the route's path, if any: a credential is then required, whatever the settings say
-   * @throws Unauthorized, WrongUser, TokenTwice
+   * @throws Unauthorized, WrongUser, TokenTwice, DataAway
    */
   transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
   /**
@@ -97,16 +100,23 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     }
   }
   // First match wins (SPEC, "Authentication").
-  const token = accessToken(app.accessTokens)
+  const token = accessToken(app.accessTokens, app.config)
   const [key, local, login] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
   const chain: readonly Step[] = [key, local, token, socialSession(app.social), login, guest]
   const operators: readonly Step[] = [key, local, token, login]
   const isLocal = holdsLocal(localToken)
   const credentialsOf = ({ headers, query, socket }: FastifyRequest): Credentials =>
     ({ headers, query: query as Record<string, unknown>, socket })
-  /** Identifies a caller; one whose credentials are unknown, again where another replica has just made a change. */
+  /**
+   * Identifies a caller; one whose credentials are unknown, again where another replica has just made a change.
+   * @throws DataAway while a replica has been without its database for long
+   */
   const identifyFresh = (credentials: Credentials, routes: RouteClass, steps = chain): Identified => {
     const former = app.settings.current
+    // Never 401, on which clients throw their tokens away.
+    if (app.settings.isOutdated && hasCredentials(credentials, routes, headerOf(former)) && !isLocal(credentials)) {
+      throw new errors.DataAway()
+    }
     const again = (): Identified => {
       if (!hasCredentials(credentials, routes, headerOf(former))) return undefined
       return app.settings.lookUp()?.then(async () => {
@@ -118,7 +128,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     return found instanceof Promise ? found.then(async (principal) => principal ?? await again()) : found ?? again()
   }
   const rules = originRules(host, allowedHosts, allowedOrigins)
-  const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
+  const baseUrl = (): string | undefined => statedAddress(app.settings.current.system, app.config.env)?.text
   warnOfSkippedAuth(app)
   warnOfOpenTools(app, anonymous)
 
@@ -143,10 +153,10 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   app.accessTokens.on('expired', (family) => { standings.expire(family) })
   endExpired(app, standings)
 
-  /** Notes a credential that identified nobody. Tokens of this gateway's authorization server have no prefix. */
+  /** Notes a credential that identified nobody. Tokens of an earlier version have no prefix. */
   const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
     if (sent === undefined) return
-    const isToken = app.settings.current.system.oauthServer?.enabled === true && !String(sent).includes('thk_')
+    const isToken = app.settings.current.system.oauthServer?.enabled === true && !String(sent).includes(credentialPrefixes.key)
     app.refusals.note(isToken ? 'token' : 'key', request.ip)
   }
 
@@ -173,8 +183,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     }
     noteRefused(request, request.headers.authorization)
     const wrong = request.headers.authorization === undefined ? '' : 'The credential in the Authorization header is not valid here. '
+    const restriction = restrictionOf(app.keys, request.headers, app.settings.current)
     throw new errors.Unauthorized(
-      `${wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
+      `${restriction ?? wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
     )
   }
 
@@ -200,8 +211,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     optional: async (request) => {
       const principal = await identifyFresh(credentialsOf(request), 'open') ?? anonymous
       if (!isForAll(principal, app.config.basePath)) return anonymous
-      const isEnough = request.routeOptions.config?.effect === 'read' || (principal.scopes?.includes(mcpScope) ?? true)
-      return isEnough ? principal : anonymous
+      return request.routeOptions.config?.effect === 'read' || mayRun(principal) ? principal : anonymous
     },
     standings,
     origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
@@ -232,7 +242,8 @@ function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot)
   const name = routing?.bearerAuthHeaderName ?? 'Authorization'
   const sent = headers[headerOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
   if (sent !== undefined) {
-    return takesTokens && !String(sent).includes('thk_') ? 'The access token or bearer key is not valid' : 'The bearer key is not valid'
+    const isKey = !takesTokens || String(sent).includes(credentialPrefixes.key)
+    return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
   }
   if (!takesTokens) return `A bearer key is required in the ${name} header`
   return headerOf(snapshot) === 'authorization'
@@ -262,14 +273,12 @@ function endExpired (app: FastifyInstance, standings: Standings): void {
   app.addHook('onClose', async () => { clearTimeout(timer) })
 }
 
-/** @param secret JWT_SECRET, which signs login tokens; without it they are valid until the process ends */
+/** @param secret signs login tokens; undefined: they are valid until the process ends */
 function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
-  const advice = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
   if (secret === undefined) {
-    const effect = 'logins end when the gateway stops, and of several gateways on one database each takes its own logins only'
-    app.log.warn(`JWT_SECRET is not set: ${effect}. Set it to ${advice}`)
+    app.log.warn(`JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ${goodSecret}`)
   } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
-    app.log.warn(`JWT_SECRET is weak: use ${advice}`)
+    app.log.warn(`JWT_SECRET is weak: use ${goodSecret}`)
   }
 }
 

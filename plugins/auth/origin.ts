@@ -21,7 +21,7 @@ const parsed = (baseUrl: string | undefined): URL | undefined =>
  * Whether a request to this host is served. Others are refused, since a page can make its own name resolve to this gateway (DNS rebinding;
  * MCP Transports, "Security Warning").
  * @param host `Host`, or what a trusted proxy forwarded
- * @param baseUrl `install.baseUrl`, whose host is served, too
+ * @param baseUrl the public address as the operator stated it, whose host is served, too
  */
 export function servesHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): boolean {
   if (!hosts) return true
@@ -56,7 +56,7 @@ export function checkOrigin (
   protocol = 'http'
 ): void {
   if (origin === undefined || origins.has(origin) || origin === parsed(baseUrl)?.origin) return
-  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the origin is that of install.baseUrl, or the forwarded one.
+  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the origin is that of the public address, or the forwarded one.
   if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
 }
 

@@ -3,6 +3,7 @@ import type { SystemConfig } from '../../schemas/settings.ts'
 import { countServers } from '../access/count-servers.ts'
 import { makeView, type Principal } from '../access/view.ts'
 import { isLoopback } from '../config/loopback.ts'
+import { statedAddress } from '../settings/base-url.ts'
 
 /** In ms. */
 const interval = 15 * 60_000
@@ -12,9 +13,10 @@ const interval = 15 * 60_000
  * other machines reach it.
  */
 export function warnOfSkippedAuth (app: FastifyInstance): void {
-  const { HOST: host, ALLOWED_HOSTS: allowedHosts, TRUST_PROXY: trustProxy } = app.config.env
-  const signsOf = ({ install }: SystemConfig): string => [
-    ...exposureSigns({ host, allowedHosts, baseUrl: install?.baseUrl }),
+  const { env } = app.config
+  const { HOST: host, ALLOWED_HOSTS: allowedHosts, TRUST_PROXY: trustProxy } = env
+  const signsOf = (system: SystemConfig): string => [
+    ...exposureSigns({ host, allowedHosts, address: statedAddress(system, env) }),
     ...trustProxy === '' ? [] : [`TRUST_PROXY=${trustProxy}`]
   ].join(' and ')
   const warn = (isRepeated: boolean): void => {
@@ -38,17 +40,17 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
 }
 
 /** The settings by which an operator lets in more than this machine. */
-export interface Exposure { host: string, allowedHosts: string, baseUrl: string | undefined }
+export interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof statedAddress> }
 
 /** The settings that show that other machines reach the gateway, for a log line; an empty array: none does. */
-export function exposureSigns ({ host, allowedHosts, baseUrl }: Exposure): string[] {
+export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {
   const names = allowedHosts.split(/[\s,]+/).map((each) => each.replace(/:\d*$/, '').toLowerCase())
   const isForeign = names.some((name) => name !== '' && !isLoopback(name))
-  const isPublished = baseUrl !== undefined && URL.canParse(baseUrl) && !isLoopback(new URL(baseUrl).hostname)
+  const isPublished = address !== undefined && URL.canParse(address.text) && !isLoopback(new URL(address.text).hostname)
   return [
     ...isLoopback(host) ? [] : [`HOST=${host}`],
     ...isForeign ? [`ALLOWED_HOSTS=${allowedHosts}`] : [],
-    ...isPublished ? [`install.baseUrl=${baseUrl}`] : []
+    ...isPublished ? [`${address.name}=${address.text}`] : []
   ]
 }
 
@@ -57,12 +59,14 @@ export function exposureSigns ({ host, allowedHosts, baseUrl }: Exposure): strin
  * each of these servers was marked.
  */
 export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): void {
-  const { config: { basePath, env: { HOST: host, ALLOWED_HOSTS: allowedHosts, PUBLIC_TOOLS: publicTools } } } = app
+  const { basePath, env } = app.config
+  const { HOST: host, ALLOWED_HOSTS: allowedHosts, PUBLIC_TOOLS: publicTools } = env
   if (publicTools === 'public') return
   let warned = ''
   const warn = (): void => {
-    const { routing, install } = app.settings.current.system
-    const signs = exposureSigns({ host, allowedHosts, baseUrl: install?.baseUrl }).join(' and ')
+    const { system } = app.settings.current
+    const { routing } = system
+    const signs = exposureSigns({ host, allowedHosts, address: statedAddress(system, env) }).join(' and ')
     const overHttp = publicTools === 'off' ? 0 : countServers(app.access, app.access.open(anonymous, {}, 'server'))
     const overMcp = routing?.enableBearerAuth === false ? countServers(app.access, makeView(anonymous, { kind: 'global' })) : 0
     const ways = [

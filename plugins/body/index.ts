@@ -5,6 +5,7 @@ import { isDeeperThan } from '../../protocol/json.ts'
 import { JsonBuilder, TooManyMembers } from '../../protocol/json-builder.ts'
 import { JsonScanner, stepSize, TooDeep } from '../../protocol/json-scanner.ts'
 import { Chunks } from '../../protocol/pieces.ts'
+import { withoutMark } from '../../protocol/text.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import { turns } from '../limits/turns.ts'
@@ -36,7 +37,7 @@ function hasOtherCharset (contentType = ''): boolean {
 }
 
 /**
- * Reads the whole body as text, unchanged.
+ * Reads the whole body as text, unchanged but for a byte order mark.
  * @param limit in bytes
  * @param done called once. Its error: TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding or a charset other
  * than UTF-8, that of the connection, or that of `grows`
@@ -81,7 +82,7 @@ export function collectText (
   })
   payload.on('end', () => {
     const bytes = chunks.takeWhole()
-    if (isUtf8(bytes)) finish(null, bytes.toString())
+    if (isUtf8(bytes)) finish(null, withoutMark(bytes.toString()))
     else finish(new errors.InvalidUtf8())
   })
   payload.on('error', finish)

@@ -4,8 +4,9 @@ import { limits } from '../limits/index.ts'
 import { valuesIn } from './values.ts'
 
 // Values of bodies are not converted to other types. Those of paths and queries are, since they are text.
-const firstError = new Ajv({ strict: false })
-const allErrors = new Ajv({ allErrors: true, strict: false })
+// `verbose`: an error about a member that is not known tells which are (`plugins/errors/findings.ts`).
+const firstError = new Ajv({ strict: false, verbose: true })
+const allErrors = new Ajv({ allErrors: true, strict: false, verbose: true })
 const coercing = new Ajv({ strict: false, coerceTypes: true })
 const selecting = new Ajv({ strict: false, coerceTypes: true, removeAdditional: 'all' })
 

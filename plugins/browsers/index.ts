@@ -8,7 +8,7 @@ import helmet, { type HelmetOptions } from 'helmet'
 /** Response headers that scripts may read beside the safelisted ones (CORS). */
 const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate', 'retry-after', 'etag']
 
-/** CORS for the origins of `install.baseUrl` and ALLOWED_ORIGINS, and `nosniff` on every answer. Registered once, at the root. */
+/** CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` on every answer. Registered once, at the root. */
 export default fp(async (app) => {
   await app.register(cors, {
     origin: (origin, answer) => { answer(null, origin !== undefined && app.auth.trustsOrigin(origin)) },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Change, Snapshot } from '../../db/store.ts'
 import { plainClient } from '../../protocol/exchange.ts'
 import { makeView, type Principal } from '../access/view.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { limits } from '../limits/index.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -91,7 +91,7 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
 
   #mustHave (snapshot: Snapshot, id: string): Item {
     const item = this.#kind.stored(snapshot).get(id)
-    if (!item) throw new errors.NoSuch(`built-in ${this.#kind.noun}`)
+    if (!item) throw noSuch(`built-in ${this.#kind.noun}`, id)
     return item
   }
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { isDeeperThan, isObject } from '../../protocol/json.ts'
+import { withoutMark } from '../../protocol/text.ts'
 import { BundleManifest } from '../../schemas/bundle.ts'
 import { nameProblem } from '../../schemas/names.ts'
 import { problemOf } from '../../schemas/problem.ts'
@@ -13,7 +14,7 @@ import { ArchiveError } from './archive/archive.ts'
 export function readManifest (bytes: Buffer): BundleManifest {
   const refuse = (reason: string): never => { throw new ArchiveError(`its manifest.json ${reason}`) }
   if (!isUtf8(bytes)) refuse('is not UTF-8 text')
-  const text = bytes.toString().replace(/^\ufeff/, '')
+  const text = withoutMark(bytes.toString())
   if (isDeeperThan(text, limits.requestDepth)) refuse(`is nested deeper than ${limits.requestDepth} levels`)
   const manifest = parse(text)
   if (!isObject(manifest)) return refuse('is no JSON object')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isObject } from '../../protocol/json.ts'
 import type { CloudServer, CloudTool } from '../../schemas/catalogues.ts'
 import { incomplete } from '../../schemas/server.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import { plain } from './inputs.ts'
 import { localName } from './names.ts'
@@ -49,7 +49,7 @@ export class Cloud {
   async server (name: string, owner: string): Promise<Answer<CloudServer>> {
     const { value, staleSince } = await this.servers(owner)
     const server = value.find((each) => each.name === name) ?? value.find((each) => each.server_key === name || each.config_name === name)
-    if (!server) throw new errors.NoSuch('server in this catalogue')
+    if (!server) throw noSuch('server in this catalogue', name)
     return { value: server, staleSince }
   }
 

@@ -2,7 +2,7 @@ import type { Field, Installation, MarketEntry, MarketFile, MarketServer } from 
 import { problemOf } from '../../schemas/problem.ts'
 import { MarketFile as Schema } from '../../schemas/catalogues.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { errors } from '../errors/list.ts'
+import { noSuch } from '../errors/list.ts'
 
 /** The catalogue that the project ships. It is read once. */
 export class Market {
@@ -30,7 +30,7 @@ export class Market {
   /** @throws NoSuch */
   server (name: string): MarketServer {
     const server = this.#servers.find((each) => each.name === name)
-    if (!server) throw new errors.NoSuch('server in this catalogue')
+    if (!server) throw noSuch('server in this catalogue', name)
     return server
   }
 

@@ -4,7 +4,7 @@ import { problemOf } from '../../schemas/problem.ts'
 import { official, RegistryMeta, ServerJson } from '../../schemas/server-json.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { Pause } from '../../protocol/large-message.ts'
-import { errors } from '../errors/list.ts'
+import { noSuch } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import type { Answer, Question, Source } from './source.ts'
 import { toConfigs } from './to-configs.ts'
@@ -51,7 +51,7 @@ export class Registry {
 /** A name as one segment of a path. @throws NoSuch for one that a path cannot hold */
 function segment (text: string): string {
   // URLs resolve these.
-  if (/^\.{0,2}$/.test(text) || text.length > 255) throw new errors.NoSuch('entry in this catalogue')
+  if (/^\.{0,2}$/.test(text) || text.length > 255) throw noSuch('entry in this catalogue', text)
   return encodeURIComponent(text)
 }
 

@@ -3,6 +3,7 @@ import { isDeeperThan } from '../../protocol/json.ts'
 import { parseInSteps } from '../../protocol/json-builder.ts'
 import { TooDeep } from '../../protocol/json-scanner.ts'
 import type { Pause } from '../../protocol/large-message.ts'
+import { withoutMark } from '../../protocol/text.ts'
 import { errors } from '../errors/list.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
@@ -184,7 +185,7 @@ function checkStatus ({ status }: Fetched, isOfCaller: boolean): void {
 /** The JSON of a large answer. @throws UpstreamError */
 async function parseLarge (body: Buffer, pause: Pause): Promise<unknown> {
   try {
-    return await parseInSteps(body.toString(), limits.catalogues.depth, pause)
+    return await parseInSteps(withoutMark(body.toString()), limits.catalogues.depth, pause)
   } catch (error) {
     const isDeep = error instanceof TooDeep
     if (!isDeep && !(error instanceof SyntaxError)) throw error
@@ -194,7 +195,7 @@ async function parseLarge (body: Buffer, pause: Pause): Promise<unknown> {
 
 /** The JSON of an answer. @throws UpstreamError */
 function parse (body: Buffer): unknown {
-  const text = body.toString()
+  const text = withoutMark(body.toString())
   if (isDeeperThan(text, limits.catalogues.depth)) {
     throw new UpstreamError('broken', 'its answer is nested too deeply', { isPublic: true })
   }

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { withoutMark } from '../../protocol/text.ts'
 import { readEnv, secretNames, type Env } from '../../schemas/env.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -18,7 +19,7 @@ function secretOf (name: string, environment: Environment): string | undefined {
   const [text, path = ''] = [environment[name], environment[`${name}_FILE`]]
   if (path === '') return text
   if (text !== undefined && text !== '') throw new Error(`${name} and ${name}_FILE are both set. Set one of them.`)
-  const secret = contentOf(path, name).replace(/^\uFEFF/, '').replace(/\r?\n$/, '')
+  const secret = withoutMark(contentOf(path, name)).replace(/\r?\n$/, '')
   if (secret.trim() === '') throw new Error(`The file that ${name}_FILE names is empty.`)
   return secret
 }

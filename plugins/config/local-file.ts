@@ -3,6 +3,7 @@ import {
   accessSync, closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 
 /** How this machine's command line reaches a gateway: its address, and a credential that it takes from here only. */
 export interface LocalAccess {
@@ -42,7 +43,7 @@ export const isSame = (one: Pick<LocalAccess, 'settings' | 'database'>, access: 
 const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
 
 /** A new credential. The prefix tells it from keys. */
-export const newLocalToken = (): string => `thl_${randomBytes(32).toString('hex')}`
+export const newLocalToken = (): string => `${credentialPrefixes.local}${randomBytes(32).toString('hex')}`
 
 /**
  * Checks that a folder is there and can be written, or can be made, and makes nothing.

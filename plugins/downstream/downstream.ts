@@ -19,17 +19,21 @@ export class Downstream {
   readonly streamableHttp: StreamableHttp
   readonly #endpoints: Endpoint[]
 
-  /** @param sealer seals what modern clients keep for servers, so that every replica can open it; undefined: only this process can */
+  /**
+   * @param sealer seals what modern clients keep for servers, so that every replica can open it; undefined: only this process can
+   * @param isOurs whether the value of a header holds a credential of this gateway's
+   */
   constructor (
     gateway: Gateway,
     snapshot: () => Snapshot,
     logError: (error: unknown, sentence: string) => void,
     sealer: Sealer | undefined,
-    usedStates: UsedStates
+    usedStates: UsedStates,
+    isOurs?: (value: string) => boolean
   ) {
     this.requests = new LegacyRequests(gateway, snapshot, logError)
     const legacy = new LegacyEndpoint(gateway, this.sessions, this.requests, snapshot)
-    this.modern = new ModernEndpoint({ gateway, snapshot, logError, sealer, usedStates })
+    this.modern = new ModernEndpoint({ gateway, snapshot, logError, sealer, usedStates, isOurs })
     this.streamableHttp = new StreamableHttp(legacy, this.modern)
     this.#endpoints = [legacy, this.modern]
     this.sessions.on('ended', (session) => {
@@ -51,11 +55,12 @@ export class Downstream {
   }
 
   /**
-   * Ends the streams of sessions whose credential has expired. The sessions stay: their clients renew the credential as they come back for
-   * a stream, or with their next request, and few would begin a session anew.
+   * Ends the streams and subscriptions that a credential has opened which has expired. Sessions stay: their clients renew the credential as
+   * they come back for a stream, or with their next request, and few would begin a session anew.
    * @param id as in `Principal.credential`
    */
   closeChannels (id: string): void {
     for (const session of this.sessions) if (session.view.principal.credential?.id === id) session.closeChannels()
+    this.modern.subscriptions.expire(id)
   }
 }

@@ -20,6 +20,8 @@ export interface RequestOrigin {
   /** The header that authenticated the caller, in lower case: it is not passed on. */
   readonly credentialHeader: string | undefined
   readonly address: string
+  /** Whether the value of a header holds a credential of this gateway's: it is not passed on. */
+  readonly isOurs?: ((value: string) => boolean) | undefined
 }
 
 /** One request of a client of an era in which questions are JSON-RPC requests. It is answered on a reply channel. */

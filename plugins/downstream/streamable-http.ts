@@ -51,6 +51,6 @@ export class StreamableHttp {
     if (!isModernVersion(headers[headerNames.version])) return
     raw.setHeader('allow', 'POST')
     // The same error as for other methods, which legacy clients are told of, in the words of this era.
-    throw Object.assign(new errors.MethodNotAllowed(), { message: `MCP ${latestModern} has requests by POST only` })
+    throw Object.assign(new errors.MethodNotAllowed('POST'), { message: `MCP ${latestModern} has requests by POST only` })
   }
 }

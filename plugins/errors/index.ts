@@ -49,13 +49,18 @@ function retryLater (reply: FastifyReply, status: number, after?: number): void 
   if (status === 429) reply.header('retry-after', String(after ?? 60))
 }
 
+/** The code that may leave: ours, or Fastify's about the request; never those of internal faults. */
+const codeOf = ({ code }: FastifyError): string => /^(?:TH|FST)_/.test(code) ? code : 'TH_FAILED'
+
+/** Sentences for errors of Fastify's that repeat the whole path. */
+const pathErrors: Readonly<Record<string, string>> = {
+  FST_ERR_BAD_URL: 'The path is not valid: percent-encode it as UTF-8',
+  FST_ERR_MAX_PARAM_LENGTH: 'A part of the path is too long'
+}
+
 /** The message that may leave: our own sentences, and Fastify's about the request; never those of internal faults. */
 const messageOf = (error: FastifyError): string =>
-  error.code === 'FST_ERR_BAD_URL'
-    ? 'The path is not valid: percent-encode it as UTF-8'
-    : statusOf(error) >= 500 && !error.code?.startsWith('TH_')
-      ? 'Internal error'
-      : error.message
+  pathErrors[error.code] ?? (statusOf(error) >= 500 && !error.code?.startsWith('TH_') ? 'Internal error' : error.message)
 
 /** The challenge for a caller who was not identified: who has sent no credentials is told of no error (RFC 6750, section 3.1). */
 const challengeOf = ({ headers: { authorization } }: FastifyRequest): string =>
@@ -84,7 +89,7 @@ export function envelope (
       JSON.stringify({
         success: false,
         message,
-        code: found ? 'TH_INVALID_INPUT' : error.code,
+        code: found ? 'TH_INVALID_INPUT' : codeOf(error),
         errors: found ?? (error.code?.startsWith('TH_') ? error.errors : undefined)
       })
     )
@@ -99,7 +104,7 @@ export function toolError (given: FastifyError, request: FastifyRequest, reply: 
   const found = mostSpecific(findingsOf(error))
   const told = found
     ? { error: 'TH_INVALID_INPUT', message: `${found.path} ${found.message}` }
-    : { error: error.code ?? 'TH_FAILED', message: messageOf(error) }
+    : { error: codeOf(error), message: messageOf(error) }
   void reply.code(status).type('application/json').send(JSON.stringify({ success: false, ...told }))
 }
 
@@ -187,6 +192,9 @@ export function byPath (basePath: string): typeof envelope {
   }
 }
 
+/** A list of methods in a sentence. */
+export const inWords = (methods: readonly string[]): string => methods.join(', ').replace(/, ([^,]*)$/, ' and $1')
+
 /** The root's handlers, for everything outside the scopes that have a dialect of their own. */
 export default fp(async (app) => {
   const dialect = byPath(app.config.basePath)
@@ -194,5 +202,9 @@ export default fp(async (app) => {
   // Fastify asks for the end of the connection where a body cannot be read. A client that still sends would get a reset in place of the
   // answer; `endUnread` bounds what it may go on sending.
   app.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
-  app.setNotFoundHandler((request, reply) => { dialect(new errors.NotFound(), request, reply) })
+  app.setNotFoundHandler((request, reply) => {
+    const methods = request.method === 'OPTIONS' ? [] : app.methodsAt(request.url.split('?', 1)[0] ?? '')
+    if (methods.length > 0) reply.header('allow', methods.join(', '))
+    dialect(methods.length > 0 ? new errors.MethodNotAllowed(inWords(methods)) : new errors.NotFound(), request, reply)
+  })
 }, { name: 'errors', dependencies: ['config'] })

@@ -1,4 +1,5 @@
 import createError, { type FastifyError, type FastifyErrorConstructor } from '@fastify/error'
+import { quoted } from '../../schemas/unknown-members.ts'
 
 /** Adds `retryAfter` to an error class: the seconds until the request may be repeated, sent as `Retry-After`. */
 function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>): new (seconds: number) => FastifyError {
@@ -52,10 +53,10 @@ export const errors = {
   OutOfScope: createError('TH_OUT_OF_SCOPE', 'This bearer key is not allowed to use this route', 403),
   WrongUser: createError('TH_WRONG_USER', 'This credential is not for the routes of this user', 403),
   ReadOnly: createError('TH_READ_ONLY', 'This gateway is read-only (READONLY): nothing can be changed', 403),
-  UnknownRoute: createError('TH_UNKNOWN_ROUTE', 'There is no such group or server', 404),
+  UnknownRoute: createError('TH_UNKNOWN_ROUTE', 'There is no such group or server: %s', 404),
   NotReady: createError('TH_NOT_READY', 'Not ready: %s', 503),
   NotFound: createError('TH_NOT_FOUND', 'There is nothing at this path', 404),
-  MethodNotAllowed: createError('TH_METHOD_NOT_ALLOWED', 'This endpoint takes GET, POST and DELETE', 405),
+  MethodNotAllowed: createError('TH_METHOD_NOT_ALLOWED', 'This address takes %s', 405),
   NotAcceptable: createError('TH_NOT_ACCEPTABLE', 'Not acceptable: the client must accept %s', 406),
   TooManyStreams: createError('TH_TOO_MANY_STREAMS', 'This session holds %s streams open already', 409),
   MalformedRequest: createError('TH_MALFORMED_REQUEST', 'This is not a valid HTTP request', 400),
@@ -63,6 +64,7 @@ export const errors = {
   TinyChunks: createError('TH_TINY_CHUNKS', 'The body comes in more than %s chunks of less than %s bytes on average', 400),
   TooSlow: createError('TH_TOO_SLOW', 'The request took too long to arrive', 408),
   HeadersTooLarge: createError('TH_HEADERS_TOO_LARGE', 'The path and headers are larger than %s bytes together', 431),
+  AddressTooLong: createError('TH_ADDRESS_TOO_LONG', 'The address is longer than %s bytes: %s', 414),
   TooLarge: createError('TH_TOO_LARGE', 'The body is larger than %s bytes (routing.jsonBodyLimit)', 413),
   UnsupportedMediaType: createError(
     'TH_UNSUPPORTED_MEDIA_TYPE',
@@ -110,3 +112,6 @@ export const errors = {
   LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was begun in another browser, or too long ago: begin it again', 400),
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
 } as const
+
+/** The error for what is not there, or the caller may not see: both are told in the same words. @param name as the caller gave it */
+export const noSuch = (what: string, name: string): FastifyError => new errors.NoSuch(`${what}: ${quoted(name)}`)

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Change, Snapshot, StoredGroup } from '../../db/store.ts'
 import type { Group, GroupMember } from '../../schemas/settings.ts'
 import { aliasProblem } from '../../schemas/names.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { canSee, groupNamed } from '../access/visibility.ts'
+import { checkUnchanged } from '../body/unchanged.ts'
 import { valuesIn } from '../body/values.ts'
 import { withNewName, withoutNames } from '../keys/scope.ts'
 import { limits } from '../limits/index.ts'
@@ -91,6 +92,7 @@ export class Groups {
     const snapshot = await this.#settings.change((base) => {
       const { members: stored, ...rest } = managed(base, principal, idOrName)
       id = rest.id
+      checkUnchanged(input, rest, ['id'])
       const group: Group = {
         ...rest,
         name: input.name ?? rest.name,
@@ -212,7 +214,7 @@ const isOwn = (principal: Principal, group: StoredGroup): boolean =>
 /** Whether a principal may see a member; an admin also sees members whose server is no longer configured. */
 function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
   const server = snapshot.servers.get(name)
-  return principal.isAdmin || (server !== undefined && canSee(snapshot, principal, server, 'public'))
+  return principal.isAdmin || (server !== undefined && canSee(principal, server, 'public'))
 }
 
 const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
@@ -224,7 +226,7 @@ const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup)
 /** @throws NoSuch, also for a group that the principal may not see */
 function find (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
   const group = snapshot.groups.get(idOrName) ?? groupNamed(snapshot, idOrName)
-  if (!group || !isVisible(snapshot, principal, group)) throw new errors.NoSuch('group')
+  if (!group || !isVisible(snapshot, principal, group)) throw noSuch('group', idOrName)
   return group
 }
 
@@ -258,7 +260,7 @@ function compact (member: GroupMember): string | GroupMember {
 /** @throws NoSuch when the server is not a member, or the principal may not see it */
 function mustBeMember (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string): void {
   const member = stored.find((each) => each.name === name)
-  if (!member || !isVisibleMember(snapshot, principal, member)) throw new errors.NoSuch('server in this group')
+  if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuch('server in this group', name)
 }
 
 /** The members that replace the stored ones. Those that the principal cannot see, and so could not send back, keep their places. */
@@ -298,7 +300,7 @@ function members (
     const member = typeof each === 'string' ? former ?? { name } : each
     const server = snapshot.servers.get(name)
     // An admin sees members whose server is no longer configured, and may send them back.
-    if (!(principal.isAdmin && former) && (!server || !canSee(snapshot, principal, server, 'public'))) {
+    if (!(principal.isAdmin && former) && (!server || !canSee(principal, server, 'public'))) {
       throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     }
     if (seen.has(member.name)) throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)

@@ -8,9 +8,6 @@ export function expiryOf ({ expiresAt }: BearerKey): number {
   return Number.isNaN(time) ? 0 : time
 }
 
-/** Whether a key counts now: it is enabled and has not expired (DECISIONS §4). */
-export const counts = (key: BearerKey): boolean => key.enabled !== false && (key.expiresAt === undefined || expiryOf(key) > Date.now())
-
 /** A date as it is stored. @param text a date and time with its zone (ISO 8601) @throws InvalidInput */
 export function toExpiry (text: string): string {
   const isDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))

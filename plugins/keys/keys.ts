@@ -1,16 +1,19 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
+import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { prototypeProblem } from '../../schemas/names.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
+import { checkUnchanged } from '../body/unchanged.ts'
 import { limits } from '../limits/index.ts'
 import { maskToken, sha256 } from '../secrets/hash.ts'
 import type { Settings } from '../settings/settings.ts'
 import { legacyKeyIgnored, legacyKeyWarning } from '../system/legacy-key.ts'
-import { knownName } from '../users/username.ts'
 import { changed, type KeyChange } from './change.ts'
-import { counts, expiryOf, toExpiry } from './expiry.ts'
+import { expiryOf, toExpiry } from './expiry.ts'
+import { authorship, scopeAsked, userScope } from './new-key.ts'
+import { counts } from './rights.ts'
 import { withoutToken } from '../settings/hashed-key.ts'
 import { Usage } from './usage.ts'
 
@@ -25,7 +28,7 @@ export type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | '
 export type ShownKey = Required<
   Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
 > &
-  Pick<BearerKey, 'owner' | 'expiresAt' | 'createdAt' | 'lastUsedAt'>
+  Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'>
 
 /** Bearer keys, found by the token that a caller presents. */
 export class Keys {
@@ -52,10 +55,10 @@ export class Keys {
 
   /** The key with this token, if it counts now: one hash and one look-up, however many keys there are. */
   find (token: string): BearerKey | undefined {
-    const { keys } = this.#settings.current
-    if (keys !== this.#indexed) {
-      this.#indexed = keys
-      this.#byHash = indexOf(keys)
+    const snapshot = this.#settings.current
+    if (snapshot.keys !== this.#indexed) {
+      this.#indexed = snapshot.keys
+      this.#byHash = indexOf(snapshot.keys)
       this.#found.clear()
     }
     let key = this.#found.get(token)
@@ -63,7 +66,7 @@ export class Keys {
       if (this.#found.size >= limits.keysAtHand) this.#found.clear()
       this.#found.set(token, key)
     }
-    return key && counts(key) ? key : undefined
+    return key && counts(key, snapshot) ? key : undefined
   }
 
   /**
@@ -112,14 +115,18 @@ export class Keys {
     return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) => this.#shown(key))
   }
 
+  /** @throws NoSuch, Forbidden for another user's */
+  get (principal: Principal, id: string): ShownKey { return this.#shown(managed(this.#settings.current, principal, id)) }
+
   /**
-   * Creates a key. The key of a user who is not an admin belongs to that user and opens all that the user may see.
+   * Creates a key. Without a kind or a scope it is one of its caller's, good for MCP. A user who is not an admin makes no others. Its maker
+   * is recorded: the caller, or the maker of the system key that the caller uses.
    * @returns the key with its token, which is not shown again, and warnings for names that it has and that do not exist yet
    * @throws InvalidInput, LimitReached
    */
   async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ key: ShownKey, warnings: string[] }> {
     checkLabel(name)
-    const token = `thk_${randomBytes(32).toString('hex')}`
+    const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
     const base = {
       id: randomUUID(),
       name,
@@ -128,24 +135,21 @@ export class Keys {
       createdAt: new Date().toISOString(),
       ...(typeof asked.expiresAt === 'string' && { expiresAt: toExpiry(asked.expiresAt) })
     }
-    const { kind = 'system', owner, accessType = 'all', allowedGroups = [], allowedServers = [], enabled = true } = asked
-    const key: BearerKey = principal.isAdmin
-      ? { ...base, kind, owner, accessType, allowedGroups, allowedServers, enabled }
-      : { ...base, kind: 'user', owner: principal.username, accessType: 'all', allowedGroups: [], allowedServers: [], enabled }
+    const { enabled = true } = asked
+    const scope = principal.isAdmin ? scopeAsked(asked) : userScope
+    const key: BearerKey = { ...base, ...scope, enabled }
     const snapshot = await this.#settings.change(({ users, keys }) => {
-      if (key.kind === 'user' && key.owner === undefined) {
-        throw new errors.InvalidInput('"owner" must be the name of a user: a key of kind "user" sees what its owner sees')
-      }
-      if (key.owner !== undefined) key.owner = knownName(users, key.owner)
-      if (key.owner !== undefined && !users.has(key.owner)) {
-        throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(key.owner)}`)
-      }
+      Object.assign(key, authorship(users, principal, key.kind, principal.isAdmin ? asked : {}))
       if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= limits.keysPerUser) {
         throw new errors.ShareUsed(`You have ${limits.keysPerUser} bearer keys already: remove one first`)
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
     }, principal)
-    return { key: { ...this.#shown(key), token }, warnings: unknownNames(snapshot, key) }
+    const differs = (name: typeof scopeMembers[number]): boolean =>
+      asked[name] !== undefined && JSON.stringify(asked[name]) !== JSON.stringify(key[name])
+    const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
+      .map((name) => `"${name}" is for admins: the key is yours, and opens what you may see`)
+    return { key: { ...this.#shown(key), token }, warnings: [...ignored, ...unknownNames(snapshot, key)] }
   }
 
   /**
@@ -154,10 +158,12 @@ export class Keys {
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warnings: string[] }> {
     if (change.name !== undefined) checkLabel(change.name)
-    const snapshot = await this.#settings.change(
-      (base) => [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(managed(base, principal, id)), change, principal.isAdmin) }],
-      principal
-    )
+    const snapshot = await this.#settings.change((base) => {
+      const stored = managed(base, principal, id)
+      // When it was used last may differ from what was answered a moment ago.
+      checkUnchanged(change, this.#shown(stored), ['id', 'token', 'createdBy', 'createdAt'])
+      return [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(stored), change, principal.isAdmin) }]
+    }, principal)
     const key = managed(snapshot, principal, id)
     return { key: this.#shown(key), warnings: unknownNames(snapshot, key) }
   }
@@ -200,13 +206,16 @@ function indexOf (keys: Snapshot['keys']): Map<string, BearerKey> {
   return index
 }
 
+/** What admins choose of a new key. */
+const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers'] as const
+
 const isOwn = (principal: Principal, key: BearerKey): boolean =>
   principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
 
 /** @throws NoSuch, Forbidden */
 function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
-  if (!key) throw new errors.NoSuch('bearer key')
+  if (!key) throw noSuch('bearer key', id)
   if (!isOwn(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
   return key
 }
@@ -227,7 +236,7 @@ function checkLabel (name: string): void {
  */
 function unknownNames (
   { groups, servers, users }: Snapshot,
-  { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind }: BearerKey
+  { accessType = 'all', allowedGroups = [], allowedServers = [], createdBy, owner, kind }: BearerKey
 ): string[] {
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
   const unknown = [
@@ -239,7 +248,10 @@ function unknownNames (
       : [],
     ...owner === undefined || users.has(owner)
       ? []
-      : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`]
+      : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`],
+    ...[...new Set(kind === 'user' ? [] : [createdBy, owner])]
+      .filter((name) => name !== undefined && users.get(name)?.isAdmin !== true)
+      .map((name) => `${JSON.stringify(name)} is no admin, so that this system key opens nothing`)
   ]
   const left = unknown.length - mostWarnings
   return left > 0 ? [...unknown.slice(0, mostWarnings), `${left} more servers and groups do not exist yet`] : unknown

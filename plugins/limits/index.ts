@@ -31,6 +31,11 @@ export const limits = {
    * `summary`; beyond, and repeated ones: they are left out.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
+  /**
+   * How long the storage may be away, in ms, until the process is not ready any more, and a replica refuses credentials (503): it cannot
+   * know which of them still count.
+   */
+  storageAway: 60_000,
 
   /** Max failed logins per user and address per `loginWindow`; beyond: 429. */
   loginFailures: 10,
@@ -421,6 +426,8 @@ export const limits = {
   freshLists: { least: 5_000, most: 60 * 60_000 },
   /** Max time for a server to answer a list request, in ms; beyond: the request counts as failed. */
   listTime: 15_000,
+  /** Max time for a server that declares no tools to answer whether it has some, in ms; beyond: it has none. */
+  undeclaredTools: 5_000,
   /** First delay before a failed list is requested again, in ms; it grows with each failure. */
   listRetry: 5_000,
   /** Max time for DNS look-up, TCP connection and TLS handshake to one address, in ms; beyond: it counts as unreachable. */

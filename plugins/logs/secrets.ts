@@ -21,11 +21,10 @@ export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (te
   let sets: ReadonlyArray<readonly string[]> = []
   let scrub = (text: string): string => text
   const refresh = (): void => {
-    const { version: now, servers, system, keys } = snapshot()
+    const { version: now, servers, system } = snapshot()
     if (now === version) return
     version = now
-    const tokens = [...keys.values()].flatMap(({ token }) => token ?? [])
-    const found = [own, of(system), tokens, ...[...servers.values()].map(({ config }) => of(config))].filter(({ length }) => length > 0)
+    const found = [own, of(system), ...[...servers.values()].map(({ config }) => of(config))].filter(({ length }) => length > 0)
     // Most changes are of something else, such as when a key was used.
     if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
     sets = found

@@ -43,6 +43,7 @@ export default fp(async (app) => {
   })
   const timer = setInterval(check, interval).unref()
   app.auth.standings.on('changed', check)
+  app.auth.standings.on('expired', check)
   app.addHook('preClose', async () => {
     clearInterval(timer)
     for (const stream of open.keys()) stream.end()

@@ -8,15 +8,18 @@ type LogMethod = (this: unknown, args: unknown[], method: (...args: unknown[]) =
 
 const levels: Readonly<Record<number, LogEntry['level']>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
 
-/** A logger's options, extended so that each line that is logged is in the ring as well. Without a logger there are no lines. */
-export function tapped (logger: Logger, ring: LogRing): Logger {
+/**
+ * A logger's options, extended so that each line that is logged is in the ring as well, and written as `mask` leaves it. Without a logger
+ * there are no lines.
+ */
+export function tapped (logger: Logger, ring: LogRing, mask: (line: string) => string): Logger {
   if (typeof logger !== 'object' || logger === null) return logger
   const logMethod: LogMethod = function (args, method, level) {
     method.apply(this, args)
     const message = messageOf(args)
     if (message !== undefined) ring.add(levels[level] ?? 'info', message)
   }
-  return { ...logger, hooks: { ...('hooks' in logger ? logger.hooks as object : {}), logMethod } } as Logger
+  return { ...logger, hooks: { ...('hooks' in logger ? logger.hooks as object : {}), logMethod, streamWrite: mask } } as Logger
 }
 
 /** Marks the line of a child, which the ring has as such already. */

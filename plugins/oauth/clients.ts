@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Client, Clients } from '../../db/ports.ts'
 import type { Author } from '../access/author.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import { sha256 } from '../secrets/hash.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
 import { checkChange, readStatement, type ClientStatement } from './client-statement.ts'
@@ -98,7 +98,7 @@ export class ClientRegistry {
   }
 
   /** @throws NoSuch */
-  async get (clientId: string): Promise<Client> { return existing(await this.#clients.find(clientId)) }
+  async get (clientId: string): Promise<Client> { return existing(await this.#clients.find(clientId), clientId) }
 
   /** Makes a client for an admin. @param by the admin @throws InvalidInput */
   async create (by: Author, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<Issued> {
@@ -134,7 +134,7 @@ export class ClientRegistry {
   /** @throws NoSuch */
   async remove (by: Author, clientId: string): Promise<void> {
     const former = await this.get(clientId)
-    if (!await this.#remove(clientId)) throw new errors.NoSuch('client')
+    if (!await this.#remove(clientId)) throw noSuch('client', clientId)
     this.#audit(by, former, undefined)
   }
 
@@ -143,7 +143,10 @@ export class ClientRegistry {
     const former = await this.get(clientId)
     if (former.secretHash === undefined) throw new errors.InvalidInput('This client is public: it has no secret')
     const secret = newToken()
-    const client = existing(await this.#clients.replace(clientId, (current) => ({ ...current, secretHash: sha256(secret) })))
+    const client = existing(
+      await this.#clients.replace(clientId, (current) => ({ ...current, secretHash: sha256(secret) })),
+      clientId
+    )
     await this.#revoke(clientId)
     this.#audit(by, former, client)
     return { client, secret }
@@ -183,7 +186,7 @@ export class ClientRegistry {
         createdAt,
         ...(lastUsedAt === undefined ? {} : { lastUsedAt })
       }
-    }))
+    }), clientId)
     // What was granted with a scope that is taken away ends.
     if (former.some((scope) => !client.scope.split(' ').includes(scope))) await this.#revoke(clientId)
     return isNew ? { client, secret } : { client }
@@ -198,8 +201,8 @@ export class ClientRegistry {
 
 const needsSecret = ({ tokenEndpointAuthMethod }: ClientMetadata): boolean => tokenEndpointAuthMethod !== 'none'
 
-function existing (client: Client | undefined): Client {
-  if (!client) throw new errors.NoSuch('client')
+function existing (client: Client | undefined, clientId: string): Client {
+  if (!client) throw noSuch('client', clientId)
   return client
 }
 

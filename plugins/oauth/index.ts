@@ -3,12 +3,13 @@ import fp from 'fastify-plugin'
 import type { Provider } from 'oidc-provider'
 import type { Client, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
-import { mcpScope, pathOf } from '../auth/check-token.ts'
+import { mcpScope } from '../access/view.ts'
+import { pathOf } from '../auth/check-token.ts'
 import type { Parts } from '../audit/entries.ts'
 import { unanswered } from '../errors/index.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import { subjectOf } from '../users/mark.ts'
-import { parseAccountId, userOf } from './accounts.ts'
+import { accountOf, parseAccountId, userOf, type Account } from './accounts.ts'
 import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
 import { issuerOf, issuerPath } from './issuer.ts'
@@ -43,7 +44,7 @@ export interface OAuth {
   issuer: (request: FastifyRequest) => string
   /** The library's endpoints for an issuer. */
   provider: (issuer: string) => Promise<Provider>
-  /** The consents of a user, newest first. */
+  /** The consents of a user that hold, newest first. */
   consents: (username: string) => Promise<Consent[]>
   /** Withdraws a consent; the client's tokens for this user end. @throws NoSuch */
   withdraw: (username: string, clientId: string) => Promise<void>
@@ -101,7 +102,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
       app.pages.refused({ title: unanswered, text: sentenceOf(problem), status, client, href }),
     isAdmins: async (clientId) => (await ports.clients.find(clientId))?.origin === 'admin',
     scopesOf: async (clientId) => scopesFor(await ports.clients.find(clientId), settings()),
-    consent: async (id, clientId) => await rememberedConsent(app, ports, parseAccountId(id).username, clientId),
+    consent: async (id, clientId) => await rememberedConsent(ports, parseAccountId(id), clientId),
     checkSecret: async (raw, clientId, check) => await app.attempts.checkSecret(requestOf(raw), clientId, check),
     countRegistration: async (raw) => { await app.attempts.countClient(requestOf(raw)) },
     log: (error, sentence) => { app.log.error({ err: error }, sentence) }
@@ -115,17 +116,21 @@ export default fp<OAuthPorts>(async (app, ports) => {
     challenge: (request, { code }) => settings().enabled ? challengeOf(app, request, code) : undefined,
     issuer: (request) => issuerOf(app, request),
     provider: async (issuer) => await providers.get(issuer),
-    consents: async (username) => await ports.consents.list(username),
+    consents: async (username) => {
+      const user = app.settings.current.users.get(username)
+      const now = user && accountOf(user).mark
+      return (await ports.consents.list(username)).filter(({ mark = now }) => mark === now)
+    },
     withdraw: async (username, clientId) => {
       const former = await ports.consents.find(username, clientId)
-      if (!await ports.consents.remove(username, clientId)) throw new errors.NoSuch('consent')
+      if (!await ports.consents.remove(username, clientId)) throw noSuch('consent', clientId)
       app.audit.note(username, auditOfConsent(former, undefined))
       await accessTokens.revoke({ username, clientId })
     }
   })
   let told = ''
   const tellProblems = (): void => {
-    const problems = problemsOf(app.settings.current.system, { ...app.config.env, basePath: app.config.basePath })
+    const problems = problemsOf(app.settings.current.system, app.config.env)
     if (problems.join() !== told) for (const sentence of problems) app.log.warn(sentence)
     told = problems.join()
   }
@@ -155,7 +160,14 @@ function auditOf (before: Client | undefined, after: Client | undefined): Parts 
 
 /** A change of what a user allows a client, for the audit log. */
 const auditOfConsent = (before: Consent | undefined, after: Consent | undefined): Parts =>
-  ({ entity: 'consent', name: (after ?? before)?.clientId ?? '', before: before && { ...before }, after: after && { ...after } })
+  ({
+    entity: 'consent',
+    name: (after ?? before)?.clientId ?? '',
+    before: before && withoutMark(before),
+    after: after && withoutMark(after)
+  })
+
+const withoutMark = ({ mark: _, ...consent }: Consent): Record<string, unknown> => consent
 
 const withoutSecrets = ({ secretHash: _, registrationTokenHash: __, ...client }: Client): Record<string, unknown> => ({ ...client })
 
@@ -201,17 +213,15 @@ function challengeOf (app: FastifyInstance, request: FastifyRequest, code: strin
  * id (RFC 8252, section 8.6).
  */
 async function rememberedConsent (
-  app: FastifyInstance,
   { clients, consents }: OAuthPorts,
-  username: string,
+  { username, mark }: Account,
   clientId: string
 ): Promise<Consent | undefined> {
   const client = await clients.find(clientId)
   if (client?.origin !== 'admin') return undefined
   const consent = await consents.find(username, clientId)
-  // A later account of the same name has allowed nothing.
-  const createdAt = Date.parse(app.settings.current.users.get(username)?.createdAt ?? '') || 0
-  return consent && consent.grantedAt >= createdAt ? consent : undefined
+  // With other rights or another password, or as a later account of the same name, the user has allowed nothing yet.
+  return consent?.mark === mark ? consent : undefined
 }
 
 /**

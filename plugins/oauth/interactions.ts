@@ -102,14 +102,14 @@ export class Interactions {
     }
     const { clientId, scopes } = await this.#asked(details)
     const scope = scopes.join(' ')
-    const { username } = parseAccountId(account)
+    const { username, mark } = parseAccountId(account)
     const resource = textOf(details.params.resource)
     const { consents, audit } = this.#deps
-    // Tokens of an earlier consent are valid still: the list of consents says what they may do, too.
+    // Tokens of an earlier consent are valid still, if the user has the same rights: the list of consents says what they may do, too.
     const former = await consents.find(username, clientId)
-    const held = former?.resource === resource ? former?.scope.split(' ') ?? [] : []
+    const held = former?.resource === resource && former?.mark === mark ? former?.scope.split(' ') ?? [] : []
     const allowed = [...new Set([...held, ...scopes])].join(' ')
-    const consent = { username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), grantedAt: Date.now() }
+    const consent = { username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), mark, grantedAt: Date.now() }
     await consents.put(consent)
     audit(former, consent)
     return await this.#finish(request, details, { consent: { scope } })

@@ -1,16 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { configuredOrigin, listeningOrigin } from '../settings/base-url.ts'
+import { configuredBase, listeningOrigin } from '../settings/base-url.ts'
 
 /** The names that this computer has for itself. */
 const ownNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * The issuer identifier (RFC 8414): `install.baseUrl` with the base path, else the address on which the gateway listens. A forwarded host
+ * The issuer identifier (RFC 8414): the public base as configured, else the address on which the gateway listens. A forwarded host
  * counts only where TRUST_PROXY says so, since a header is what a caller can set.
  */
 export function issuerOf (app: FastifyInstance, request: FastifyRequest): string {
   const { basePath, env } = app.config
-  return `${configuredOrigin(app) ?? forwardedOrigin(request, env.TRUST_PROXY) ?? ownOrigin(listeningOrigin(app), request)}${basePath}`
+  return configuredBase(app.settings.current.system, app.config) ??
+    `${forwardedOrigin(request, env.TRUST_PROXY) ?? ownOrigin(listeningOrigin(app), request)}${basePath}`
 }
 
 /** The path of an issuer, without a slash at the end. */

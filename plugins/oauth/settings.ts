@@ -3,6 +3,7 @@ import type { Client } from '../../db/ports.ts'
 import type { SystemConfig } from '../../schemas/settings.ts'
 import { OAuthServer } from '../../schemas/oauth.ts'
 import { isLoopback } from '../config/loopback.ts'
+import { statedAddress } from '../settings/base-url.ts'
 
 /** `systemConfig.oauthServer` with all defaults. Lifetimes are in seconds. */
 export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {
@@ -25,36 +26,31 @@ export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
 }
 
 /** What beside the settings decides about the addresses that clients are told. */
-export interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly basePath: string }
+export interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
 
 /** What is wrong with the stored settings, in a sentence each: members that have their default instead, and addresses. */
-export function problemsOf ({ oauthServer, install }: SystemConfig, addressing: Addressing): string[] {
+export function problemsOf (system: SystemConfig, addressing: Addressing): string[] {
+  const { oauthServer } = system
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
     .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its default counts instead`)
-  const address = addressProblem(install?.baseUrl, addressing, oauthServer?.enabled === true)
+  const address = oauthServer?.enabled === true ? addressProblem(system, addressing) : undefined
   return address === undefined ? sentences : [...sentences, address]
 }
 
-function addressProblem (
-  baseUrl: string | undefined,
-  { HOST: host, TRUST_PROXY: proxy, basePath }: Addressing,
-  isOn: boolean
-): string | undefined {
-  const url = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
-  if (url && basePath !== '' && url.pathname.replace(/\/+$/, '').endsWith(basePath)) {
-    return `install.baseUrl ends with BASE_PATH, which is added to it: clients are told of addresses below ${url.origin}` +
-      `${url.pathname.replace(/\/+$/, '')}${basePath}. Leave ${basePath} out of install.baseUrl, unless a proxy takes it off`
-  }
-  if (!isOn) return undefined
-  if (url) {
+function addressProblem (system: SystemConfig, addressing: Addressing): string | undefined {
+  const { HOST: host, TRUST_PROXY: proxy = '' } = addressing
+  const stated = statedAddress(system, addressing)
+  const url = stated && URL.canParse(stated.text) ? new URL(stated.text) : undefined
+  if (stated && url) {
     const isOpen = url.protocol === 'http:' && !isLoopback(url.hostname)
-    return isOpen ? 'install.baseUrl is an http address: passwords, codes and tokens can be read on the way' : undefined
+    return isOpen ? `${stated.name} is an http address: passwords, codes and tokens can be read on the way` : undefined
   }
-  if (isLoopback(host) || proxy !== undefined) return undefined
+  if (isLoopback(host) || proxy !== '') return undefined
   return host === '0.0.0.0' || host === '::'
-    ? `install.baseUrl is not set, and the gateway listens on ${host}: clients on other machines are told of addresses at localhost, ` +
-      'and cannot log in. Set it to the address that they use, with https'
-    : `install.baseUrl is not set: clients are told of http addresses at ${host}, where passwords, codes and tokens can be read on the way`
+    ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines are told of addresses at ` +
+      'localhost, and cannot log in. Set it to the address that they use, with https'
+    : `BASE_URL (or install.baseUrl) is not set: clients are told of http addresses at ${host}, where passwords, codes and tokens can be ` +
+      'read on the way'
 }
 
 const withoutUndefined = (value: object): object =>

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import type { Snapshot } from '../../db/store.ts'
 import { countServers } from '../access/count-servers.ts'
 import { makeView, type Principal } from '../access/view.ts'
+import { configuredBase } from '../settings/base-url.ts'
 import { OpenApi } from './openapi.ts'
 
 declare module 'fastify' {
@@ -15,8 +17,9 @@ const interval = 250
 
 /** `app.openapi`: the tools that may be called over plain HTTP, as OpenAPI documents. */
 export default fp(async (app) => {
-  const { basePath } = app.config
-  app.decorate('openapi', new OpenApi({ snapshot: () => app.settings.current, access: app.access, gateway: app.gateway, basePath }))
+  const snapshot = (): Snapshot => app.settings.current
+  const base = (): string => configuredBase(snapshot().system, app.config) ?? app.config.basePath
+  app.decorate('openapi', new OpenApi({ snapshot, access: app.access, gateway: app.gateway, base }))
 
   let timer: NodeJS.Timeout | undefined
   app.addHook('onListen', async () => {

@@ -44,7 +44,8 @@ export interface OpenApiDeps {
   snapshot: () => Snapshot
   access: Pick<Access, 'open'>
   gateway: Pick<Gateway, 'sections' | 'precedence'>
-  basePath: string
+  /** The public base where it is configured, else the base path. */
+  base: () => string
 }
 
 /** The longest `serverUrl`, in bytes. */
@@ -178,8 +179,7 @@ export class OpenApi {
 
   /** Where the operations are, as the operator says it: never from what a client sends. */
   #base (): string {
-    const { baseUrl = '' } = this.#deps.snapshot().system.install ?? {}
-    return `${baseUrl.replace(/\/+$/, '')}${this.#deps.basePath}/api`
+    return `${this.#deps.base()}/api`
   }
 }
 

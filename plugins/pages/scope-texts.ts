@@ -14,7 +14,8 @@ const texts: ReadonlyMap<string, string> = new Map([
 
 /** What every access token permits, whatever its scopes: the management API's reading (DECISIONS §3). */
 const readable =
-  'Read what you can read in this hub\'s management API; as an administrator also its logs, users and configuration, without secrets'
+  'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and came out. ' +
+  'As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the configuration, without secrets'
 
 /** Scopes with their texts, in the order given, and what comes with each of them. */
 export const describeScopes = (names: readonly string[]): PageScope[] =>

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { errors } from '../errors/list.ts'
+import { methodsOf } from './methods.ts'
 
 /** The scope of a route, which determines the permission it needs. */
 export type ScopeName = 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
@@ -22,6 +23,8 @@ declare module 'fastify' {
     scope: ScopeName
     /** All routes, as they were registered. */
     routeTable: RouteRow[]
+    /** The methods that a path takes; none: no route has it. */
+    methodsAt: (path: string) => string[]
   }
   interface FastifyContextConfig { effect?: Effect }
 }
@@ -39,10 +42,11 @@ const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
  * @throws Error at registration for a route that does not state its effect
  */
 export default fp(async (app) => {
-  const { basePath, env: { READONLY: readonly } } = app.config
+  const { basePath, env: { READONLY: readonly, PUBLIC_TOOLS: publicTools } } = app.config
   const table: RouteRow[] = []
   app.decorate('scope', 'public')
   app.decorate('routeTable', table)
+  app.decorate('methodsAt', methodsOf(table, (scope) => scope === 'open' && publicTools === 'off'))
   app.addHook('onRoute', function (this: FastifyInstance, { method, url, config }) {
     for (const each of [method].flat()) {
       // Routes of libraries state no effect: CORS preflights, and the documentation pages.

@@ -6,7 +6,7 @@ export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/
 
 /** Tokens of well-known services, by prefixes that no word begins with. */
 const known = new RegExp(
-  '^(?:gh[opsur]_\\w{12}|github_pat_\\w{12}|glpat-[\\w-]{12}|xox[a-z]-[\\w-]{12}|thk_\\w{12}|npm_[a-z0-9]{24}|hf_[a-z0-9]{24}|' +
+  '^(?:gh[opsur]_\\w{12}|github_pat_\\w{12}|glpat-[\\w-]{12}|xox[a-z]-[\\w-]{12}|th[klrt]_\\w{12}|npm_[a-z0-9]{24}|hf_[a-z0-9]{24}|' +
   'akia[a-z0-9]{12}|aiza[\\w-]{24}|eyj[\\w-]{12})[\\w.+/=-]*$',
   'i'
 )

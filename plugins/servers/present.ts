@@ -41,7 +41,7 @@ const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
   ...config,
   owner: config.owner ?? defaultOwner,
-  ...(config.visibility === undefined ? { visibility: 'private', visibilityDefaulted: true } : {}),
+  visibility: config.visibility ?? 'private',
   enabled: config.enabled !== false
 })
 

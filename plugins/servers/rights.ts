@@ -1,13 +1,14 @@
 import type { Server, Snapshot } from '../../db/store.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
+import { isRestricted } from '../access/restricted.ts'
 import { canManage, canSee } from '../access/visibility.ts'
 
 /** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
 export function visible (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
-  if (!server || !canSee(snapshot, principal, server, 'public')) throw new errors.NoSuch('server')
+  if (!server || !canSee(principal, server, 'public')) throw noSuch('server', name)
   return server
 }
 
@@ -24,8 +25,7 @@ export function managed (snapshot: Snapshot, principal: Principal, name: string)
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws Forbidden
  */
-export function checkMayRun (principal: Principal, { type, command }: ServerConfig, usersMayRun: boolean): void {
-  const isRestricted = type === 'openapi' || type === 'stdio' || command !== undefined
-  if (principal.isAdmin || usersMayRun || !isRestricted) return
+export function checkMayRun (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
+  if (principal.isAdmin || usersMayRun || !isRestricted(config)) return
   throw new errors.Forbidden('Only an admin may store servers that run a command or are of type "openapi" (ALLOW_USER_STDIO lifts this)')
 }

@@ -7,7 +7,7 @@ import { adopt } from '../../schemas/foreign-config.ts'
 import type { Entry } from '../../schemas/foreign-document.ts'
 import { maxEntries } from '../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { canManage, canSee } from '../access/visibility.ts'
 import { reachOf, type Outbound } from '../outbound/outbound.ts'
@@ -55,7 +55,7 @@ export class Servers {
   /** The same as `list`, with the addresses at which the principal has to log in. */
   async listToLogIn (principal: Principal): Promise<ServerRecord[]> {
     const snapshot = this.#settings.current
-    const seen = [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public'))
+    const seen = [...snapshot.servers.values()].filter((server) => canSee(principal, server, 'public'))
     await Promise.all(seen.map(async (server) => { await this.#login.prepare(principal, server) }))
     return this.list(principal)
   }
@@ -85,7 +85,7 @@ export class Servers {
   list (principal: Principal): ServerRecord[] {
     const snapshot = this.#settings.current
     return [...snapshot.servers.values()]
-      .filter((server) => canSee(snapshot, principal, server, 'public'))
+      .filter((server) => canSee(principal, server, 'public'))
       .map((server) => this.#record(principal, server))
   }
 
@@ -160,7 +160,8 @@ export class Servers {
 
   /** The reason why a stored server will not be connected; undefined when none is known. */
   #refusal (name: string): string | undefined {
-    const { url, command, openapi, ...config } = this.#settings.current.servers.get(name)?.config ?? {}
+    const { config: { url, command, openapi, ...config } = {}, problem } = this.#settings.current.servers.get(name) ?? {}
+    if (problem !== undefined) return `It will not be connected: ${problem}`
     if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
     const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
     const reasons = addresses.map((address) => this.#outbound.warning(address, reachOf(config)))
@@ -280,7 +281,7 @@ export class Servers {
     const server = managed(snapshot, principal, name)
     const catalogues = this.#gateway.catalogues(name)
     const isKnown = findItem(kind, key, server, catalogues) !== undefined || overrideOf(server, kind, key) !== undefined
-    if (catalogues.length > 0 && !isKnown) throw new errors.NoSuch(kind.slice(0, -1))
+    if (catalogues.length > 0 && !isKnown) throw noSuch(kind.slice(0, -1), key)
     return server
   }
 

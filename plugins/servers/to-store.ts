@@ -95,7 +95,7 @@ function withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig
   const caller = principal.username !== undefined && snapshot.users.has(principal.username) ? principal.username : defaultOwner
   const before = withDefaults(stored?.config ?? { owner: caller })
   const isKept = (key: typeof kept[number]): boolean => sent[key] === undefined && stored?.config[key] !== undefined
-  const { visibilityDefaulted: _, ...config }: ServerConfig = {
+  const config: ServerConfig = {
     ...sent,
     ...Object.fromEntries(kept.filter(isKept).map((key) => [key, stored?.config[key]])),
     createdAt: stored ? stored.config.createdAt : new Date().toISOString()
@@ -111,9 +111,7 @@ function withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig
   }
   config.owner = owner
   config.visibility ??= before.visibility
-  // A visibility counts as chosen when it is sent without the mark of a default, or differs from that default.
-  const isChosen = sent.visibility !== undefined && (sent.visibilityDefaulted !== true || sent.visibility !== before.visibility)
-  return isChosen || before.visibilityDefaulted !== true ? config : { ...config, visibilityDefaulted: true }
+  return config
 }
 
 /**

@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import { restrictServers } from '../access/restricted.ts'
 import { describeEdit } from './edited.ts'
 import { namesOfNothing } from './names-of-nothing.ts'
 import { Settings } from './settings.ts'
@@ -13,7 +14,8 @@ declare module 'fastify' {
 
 /** `app.settings`: the settings. @throws when they cannot be read, so that the program does not start */
 export default fp<{ store: Store }>(async (app, { store }) => {
-  const settings = await Settings.open(store, app.config.env.READONLY)
+  const { READONLY: readonly, ALLOW_USER_STDIO: usersMayRun } = app.config.env
+  const settings = await Settings.open(store, readonly, usersMayRun ? undefined : restrictServers())
   const tell = (sentences: readonly string[]): void => {
     for (const sentence of sentences.slice(0, mostNames)) app.log.warn(sentence)
     if (sentences.length > mostNames) app.log.warn(`${sentences.length - mostNames} more; \`tool-hub check\` tells them all`)

@@ -21,8 +21,12 @@ export interface Committed {
   next: Snapshot
 }
 
+type View = (snapshot: Snapshot) => Snapshot
+
 /** Max retries of a change that conflicts with another writer's commit. */
 const retries = 20
+/** How often it is looked whether the store is there, in ms. */
+const healthInterval = 1_000
 /** Values of a change from which on others may work between two steps of it. */
 const manyValues = 2_000
 
@@ -44,23 +48,32 @@ export class Settings extends EventEmitter<{
   readonly #waiting = new Shares(limits.changes, 'changes of the settings')
   readonly #pace = new Pace(limits.userChanges, 'You make more changes, or larger ones, than one user may; try again in a minute')
   readonly #changing = new Set<Promise<unknown>>()
+  readonly #view: View
+  readonly #watch: NodeJS.Timeout
   #current: Snapshot
+  /** Since when the store has not been there, in ms since the epoch; undefined: it is there. */
+  #awaySince: number | undefined
 
-  /** @param readonly READONLY: the health of the store does not depend on whether it can write */
-  static async open (store: Store, readonly = false): Promise<Settings> {
-    return new Settings(store, await store.load(), readonly)
+  /**
+   * @param readonly READONLY: the health of the store does not depend on whether it can write
+   * @param view what is read of a stored snapshot, such as which servers may not be started now
+   */
+  static async open (store: Store, readonly = false, view: View = (snapshot) => snapshot): Promise<Settings> {
+    return new Settings(store, await store.load(), readonly, view)
   }
 
-  private constructor (store: Store, current: Snapshot, readonly: boolean) {
+  private constructor (store: Store, current: Snapshot, readonly: boolean, view: View) {
     super()
     this.setMaxListeners(0)
     this.#store = store
     this.#lookUps = new FreshLookUps(store)
     this.#readonly = readonly
-    this.#current = current
+    this.#view = view
+    this.#current = view(current)
+    this.#watch = setInterval(() => { this.#lookAtStore() }, healthInterval).unref()
     this.#unsubscribe = store.onChange((snapshot) => {
       const former = this.#current
-      if (this.#take(snapshot)) this.emit('edited', snapshot, former)
+      if (this.#take(snapshot)) this.emit('edited', this.#current, former)
     })
   }
 
@@ -68,6 +81,19 @@ export class Settings extends EventEmitter<{
 
   /** The reason why the store cannot read or write now; undefined when it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
+
+  /** The reason why the store has been away for so long (`limits.storageAway`) that the process is of no use; undefined: it has not. */
+  get outage (): string | undefined {
+    this.#lookAtStore()
+    return this.#awaySince !== undefined && Date.now() - this.#awaySince >= limits.storageAway ? this.problem : undefined
+  }
+
+  /** The store of several replicas has been away for so long that nobody knows which credentials still count. */
+  get isOutdated (): boolean { return this.#store.refresh !== undefined && this.outage !== undefined }
+
+  #lookAtStore (): void {
+    this.#awaySince = this.problem === undefined ? undefined : this.#awaySince ?? Date.now()
+  }
 
   /**
    * Looks once for a change by another replica, since something is unknown here that may have been stored there a moment ago. `current`
@@ -142,8 +168,9 @@ export class Settings extends EventEmitter<{
       const changes = [...hashTokens(base, asked), ...asked]
       await pauseAfter(asked)
       try {
-        const next = await this.#store.commit(changes, base.version)
-        this.#take(next)
+        const stored = await this.#store.commit(changes, base.version)
+        this.#take(stored)
+        const next = this.#current.version === stored.version ? this.#current : this.#view(stored)
         await pauseAfter(asked)
         this.emit('committed', { by: author, changes: asked, former: base, next })
         return next
@@ -179,15 +206,16 @@ export class Settings extends EventEmitter<{
 
   /** Closes the store. */
   async close (): Promise<void> {
+    clearInterval(this.#watch)
     this.#unsubscribe()
     await this.#store.close()
   }
 
   /** Makes a snapshot the current one, unless it is older. @returns whether it did */
-  #take (next: Snapshot): boolean {
-    if (next.version <= this.#current.version) return false
+  #take (stored: Snapshot): boolean {
+    if (stored.version <= this.#current.version) return false
     const former = this.#current
-    this.#current = next
+    const next = this.#current = this.#view(stored)
     this.emit('changed', next, former)
     return true
   }

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { SocialLogins } from '../../db/ports.ts'
 import { milliseconds } from '../../schemas/env.ts'
-import { listeningOrigin } from '../settings/base-url.ts'
+import { publicBase, statedAddress, withBasePath } from '../settings/base-url.ts'
 import type { Outbound } from '../outbound/outbound.ts'
 import { subjectOf } from '../users/mark.ts'
 import { LocalAccounts } from './local-accounts.ts'
@@ -27,7 +27,6 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
   const settings = socialSettings(env, app.settings.current.system, socialLogins !== undefined)
   for (const warning of settings.warnings) app.log.warn(warning)
   const logins = socialLogins
-  const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
   const social = new SocialLogin({
     settings,
     logins,
@@ -38,13 +37,11 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
       logins: logins ?? none,
       refused: (about, reason) => { app.log.warn(about, `a social login was refused: ${reason}`) }
     }),
-    base: () => {
-      const [url, fallback] = [settings.url, baseUrl()]
-      const address = url ?? (fallback !== undefined && originOf(fallback) !== undefined ? fallback : listeningOrigin(app))
-      const { origin, pathname } = new URL(address)
-      return `${origin}${pathname.replace(/\/+$/, '')}${basePath}`
+    base: () => withBasePath(settings.url, basePath) ?? publicBase(app),
+    defaultOrigins: () => {
+      const stated = statedAddress(app.settings.current.system, env)?.text
+      return [settings.url, stated].flatMap((address) => originOf(address) ?? [])
     },
-    defaultOrigins: () => [settings.url, baseUrl()].flatMap((address) => originOf(address) ?? []),
     lifetime: milliseconds(env.JWT_EXPIRES_IN),
     snapshot: () => app.settings.current,
     log: app.log

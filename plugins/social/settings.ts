@@ -23,7 +23,7 @@ export interface SocialSettings {
   readonly warnings: readonly string[]
   /** The path below the base path. */
   readonly path: string
-  /** Public address; undefined: that of `install.baseUrl`, or on which the gateway listens. */
+  /** Public address; undefined: that of the gateway. */
   readonly url?: string
   /** Origins that the operator named; undefined: none were. */
   readonly trustedOrigins?: readonly string[]

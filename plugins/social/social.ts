@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { SocialLogins } from '../../db/ports.ts'
 import { StorageError, type Snapshot } from '../../db/store.ts'
 import type { Principal } from '../access/view.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import { ownerAt } from '../limits/owner.ts'
 import { Semaphore } from '../limits/semaphore.ts'
@@ -94,7 +94,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    */
   async begin (provider: string, target: string): Promise<Redirect> {
     const { mount, trusted } = await this.#run()
-    if (!this.#deps.providers.some(({ id }) => id === provider)) throw new errors.NoSuch('login provider')
+    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
     const safe = safeTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
     if (safe === undefined) throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an address of a trusted origin')
     const body = JSON.stringify({ provider, callbackURL: new URL(safe, mount.origin).href, disableRedirect: true })
@@ -110,7 +110,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    */
   async finish (provider: string, query: Readonly<Record<string, unknown>>, { headers, ip }: SocialRequest): Promise<Redirect> {
     const { mount, cookies } = await this.#run()
-    if (!this.#deps.providers.some(({ id }) => id === provider)) throw new errors.NoSuch('login provider')
+    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
     const given = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
       const value = query[name]
       return typeof value === 'string' ? [[name, value]] : []

@@ -11,7 +11,7 @@ import { referencesIn, type Variables } from './variables.ts'
 type Json = Record<string, unknown>
 
 /** Members of a config that belong to one gateway and its users. */
-const local = new Set(['owner', 'createdAt', 'storedByUser', 'visibilityDefaulted', 'sharedWithUsers'])
+const local = new Set(['owner', 'createdAt', 'storedByUser', 'sharedWithUsers'])
 const members = Object.keys(ServerConfig.properties).filter((name) => !local.has(name))
 /** Members of `oauth` that are configuration. Others are what a login has left. */
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
@@ -24,7 +24,7 @@ const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
 /** The members of a config that go into a template, as they are stored; those that are not known are left out. */
 export function portable (config: Readonly<Json>): Json {
   const kept = pick(config, members)
-  if (config.visibilityDefaulted === true) delete kept.visibility
+  if (kept.visibility === 'private') delete kept.visibility
   if (kept.enabled === true) delete kept.enabled
   return isObject(kept.oauth) ? { ...kept, oauth: pick(kept.oauth, oauthMembers) } : kept
 }

@@ -4,6 +4,7 @@ import { lockOf } from '../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../db/order.ts'
 import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template, TemplateGroup } from '../../schemas/templates.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
+import { quoted } from '../../schemas/unknown-members.ts'
 import type { Principal } from '../access/view.ts'
 import { canManage } from '../access/visibility.ts'
 import { errors } from '../errors/list.ts'
@@ -196,9 +197,7 @@ function lookedUp<Value> (kind: 'server' | 'group', name: string, find: () => Va
   try {
     return find()
   } catch (error) {
-    const shown = JSON.stringify(name.slice(0, 128))
-    if (error instanceof errors.NoSuch) throw new errors.NoSuch(`${kind}: ${shown}`)
-    if (error instanceof errors.Forbidden) throw new errors.Forbidden(`${error.message}: ${shown}`)
+    if (error instanceof errors.Forbidden) throw new errors.Forbidden(`${error.message}: ${quoted(name)}`)
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import { Table } from '../../protocol/table.ts'
 import type { View } from '../access/view.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Disconnect } from './disconnect.ts'
 import type { PlainExchange } from './exchange.ts'
@@ -41,26 +41,27 @@ export class InFlightCalls {
     try {
       return String(await this.#gateway.handle(exchange))
     } catch (error) {
-      throw call.refusal ?? this.toHttp(error, server, exchange.method)
+      throw call.refusal ?? this.toHttp(error, server, exchange)
     } finally {
       this.#running.take(number)
       if (this.#running.size === 0) this.#drained?.()
     }
   }
 
-  /** A JSON-RPC error as an HTTP error, without the server's secrets; other errors stay. @param method of the request that failed */
-  toHttp (error: unknown, server: string, method?: string): unknown {
+  /** A JSON-RPC error as an HTTP error, without the server's secrets; other errors stay. @param request the one that failed */
+  toHttp (error: unknown, server: string, { method, params }: Pick<PlainExchange, 'method' | 'params'>): unknown {
     if (!(error instanceof RpcError)) return error
     const message = this.#gateway.redact(server, error.message)
+    const name = String(params.name ?? params.uri ?? '')
     switch (error.reason) {
-      case 'unknown-tool': return new errors.NoSuch('tool')
-      case 'unknown-prompt': return new errors.NoSuch('prompt')
-      case 'unknown-resource': return new errors.NoSuch('resource')
+      case 'unknown-tool': return noSuch('tool', name)
+      case 'unknown-prompt': return noSuch('prompt', name)
+      case 'unknown-resource': return noSuch('resource', name)
       case 'timeout': return new errors.UpstreamSlow(message)
       case 'limit': return new errors.LimitReached(message)
       case 'share': return new errors.ShareUsed(message)
       default:
-        if (method === 'resources/read' && error.code === code.resourceNotFound) return new errors.NoSuch('resource')
+        if (method === 'resources/read' && error.code === code.resourceNotFound) return noSuch('resource', name)
         return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)
     }
   }

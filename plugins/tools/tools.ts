@@ -6,15 +6,14 @@ import { ownerOf } from '../access/owner.ts'
 import { makeView, type Principal, type View } from '../access/view.ts'
 import type { StandingOf } from '../auth/standings.ts'
 import type { ValueMemory } from '../body/memory.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { jsonPieces } from '../json-schema/json-pieces.ts'
 import { CpuBudgets } from '../json-schema/time-budget.ts'
 import { limits } from '../limits/index.ts'
-import { turns } from '../limits/turns.ts'
 import { defaultOwner } from '../users/username.ts'
 import { Disconnect } from './disconnect.ts'
 import { callerOf, PlainExchange } from './exchange.ts'
+import { fitting, fittingInTurns } from './fitting.ts'
 import { fromBody, fromQuery } from './given.ts'
 import { ofHop, withoutHop } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
@@ -63,13 +62,14 @@ export class Tools {
   /**
    * Calls a tool of one server.
    * @returns the text of the result as the tool gave it, failed or not, with `toolName` and `arguments` beside its members
-   * @throws NoSuch for a server or tool that this principal does not see, InvalidInput, UpstreamFailed, UpstreamSlow, ShareError
+   * @throws NoSuch for a server or tool that this principal does not see, InvalidInput for arguments that do not fit its input schema,
+   * UpstreamFailed, UpstreamSlow, ShareError
    */
   async call (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#access.server(caller.principal, server)
     const input = this.#input(view, name) ??
       await this.#learnt(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
-    const result = await this.#run(caller, view, server, input, { name, arguments: input ? input.read(args, false) : args })
+    const result = await this.#fit(caller, view, server, input, name, args, 0)
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the result of a tool`)
     }
@@ -81,7 +81,7 @@ export class Tools {
     const view = this.#access.server(principal, server)
     const client = callerOf(view)
     const isKnown = this.#gateway.surface(view, client).capabilities.has(server)
-    if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw new errors.NoSuch('prompt')
+    if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuch('prompt', name)
   }
 
   /**
@@ -110,7 +110,7 @@ export class Tools {
     const { principal, headers, address } = caller
     const view = makeView(principal, { kind: 'global' })
     const exchange = new PlainExchange(view, 'resources/read', { uri }, { headers, address })
-    const server = await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '') })
+    const server = await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '', exchange) })
     const result = await this.#send(caller, view, server, 'resources/read', { uri })
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the content of a resource`)
@@ -123,7 +123,16 @@ export class Tools {
    * @returns the text of the result as the tool gave it, failed or not
    * @throws as `call`; NoSuch says the same of everything that does not exist and that is not open to this caller
    */
-  async open (caller: Caller, { server, tool, name }: ToolWord, { search, body }: Given): Promise<string> {
+  async open (caller: Caller, word: ToolWord, given: Given): Promise<string> {
+    try {
+      return await this.#open(caller, word, given)
+    } catch (error) {
+      // The name that the route has: on routes of groups tools have another one.
+      throw error instanceof errors.NoSuch ? noSuch('tool', word.tool) : error
+    }
+  }
+
+  async #open (caller: Caller, { server, tool, name }: ToolWord, { search, body }: Given): Promise<string> {
     const query = fromQuery(search)
     const { group } = query
     // A tool's own argument of that name comes first.
@@ -138,13 +147,7 @@ export class Tools {
       body === undefined ? query : await (reading ??= fromBody(body, owner, caller.values))
     const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(caller, view, server, tool, read)
     const input = this.#inputOf(server, tool)
-    const given = await read()
-    if (input?.isLarge(given) === true || (body?.length ?? 0) > largeText) {
-      const { params, text } = await fittingInTurns(input, exposed, given, owner, caller.values)
-      return withoutHop(await this.#run(caller, view, server, input, params, text))
-    }
-    const args = input ? fitting(input, given) : given
-    return withoutHop(await this.#run(caller, view, server, input, { name: exposed, arguments: args }))
+    return withoutHop(await this.#fit(caller, view, server, input, exposed, await read(), body?.length ?? 0))
   }
 
   /** Access may have ended: calls that would not be begun any more end, and sessions. */
@@ -200,10 +203,10 @@ export class Tools {
   async #exposedLater (
     caller: Caller, view: View, server: string, tool: string, read: () => Promise<Record<string, unknown>>
   ): Promise<string> {
-    if (!this.#gateway.surface(view, callerOf(view)).providers.includes(server)) throw new errors.NoSuch('tool')
+    if (!this.#gateway.surface(view, callerOf(view)).providers.includes(server)) throw noSuch('tool', tool)
     const params = { name: tool, arguments: await read().catch(() => undefined) }
     const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
-    if (exposed === undefined) throw new errors.NoSuch('tool')
+    if (exposed === undefined) throw noSuch('tool', tool)
     return exposed
   }
 
@@ -211,12 +214,36 @@ export class Tools {
   async #learnt<Found> (
     { headers, address }: Caller, view: View, server: string, params: { name: string, arguments: unknown }, look: () => Found
   ): Promise<Found> {
+    const exchange = new PlainExchange(view, 'tools/call', params, { headers, address })
     try {
-      await this.#gateway.learn(new PlainExchange(view, 'tools/call', params, { headers, address }), server, params.name)
+      await this.#gateway.learn(exchange, server, params.name)
     } catch (error) {
-      throw this.#calls.toHttp(error, server)
+      throw this.#calls.toHttp(error, server, exchange)
     }
     return look()
+  }
+
+  /**
+   * Executes a tool with arguments that fit its schema.
+   * @param name the tool's, as the view takes it
+   * @param size of the text that the arguments came in, in characters
+   * @throws InvalidInput that names those that do not fit
+   */
+  async #fit (
+    caller: Caller,
+    view: View,
+    server: string,
+    input: ToolInput | undefined,
+    name: string,
+    given: Record<string, unknown>,
+    size: number
+  ): Promise<string> {
+    if (input?.isLarge(given) === true || size > largeText) {
+      const owner = ownerOf(caller.principal, caller.address)
+      const { params, text } = await fittingInTurns(input, name, given, owner, caller.values)
+      return await this.#run(caller, view, server, input, params, text)
+    }
+    return await this.#run(caller, view, server, input, { name, arguments: input ? fitting(input, given) : given })
   }
 
   /** Executes a tool, and waits for its result where it runs as a task. */
@@ -252,70 +279,4 @@ export class Tools {
     return await this.#sessions.in(principal, address, id, async (client) =>
       await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client, paramsText), server, gone))
   }
-}
-
-/** Other readings of arguments that are tried where the first one does not fit. */
-const mostReadings = 20
-/** Characters of large arguments that are written in one step. */
-const writtenAtOnce = 64 * 1024
-
-/** Arguments as the tool takes them. @throws InvalidInput that names those that do not fit */
-function fitting (input: ToolInput, given: Record<string, unknown>): Record<string, unknown> {
-  const steps = stepsToFit(input, given)
-  for (;;) {
-    const { done, value } = steps.next()
-    if (done) return value
-  }
-}
-
-/** The params of a call with large arguments, made in turns of its caller, and their text. @throws InvalidInput, ShareError */
-async function fittingInTurns (
-  input: ToolInput | undefined, name: string, given: Record<string, unknown>, owner: string, values: ValueMemory
-): Promise<{ params: Record<string, unknown>, text: string }> {
-  return await turns.run(owner, async (wait) => {
-    const pause = async (): Promise<void> => {
-      await wait()
-      values.mustBeWanted()
-    }
-    let args = given
-    if (input) {
-      const steps = stepsToFit(input, given)
-      for (let step = steps.next(); ; step = steps.next()) {
-        await pause()
-        if (step.done !== true) continue
-        args = step.value
-        break
-      }
-    }
-    const params = { name, arguments: args }
-    let [text, written] = ['', 0]
-    for (const piece of jsonPieces(params)) {
-      text += piece
-      if (text.length - written < writtenAtOnce) continue
-      written = text.length
-      await pause()
-    }
-    return { params, text }
-  })
-}
-
-/** Reads and checks arguments, step by step. @returns arguments as the tool takes them @throws InvalidInput */
-function * stepsToFit (
-  { read, check, isLargeToCheck }: ToolInput, given: Record<string, unknown>
-): Generator<undefined, Record<string, unknown>> {
-  let args = read(given, false)
-  yield
-  let problems = check(args)
-  if (problems.length === 0) return args
-  yield
-  // A text that a pattern or a length keeps out may be the number that fits. Of large arguments that would take too long.
-  const others = isLargeToCheck(given) ? [] : Object.entries(read(given, true)).filter(([name, value]) => value !== args[name])
-  for (const other of others.slice(0, mostReadings)) {
-    yield
-    const tried = Object.fromEntries([...Object.entries(args), other])
-    const left = check(tried)
-    if (left.length < problems.length) { args = tried; problems = left }
-  }
-  if (problems.length > 0) throw new errors.InvalidInput(`The arguments do not fit: ${problems.slice(0, 10).join('; ')}`)
-  return args
 }

@@ -19,8 +19,13 @@ export default fp(async (app) => {
     app.log.warn(`calls are not traced: ${problem}`)
     return
   }
-  const tracer = await makeTracer({ exporter, version, tell: (level, sentence) => { app.log[level](sentence) } })
+  const tracer = await makeTracer({
+    exporter,
+    version,
+    mask: (text) => app.credentials.mask(text),
+    tell: (level, sentence) => { app.log[level](sentence) }
+  })
   app.gateway.addHook('onCall', (call) => { tracer.begin(call) })
   app.gateway.addHook('onDone', (call) => { tracer.end(call) })
   app.addHook('onClose', async () => { await tracer.close() })
-}, { name: 'tracing', dependencies: ['config', 'gateway'] })
+}, { name: 'tracing', dependencies: ['config', 'gateway', 'logs'] })

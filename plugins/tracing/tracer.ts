@@ -48,6 +48,8 @@ class CallTrace implements TraceContext {
 export interface TracingDeps {
   exporter: string
   version: string
+  /** A text without credentials of this gateway's. */
+  mask: (text: string) => string
   tell: Tell
 }
 
@@ -84,9 +86,11 @@ class ToldExporter implements SpanExporter {
 export class CallTracer {
   readonly #provider: BasicTracerProvider
   readonly #tracer: Tracer
+  readonly #mask: (text: string) => string
   readonly #propagator = new W3CTraceContextPropagator()
 
-  constructor ({ exporter, version, tell }: TracingDeps) {
+  constructor ({ exporter, version, mask, tell }: TracingDeps) {
+    this.#mask = mask
     const log = (message: string): void => { tell('warn', `tracing: ${message}`) }
     const ignore = (): void => {}
     const logger = { error: log, warn: log, info: ignore, debug: ignore, verbose: ignore }
@@ -102,7 +106,7 @@ export class CallTracer {
   /** For `onCall`: begins the span of a call. */
   begin (call: GatewayCall): void {
     const { exchange: { method }, provider, item } = call
-    const named = item?.slice(0, longest)
+    const named = item === undefined ? undefined : this.#mask(item).slice(0, longest)
     // The query of a URI may hold credentials.
     const shown = method === 'resources/read' ? named?.split(/[?#]/, 1)[0] : named
     const attribute = itemAttributes[method]
@@ -153,7 +157,7 @@ export class CallTracer {
     return this.#propagator.extract(ROOT_CONTEXT, carrier, {
       get: (from, name) => {
         const value = from[name]
-        return typeof value === 'string' ? value : undefined
+        return typeof value === 'string' ? this.#mask(value) : undefined
       },
       keys: (from) => Object.keys(from)
     })

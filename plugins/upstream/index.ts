@@ -37,6 +37,7 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
     cache,
     logins: app.logins,
     userOf: (config) => userOf(app.settings.current, config),
+    isOurs: (value) => app.credentials.holds(value),
     initTimeout,
     requestTimeout,
     onLine: (server, line) => { app.logChild(server, line) },

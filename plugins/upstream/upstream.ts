@@ -14,6 +14,7 @@ import type { Semaphore } from '../limits/semaphore.ts'
 import { sha256 } from '../secrets/hash.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
 import { dispatchNotification, dispatchQuestion, noteAnswer, type DispatchDeps } from './inbound/dispatch.ts'
+import { MendedNotes } from './inbound/mended-notes.ts'
 import { Subscriptions } from './inbound/subscriptions.ts'
 import { withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
@@ -37,6 +38,8 @@ export interface UpstreamDeps {
   initTimeout: number
   requestTimeout: number
   log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
+  /** Whether the value of a header holds a credential of this gateway's. */
+  isOurs?: (value: string) => boolean
   /** What it lists has changed. */
   listsChanged: () => void
   statusChanged: () => void
@@ -72,6 +75,7 @@ export class Upstream implements Provider {
   readonly #requests: RequestRunner
   readonly #catalogues: Catalogues
   readonly #subscriptions: Subscriptions
+  readonly #mended: MendedNotes
   /** When each capability class's lists were last asked for, in ms since the epoch. */
   readonly #asked = new BoundedMap<string, number>(limits.classesPerServer)
   /** Headers of clients are passed on to it. */
@@ -92,11 +96,13 @@ export class Upstream implements Provider {
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { deps.log('warn', sentence) }
+    this.#mended = new MendedNotes((sentence) => { warn(this.redact(sentence)) })
     this.#placement = new Placement({
       name,
       config,
       remote: this.remote,
       passes: this.#passes ? passthrough.names : undefined,
+      isOurs: deps.isOurs,
       kind: () => this.#supervisor.kind,
       warn,
       children: deps.children
@@ -129,6 +135,7 @@ export class Upstream implements Provider {
       question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
       notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
       answered: noteAnswer,
+      mended: this.#mended.add,
       authorization: (slot) => this.login?.authorization(slot.user),
       warn
     })
@@ -160,10 +167,10 @@ export class Upstream implements Provider {
     }
   }
 
-  /** Parts of its config that have no effect, and items that are left out, in sentences for those who manage it. */
+  /** Parts of its config that have no effect, and what of its lists and messages is left out or mended, for those who manage it. */
   get warnings (): readonly string[] {
     const { sharedApi } = this.#deps.transport
-    const leftOut = [...sharedApi.warnings, ...this.#catalogues.leftOut].map((sentence) => this.redact(sentence))
+    const leftOut = [...sharedApi.warnings, ...this.#catalogues.leftOut, ...this.#mended.sentences].map((sentence) => this.redact(sentence))
     return leftOut.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut]
   }
 

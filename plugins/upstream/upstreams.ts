@@ -29,6 +29,8 @@ export interface UpstreamsDeps {
   /** In ms. */
   initTimeout: number
   requestTimeout: number
+  /** Whether the value of a header holds a credential of this gateway's: it goes to no server. */
+  isOurs?: (value: string) => boolean
   /** Receives what a server's process prints beside its messages, line by line. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
@@ -277,7 +279,7 @@ export class Upstreams implements ProviderSource {
 
 /** Members of a config that can change without a new connection. */
 const withoutConnection: ReadonlySet<string> = new Set([
-  'enabled', 'owner', 'visibility', 'visibilityDefaulted', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers'
+  'enabled', 'owner', 'visibility', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers'
 ])
 
 /** True when a connection made with one config serves the other too. */

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { Change, Snapshot } from '../../db/store.ts'
 import { foldName } from '../../db/invariants.ts'
 import type { User } from '../../schemas/settings.ts'
-import { errors } from '../errors/list.ts'
+import { errors, noSuch } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
+import { checkUnchanged } from '../body/unchanged.ts'
 import { limits } from '../limits/index.ts'
 import { isOutdated, type Passwords } from '../secrets/password.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -23,7 +24,7 @@ export interface FirstAdmin { username: string, password?: string }
 export interface UsersOptions {
   /** ALLOW_REGISTRATION: anyone may create an account for themselves. */
   allowRegistration: boolean
-  /** READONLY: the gateway neither makes the first admin nor rehashes passwords. */
+  /** READONLY: the gateway makes no accounts but the first admin, and rehashes no passwords. */
   readonly: boolean
   /** Logs a warning for the operator. */
   warn: (sentence: string) => void
@@ -134,9 +135,10 @@ export class Users {
   async update (
     by: Principal,
     username: string,
-    { isAdmin, newPassword }: { isAdmin?: boolean, newPassword?: string }
+    { username: sent, isAdmin, newPassword }: { username?: string, isAdmin?: boolean, newPassword?: string }
   ): Promise<ShownUser> {
     const stored = this.mustGet(username)
+    checkUnchanged({ username: sent }, stored, ['username'])
     if (isAdmin === undefined && newPassword === undefined) {
       throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
     }
@@ -216,10 +218,6 @@ export class Users {
 
   async #bootstrap (given: string | undefined, announce?: (admin: FirstAdmin) => Promise<void>): Promise<FirstAdmin | undefined> {
     if (this.#settings.current.users.size > 0) return undefined
-    if (this.#options.readonly) {
-      this.#options.warn('There are no users, and READONLY keeps the first admin from being created: nobody can log in')
-      return undefined
-    }
     const weak = given === undefined ? [] : weaknesses(given)
     if (weak.length > 0) this.#options.warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
     const password = given ?? randomBytes(12).toString('base64url')
@@ -296,7 +294,7 @@ const find = ({ users }: Snapshot, username: string): User | undefined => users.
 /** @throws NoSuch */
 function existing (snapshot: Snapshot, username: string): User {
   const user = find(snapshot, username)
-  if (!user) throw new errors.NoSuch('user')
+  if (!user) throw noSuch('user', username)
   return user
 }
 

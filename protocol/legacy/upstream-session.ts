@@ -42,6 +42,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       notification: (notification, origin) => { this.#notification(notification, origin) },
       // A server that does not know the session says so in its answer, whatever it is asked: the transport closes the connection then.
       doubted: () => { this.ping(doubtTime).catch(() => {}) },
+      mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
     }
     this.#peer = peer ?? new Peer(transport, inbound)
@@ -183,7 +184,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}
-  if (version === undefined) {
+  if (version === undefined || version === null) {
     throw new UpstreamError('refused', 'the answer to initialize is not valid: its result has no protocolVersion', { isPublic: true })
   }
   if (!isLegacyVersion(version)) {

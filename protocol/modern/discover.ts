@@ -2,6 +2,8 @@ import { RpcError, UpstreamError } from '../errors.ts'
 import { instance, instanceKey } from '../instance.ts'
 import { isObject, memberOf } from '../json.ts'
 import { isLegacyVersion } from '../legacy/versions.ts'
+import { serverInfo } from '../mended-members.ts'
+import { mend } from '../mending.ts'
 import { toRpcError } from '../message.ts'
 import type { Peer } from '../peer.ts'
 import type { ClientIdentity, ServerIdentity } from '../upstream-session.ts'
@@ -78,11 +80,12 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { supportedVersions, capabilities, instructions } = isObject(value) ? value : {}
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(version)) throw new NotModern('it offers no revision of this era')
+  // It stood beside the other members in drafts of the revision.
+  const info = memberOf(memberOf(result, '_meta') ?? '{}', metaKeys.serverInfo) ?? memberOf(result, 'serverInfo') ?? '{}'
   return {
     version,
     capabilities: isObject(capabilities) ? capabilities : {},
-    // It stood beside the other members in drafts of the revision.
-    serverInfo: memberOf(memberOf(result, '_meta') ?? '{}', metaKeys.serverInfo) ?? memberOf(result, 'serverInfo') ?? '{}',
+    serverInfo: mend(info, serverInfo).text,
     instructions: typeof instructions === 'string' ? instructions : undefined
   }
 }

@@ -40,7 +40,7 @@ function collect (schema: unknown, path: readonly string[] | undefined, found: P
   if (Array.isArray(schema)) return schema.every((each) => collect(each, undefined, found, depth + 1))
   if (!isObject(schema)) return true
   if (depth > maxDepth) return false
-  if (Object.hasOwn(schema, annotation)) {
+  if (Object.hasOwn(schema, annotation) && schema[annotation] !== null) {
     const name = schema[annotation]
     if (path === undefined || path.length === 0 || typeof name !== 'string' || !token.test(name)) return false
     if (typeof schema.type !== 'string' || !types.has(schema.type)) return false

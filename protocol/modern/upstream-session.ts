@@ -82,10 +82,12 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       heard: (notification) => { handlers.notification(notification, undefined) },
       lost: (error) => { peer.closed(error) }
     })
+    peer.isModern = true
     peer.handlers = {
       // There are no requests of servers in this era.
       request: () => {},
       notification: (notification, origin) => { this.#notification(notification, origin) },
+      mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
     }
   }
@@ -165,9 +167,11 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 
   async #readTools (): Promise<void> {
     let params = '{}'
+    const read = new Set<string>()
     for (let page = 0; page < this.#options.bounds.headerPages; page++) {
       const cursor = memberOf(await this.request('tools/list', params), 'nextCursor')
-      if (cursor === undefined || cursor === 'null') return
+      if (cursor === undefined || cursor === 'null' || read.has(cursor)) return
+      read.add(cursor)
       params = `{"cursor":${cursor}}`
     }
   }
@@ -198,7 +202,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   /** A result of the gateway's own request, without what says only how the request went. */
   #own (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
-    if (type !== undefined && type !== JSON.stringify(resultTypes.complete)) {
+    if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
       throw new RpcError(code.internal, `The answer to ${method} is of the type ${type}, which is not in MCP`, 'upstream')
     }
     const text = type === undefined ? result : withMembers(result, { resultType: undefined })

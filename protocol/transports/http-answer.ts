@@ -58,6 +58,8 @@ export class Answer implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined
   #body: EventStreamParser | 'collect' | 'discard' = 'discard'
   #decoder: Transform | undefined
+  /** The decoder takes no more for now. */
+  #isFull = false
   readonly #chunks = new Chunks()
   /** How much of it had been read when the event loop had time for more. */
   #rested = 0
@@ -89,7 +91,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   resume (): void {
     if (this.#pauses === 0 || --this.#pauses > 0 || this.#aborted) return
     this.#decoder?.resume()
-    this.#controller?.resume()
+    if (!this.#isFull) this.#controller?.resume()
   }
 
   abort (): void {
@@ -122,7 +124,13 @@ export class Answer implements Dispatcher.DispatchHandler {
     if (!this.#decoder) { this.#take(chunk); return }
     if (this.#decoder.write(chunk)) return
     controller.pause()
-    this.#decoder.once('drain', () => { if (this.#pauses === 0) controller.resume() })
+    // What undici has read by then still comes.
+    if (this.#isFull) return
+    this.#isFull = true
+    this.#decoder.once('drain', () => {
+      this.#isFull = false
+      if (this.#pauses === 0) controller.resume()
+    })
   }
 
   onResponseEnd (): void {

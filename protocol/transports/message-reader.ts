@@ -102,7 +102,7 @@ export class MessageReader {
       const { depth, batch } = transportLimits
       messages = numberedIn(await work.run(owner, async (pause) => {
         const text = typeof large === 'string' ? large : await largeTextOf([...large.chunks], pause)
-        return await readLargeMessage(text, depth, batch, pause)
+        return await readLargeMessage(text, depth, batch, pause, 'server')
       }))
     } catch (error) {
       onError(error, typeof large === 'string' ? large : Buffer.concat(large.chunks).toString())

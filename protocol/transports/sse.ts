@@ -22,6 +22,8 @@ export class SseTransport implements Transport {
   #stream: Answer | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
+  /** The endpoint has taken a message of ours. */
+  #isTaken = false
   #receiver: Receiver | undefined
   #closed = false
 
@@ -56,7 +58,12 @@ export class SseTransport implements Transport {
       }
       const parser = new EventStreamParser(({ event, data }) => {
         if (event === 'endpoint') {
-          const endpoint = new URL(data, this.#options.url)
+          const endpoint = endpointOf(data, this.#options.url)
+          if (!endpoint) {
+            this.#stream?.abort()
+            end(new UpstreamError('refused', 'the upstream names an endpoint that is no address', { isPublic: true }))
+            return
+          }
           if (endpoint.origin !== this.#options.url.origin) {
             this.#stream?.abort()
             end(new UpstreamError('refused', 'the upstream names an endpoint of another origin', { isPublic: true }))
@@ -93,7 +100,8 @@ export class SseTransport implements Transport {
               end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
             } else if (this.#endpoint) {
               this.#reader.then(() => { end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true })) })
-            } else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
+            } else if (status >= 500) end(refusal(status, ''))
+            else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
           },
           onError: (error, sent) => { this.#reader.then(() => { end(this.#failure(error, sent)) }) }
         }, this.#options)
@@ -137,9 +145,8 @@ export class SseTransport implements Transport {
             if (sendAgain && !this.#closed) this.#post(url, text, fail, hops, true)
             else fail(refusal(status, ''))
           }, (error: unknown) => { fail(error instanceof UpstreamError ? error : refusal(status, '')) })
-        } else if (status === 404 || status === 400) {
-          fail(new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }))
-        } else if (status >= 300) fail(refusal(status, ''))
+        } else if (status < 300) this.#isTaken = true
+        else fail(status === 401 ? refusal(status, '') : this.#refusal(status, url))
       },
       onError: (error, sent) => {
         this.#posts.delete(post)
@@ -148,6 +155,17 @@ export class SseTransport implements Transport {
     })
     this.#posts.add(post)
     this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post, (sent) => { sentWith = sent })
+  }
+
+  /** The error of an endpoint's answer. One that has never taken a message is not where the server listens. */
+  #refusal (status: number, { origin, pathname }: URL): UpstreamError {
+    const plain = refusal(status, '')
+    if (!this.#isTaken) {
+      const where = `${origin}${pathname}, the endpoint that its event stream names`
+      return new UpstreamError(plain.fault, `${plain.message} at ${where}`, { status })
+    }
+    const isGone = status === 404 || status === 400
+    return isGone ? new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }) : plain
   }
 
   #failure (error: Error, sent: boolean): UpstreamError {
@@ -195,3 +213,6 @@ export class SseTransport implements Transport {
     })
   }
 }
+
+/** The address of an `endpoint` event; undefined: it is none. */
+const endpointOf = (data: string, base: URL): URL | undefined => URL.canParse(data, base.href) ? new URL(data, base) : undefined

@@ -86,7 +86,7 @@ export const transportLimits = {
 
 /** The messages in a text, which is one message or a batch. @throws RpcError when it is neither */
 export function messagesIn (text: string): Message[] {
-  return numberedIn(parseMessage(text, transportLimits.depth))
+  return numberedIn(parseMessage(text, transportLimits.depth, Infinity, 'server'))
 }
 
 /** The messages among what was parsed. */

@@ -1,5 +1,4 @@
 import type { onRequestHookHandler } from 'fastify'
-import { knownQuery } from '../../plugins/body/known-query.ts'
 import {
   ActivityAvailable,
   ActivityCriteria,
@@ -43,8 +42,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: ActivityList }
       },
       config: { effect: 'read' },
-      onRequest: mustBeRecorded,
-      preValidation: knownQuery(ActivityPageQuery)
+      onRequest: mustBeRecorded
     },
     async (request) => {
       const { page = 1, limit = 20, ...query } = request.query
@@ -55,15 +53,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/activities/stats', {
     schema: { tags, summary: 'Recorded calls in numbers', querystring: ActivityCriteria, response: { 200: Success(ActivityStats) } },
     config: { effect: 'read' },
-    onRequest: mustBeRecorded,
-    preValidation: knownQuery(ActivityCriteria)
+    onRequest: mustBeRecorded
   }, async (request) => ({ success: true as const, data: await app.activities.stats(principalOf(request), request.query) }))
 
   app.get('/activities/filters', {
     schema: { tags, summary: 'The values to filter by', response: { 200: Success(ActivityFilters) } },
     config: { effect: 'read' },
-    onRequest: mustBeRecorded,
-    preValidation: knownQuery()
+    onRequest: mustBeRecorded
   }, async (request) => ({ success: true as const, data: await app.activities.filters(principalOf(request)) }))
 
   app.get('/activities/:id', {

@@ -19,7 +19,7 @@ import {
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'
 import { principalOf } from './principal.ts'
-import { succeeded } from './succeeded.ts'
+import { created, succeeded } from './succeeded.ts'
 
 const tags = ['Groups']
 
@@ -58,7 +58,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' }
   }, async (request, reply) => {
     const { group, warnings } = await app.groups.create(principalOf(request), request.body)
-    reply.code(201)
+    created(reply, 'groups', group.id)
     return succeeded(group, 'The group was added', warnings)
   })
 

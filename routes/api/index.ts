@@ -1,4 +1,6 @@
+import { refuseUnknownQuery } from '../../plugins/body/known-query.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
+import { tagEntity } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
 import activities from './activities.ts'
@@ -15,13 +17,17 @@ import settings from './settings.ts'
 import templates from './templates.ts'
 import tools from './tools.ts'
 
+const cacheControl = 'no-store'
+
 /** Scope `api`: every request has an identified caller. Bodies are JSON. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'api')
+  app.addHook('onRoute', refuseUnknownQuery)
+  app.addHook('onSend', tagEntity(cacheControl))
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
     // Answers are for this caller only, and often hold secrets.
-    reply.header('cache-control', 'no-store')
+    reply.header('cache-control', cacheControl)
     request.principal = await app.auth.management(request)
     // A guest presents no credential, so a page of another site could ask in its name: only Origin tells them apart.
     if (request.principal.kind === 'guest') app.auth.origin(request)

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Page, PageOf, SuccessWithWarnings } from '../../schemas/api.ts'
+import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Page, PageOf, Success, SuccessWithWarnings } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'
 import { principalOf } from './principal.ts'
-import { succeeded } from './succeeded.ts'
+import { created, succeeded } from './succeeded.ts'
 
 const tags = ['Bearer keys']
 
@@ -28,6 +28,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     ...page(app.keys.list(principalOf(request)), request.query, KeyRecord, ({ id }) => id)
   }))
 
+  app.get('/auth/keys/:id', {
+    schema: { tags, summary: 'One bearer key', params: KeyId, response: { 200: Success(KeyRecord) } },
+    config: { effect: 'read' }
+  }, async (request) => ({ success: true as const, data: app.keys.get(principalOf(request), request.params.id) }))
+
   app.post(
     '/auth/keys',
     {
@@ -42,7 +47,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { key, warnings } = await app.keys.create(principalOf(request), request.body)
-      reply.code(201)
+      created(reply, 'auth/keys', key.id)
       return succeeded(key, 'Keep the token: it is not shown again', warnings)
     }
   )

@@ -109,7 +109,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       const successCount = results.filter(({ success }) => success).length
       const data = { results, successCount, failureCount: results.length - successCount }
       if (successCount === 0) {
-        return await reply.code(400).send({ success: false as const, data, message: 'None of the servers could be added' })
+        const message = 'None of the servers could be added'
+        return await reply.code(400).send({ success: false as const, data, message, code: 'TH_INVALID_INPUT' })
       }
       reply.code(successCount === results.length ? 200 : 207)
       const message = `${successCount} of ${results.length} servers were added`

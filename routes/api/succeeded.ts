@@ -1,3 +1,13 @@
+import type { FastifyReply } from 'fastify'
+
+/**
+ * Says that a resource was made, and where it is (RFC 9110, section 15.3.2).
+ * @param collection its path below `/api`
+ */
+export function created (reply: FastifyReply, collection: string, key: string): void {
+  reply.code(201).header('location', `${reply.server.config.basePath}/api/${collection}/${encodeURIComponent(key)}`)
+}
+
 interface Succeeded<Data> { success: true, data: Data, message: string, warnings?: string[] }
 
 /**

@@ -35,7 +35,7 @@ export default async function streamableHttp (app: FastifyInstance, { urls }: { 
       config: { effect: 'run' },
       handler: async (_request, reply) => {
         reply.header('allow', 'GET, POST, DELETE')
-        throw new errors.MethodNotAllowed()
+        throw new errors.MethodNotAllowed('GET, POST and DELETE')
       }
     })
   }

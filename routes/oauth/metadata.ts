@@ -4,7 +4,7 @@ import { errors } from '../../plugins/errors/list.ts'
 import { issuerPath } from '../../plugins/oauth/issuer.ts'
 import { resourceMetadata, serverMetadata } from '../../plugins/oauth/metadata.ts'
 import { resourcePath } from '../../plugins/oauth/resources.ts'
-import { forAnyOrigin } from './any-origin.ts'
+import { forAnyOrigin } from '../any-origin.ts'
 
 const server = '/.well-known/oauth-authorization-server'
 const resource = '/.well-known/oauth-protected-resource'

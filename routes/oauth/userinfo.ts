@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { OAuthError } from '../../plugins/errors/oauth-error.ts'
 import { subjectOf } from '../../plugins/users/mark.ts'
-import { forAnyOrigin } from './any-origin.ts'
+import { forAnyOrigin } from '../any-origin.ts'
 
 /** The user of an access token (OpenID Connect Core 1.0, section 5.3). */
 const routes: FastifyPluginAsync = async (app) => {

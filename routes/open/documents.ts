@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -8,6 +7,8 @@ import { limits } from '../../plugins/limits/index.ts'
 import { memory } from '../../plugins/limits/memory.ts'
 import type { Release } from '../../plugins/limits/shares.ts'
 import { DocumentQuery, OpenApiDocument, OpenFailure, PartName, PartQuery, ServerNames, ToolStats } from '../../schemas/openapi-routes.ts'
+import { forAnyOrigin } from '../any-origin.ts'
+import { isKnown, tagEntity } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['OpenAPI']
@@ -23,15 +24,9 @@ const answers = {
 
 /** OpenAPI documents of the tools that may be called over plain HTTP. Answers have an ETag; If-None-Match gets a 304. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.addHook('onSend', async (request, reply, payload) => {
-    if (reply.statusCode !== 200 || !(typeof payload === 'string' || Buffer.isBuffer(payload))) return payload
-    const etag = String(reply.getHeader('etag') ?? `"${createHash('sha256').update(payload).digest('base64url')}"`)
-    reply.headers({ etag, 'cache-control': cacheControl })
-    if (!isKnown(request, etag)) return payload
-    // No type and no length: they would be those of the omitted body.
-    reply.code(304).removeHeader('content-type')
-    return null
-  })
+  forAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
+    ['/openapi', '/:name/openapi', '/users/openapi'].map((path) => [`${path}.${format}`, 'GET']))))
+  app.addHook('onSend', tagEntity(cacheControl))
 
   const send = async (
     request: FastifyRequest,
@@ -112,10 +107,3 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request) => ({ success: true as const, data: app.openapi.stats(await app.auth.optional(request)) }))
 }
 export default routes
-
-/** Whether If-None-Match has this entity tag (RFC 9110 §13.1.2, by weak comparison). */
-function isKnown (request: FastifyRequest, etag: string): boolean {
-  const { 'if-none-match': header } = request.headers
-  if (header === undefined) return false
-  return header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag)
-}

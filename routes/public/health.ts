@@ -35,7 +35,7 @@ const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, s
       schema: {
         tags,
         summary: 'Readiness, for orchestrators',
-        description: '503 while starting, draining, or without storage.',
+        description: '503 while starting, draining, or once the storage has been away for a minute.',
         security: [],
         response: { 200: Liveness, 503: Failure }
       },

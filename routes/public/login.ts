@@ -5,6 +5,7 @@ import { toAccount } from '../../plugins/users/account.ts'
 import { Credentials, Login } from '../../schemas/api.ts'
 import { Registered, Registration } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { created } from '../api/succeeded.ts'
 
 export interface LoginOptions { developmentPassword: string | undefined }
 
@@ -73,7 +74,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
       const create = async () => await app.users.register(principal, body)
       // Registrations by admins are not rate-limited.
       const { user, warnings } = await (principal?.isAdmin === true ? create() : app.attempts.register(request, create))
-      reply.code(201)
+      created(reply, 'users', user.username)
       return {
         success: true as const,
         message: 'The account was created',

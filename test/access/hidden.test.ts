@@ -8,10 +8,11 @@ import { manage, shared } from '../fakes/replica.ts'
 import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
 
 /**
- * One answer as far as a caller can tell two apart: without its date and the id of a new session, and with the names of the thing replaced.
+ * One answer as far as a caller can tell two apart: without its date, its hash and the id of a new session, and with the names of the
+ * thing replaced.
  */
 function seenAs ({ status, headers, body }: Stream, ...names: string[]): string {
-  const kept = [...headers].filter(([header]) => header !== 'date' && header !== 'mcp-session-id').sort()
+  const kept = [...headers].filter(([header]) => header !== 'date' && header !== 'mcp-session-id' && header !== 'etag').sort()
   return names.reduce((text, name, at) => text.replaceAll(name, `X${at}`), `${status}\n${JSON.stringify(kept)}\n${body}`)
 }
 

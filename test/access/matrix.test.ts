@@ -15,11 +15,12 @@ import { until } from '../helpers/hub.ts'
 
 const principals = [
   'nobody', 'alice', 'bob', 'admin', 'system key', 'scoped key', 'user key', 'guest', 'admin, read-only',
-  'system key, read-only'
+  'system key, read-only', 'key of a former admin', 'scoped key of a former admin', 'key for a former admin',
+  'user key for an admin, by a former one'
 ] as const
 type Who = typeof principals[number]
 const owners = ['alice', 'admin'] as const
-const visibilities = ['private', 'public', 'group', 'defaulted'] as const
+const visibilities = ['private', 'public', 'group'] as const
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
 type Target =
   'nothing' | 'off' | 'metrics' | 'server' | 'group' | 'managed group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
@@ -42,7 +43,8 @@ const withoutMode = (who: Who): Who => who === 'admin, read-only' ? 'admin' : wh
 /** DECISIONS §3: which credentials count on which class of routes. */
 function isKnown (scope: RouteRow['scope'], who: Who): boolean {
   if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth' || scope === 'social') return true
-  const onMcp: Who[] = ['system key', 'scoped key', 'user key']
+  // DECISIONS §4: a system key counts while its maker and its owner are admins.
+  const onMcp: Who[] = ['system key', 'scoped key', 'user key', 'user key for an admin, by a former one']
   const onApi: Who[] = ['alice', 'bob', 'admin', 'system key', 'guest']
   return (scope === 'mcp' ? onMcp : onApi).includes(withoutMode(who))
 }
@@ -50,13 +52,18 @@ function isKnown (scope: RouteRow['scope'], who: Who): boolean {
 /** Everybody whom visibility does not bind. A scoped key sees all, and is bound by its scope instead. */
 const isAdmin = (who: Who): boolean => ['admin', 'system key', 'guest', 'scoped key'].includes(withoutMode(who))
 /** Whose servers a principal owns, if anybody's. */
-const userOf = (who: Who): string | undefined => who === 'user key' || who === 'alice' ? 'alice' : who === 'bob' ? 'bob' : undefined
+const userOf = (who: Who): string | undefined => {
+  if (who === 'user key' || who === 'alice') return 'alice'
+  return who === 'user key for an admin, by a former one' ? 'admin' : who === 'bob' ? 'bob' : undefined
+}
+
+/** DECISIONS §7: the routes of alice are for her keys, and for unscoped system keys. */
+const isStranger = (who: Who): boolean => who === 'scoped key' || userOf(who) === 'admin'
 
 const manages = ({ who, owner }: Asked): boolean => isAdmin(who) || userOf(who) === owner
 const sees = (asked: Asked): boolean => manages(asked) || (asked.visibility === 'public' && asked.who !== 'nobody')
-/** DECISIONS §8, PUBLIC_TOOLS=default; who is a guest on the management API is nobody here. */
-const isOpenTo = (asked: Asked): boolean =>
-  asked.visibility === 'public' || (asked.visibility === 'defaulted' && asked.owner === 'admin') || (asked.who !== 'guest' && sees(asked))
+/** DECISIONS §8; who is a guest on the management API is nobody here. */
+const isOpenTo = (asked: Asked): boolean => asked.visibility === 'public' || (asked.who !== 'guest' && sees(asked))
 
 function expected (asked: Asked): Expected {
   const { row: { scope, effect, method }, target, who } = asked
@@ -75,8 +82,9 @@ function expected (asked: Asked): Expected {
     case 'own password': return ['alice', 'bob', 'admin'].includes(who) ? 'yes' : 403
     case 'own key': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 403
     // A scoped key lists the server, and no more.
-    case 'global route': case 'own route': return who === 'scoped key' ? 403 : 'yes'
-    case 'own route of a server': return who === 'scoped key' ? 403 : sees(asked) ? 'yes' : 404
+    case 'global route': return who === 'scoped key' ? 403 : 'yes'
+    case 'own route': return isStranger(who) ? 403 : 'yes'
+    case 'own route of a server': return isStranger(who) ? 403 : sees(asked) ? 'yes' : 404
     // DECISIONS §13: who exports a group manages it.
     case 'managed group': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
     case 'server': case 'group':
@@ -204,6 +212,7 @@ const places: Readonly<Record<string, Place>> = {
   'PUT /api/groups/:id/server-configs/:serverName/tools': group({ tools: 'all' }),
   'GET /api/auth/keys': nothing(),
   'POST /api/auth/keys': nothing({ name: 'NEW' }),
+  'GET /api/auth/keys/:id': { target: 'own key' },
   'PUT /api/auth/keys/:id': { target: 'own key', body: { name: 'renamed' } },
   'DELETE /api/auth/keys/:id': { target: 'own key' },
   'GET /api/users': nothing(),
@@ -255,6 +264,12 @@ const exceptions: Readonly<Record<string, string>> = {
   'OPTIONS /oauth/token': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
   'OPTIONS /oauth/revoke': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
   'OPTIONS /oauth/userinfo': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /api/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/:name/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/users/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/:name/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/users/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
   'GET /api/users/openapi.json': 'GET /api/:name/openapi.json for a group or server named users',
   'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
 }
@@ -305,9 +320,21 @@ const ids = {
   system: '11111111-1111-4111-8111-111111111111',
   scoped: '22222222-2222-4222-8222-222222222222',
   user: '44444444-4444-4444-8444-444444444444',
-  own: '55555555-5555-4555-8555-555555555555'
+  own: '55555555-5555-4555-8555-555555555555',
+  made: '66666666-6666-4666-8666-666666666666',
+  madeScoped: '77777777-7777-4777-8777-777777777777',
+  owned: '88888888-8888-4888-8888-888888888888',
+  given: '99999999-9999-4999-8999-999999999999'
 }
-const tokens = { 'system key': `thk_${'a'.repeat(64)}`, 'scoped key': `thk_${'b'.repeat(64)}`, 'user key': `thk_${'c'.repeat(64)}` }
+const tokens = {
+  'system key': `thk_${'a'.repeat(64)}`,
+  'scoped key': `thk_${'b'.repeat(64)}`,
+  'user key': `thk_${'c'.repeat(64)}`,
+  'key of a former admin': `thk_${'e'.repeat(64)}`,
+  'scoped key of a former admin': `thk_${'f'.repeat(64)}`,
+  'key for a former admin': `thk_${'1'.repeat(64)}`,
+  'user key for an admin, by a former one': `thk_${'2'.repeat(64)}`
+}
 const password = (text: string): string => bcrypt.hashSync(text, 4)
 const users = {
   admin: { username: 'admin', password: password('Same-1234'), isAdmin: true },
@@ -332,7 +359,11 @@ const keys = [
   key(ids.system, tokens['system key'], {}),
   key(ids.scoped, tokens['scoped key'], { accessType: 'servers', allowedServers: ['thing'] }),
   key(ids.user, tokens['user key'], { kind: 'user', owner: 'alice' }),
-  key(ids.own, `thk_${'d'.repeat(64)}`, { kind: 'user', owner: 'alice' })
+  key(ids.own, `thk_${'d'.repeat(64)}`, { kind: 'user', owner: 'alice' }),
+  key(ids.made, tokens['key of a former admin'], { createdBy: 'bob' }),
+  key(ids.madeScoped, tokens['scoped key of a former admin'], { createdBy: 'bob', accessType: 'servers', allowedServers: ['thing'] }),
+  key(ids.owned, tokens['key for a former admin'], { createdBy: 'admin', owner: 'bob' }),
+  key(ids.given, tokens['user key for an admin, by a former one'], { kind: 'user', createdBy: 'bob', owner: 'admin' })
 ]
 
 const start = async (t: Test, env: { READONLY?: boolean }, routing: object): Promise<FastifyInstance> =>
@@ -341,8 +372,7 @@ const start = async (t: Test, env: { READONLY?: boolean }, routing: object): Pro
 
 /** Everything as it should be before a request. What is there already, and the same, is not written. */
 function reset (upstream: string, owner: string, visibility: string) {
-  const shown =
-    visibility === 'defaulted' ? { visibility: 'private' as const, visibilityDefaulted: true } : { visibility: visibility as 'private' }
+  const shown = { visibility: visibility as 'private' }
   return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources }: FastifyInstance['settings']['current']): Change[] => [
     { entity: 'prompts', key: ids.group, value: { id: ids.group, name: 'built in', template: 'x' } },
     { entity: 'resources', key: ids.group, value: { id: ids.group, uri: 'note://built-in', content: 'x' } },
@@ -480,7 +510,7 @@ const callers: ReadonlyArray<{ readonly principal: Principal, readonly sees: (ow
   }))),
   {
     principal: { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false },
-    sees: (owner, visibility) => visibility === 'public' || (visibility === 'defaulted' && owner === 'admin')
+    sees: (_owner, visibility) => visibility === 'public'
   }
 ]
 
@@ -489,11 +519,9 @@ test('what a caller does not see, $smart neither finds, names, suggests, counts 
   const upstream = await startUpstream(t, { tools: [marked('open'), marked('shut'), marked('unselected')] })
   const app = await appFor(t, { users: Object.values(users) }, { LOG_LEVEL: 'silent' })
   const all = owners.flatMap((owner) => visibilities.map((visibility) => ({ owner, visibility, name: `${owner}_${visibility}` })))
-  const visibilityOf = (visibility: string): object =>
-    visibility === 'defaulted' ? { visibility: 'private', visibilityDefaulted: true } : { visibility }
   await app.settings.change(() => [
     ...all.map(({ owner, visibility, name }): Change => {
-      const value = { type: 'streamable-http' as const, url: upstream.url, owner, tools: { shut: { enabled: false } }, ...visibilityOf(visibility) }
+      const value = { type: 'streamable-http' as const, url: upstream.url, owner, tools: { shut: { enabled: false } }, visibility }
       return { entity: 'mcpServers', key: name, value }
     }),
     {

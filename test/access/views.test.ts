@@ -57,7 +57,6 @@ function worldOf (random: Random, version: number): World {
       url: 'http://127.0.0.1:9/mcp',
       ...(owner === undefined ? {} : { owner }),
       ...(visibility === undefined ? {} : { visibility }),
-      ...(visibility === 'private' && random.chance(0.4) ? { visibilityDefaulted: true } : {}),
       ...(random.chance(0.15) ? { enabled: false } : {})
     }
     return [name, { name, config }]
@@ -101,13 +100,7 @@ interface Question { principal: Principal, open: boolean, word: Word }
 
 /** The rule (DECISIONS §3, §4, §8), as a person would check it by hand. @returns the servers, or that there is no such route */
 function expected ({ snapshot }: World, { principal, open, word }: Question, reach: PublicReach): string[] | 'refused' {
-  const ownedByAdmin = (owner: string | undefined): boolean => owner === undefined || owner === 'admin' || owner === 'root'
-  const openToAll = ({ visibility, visibilityDefaulted, owner }: ServerConfig): boolean => {
-    if (reach === 'all') return true
-    if (visibility === 'public') return true
-    if (reach === 'public') return false
-    return (visibility === undefined || visibilityDefaulted === true) && ownedByAdmin(owner)
-  }
+  const openToAll = ({ visibility }: ServerConfig): boolean => reach === 'all' || visibility === 'public'
   const accountSees = (config: ServerConfig): boolean => {
     if (principal.kind === 'anonymous') return openToAll(config)
     if (principal.kind === 'system-key' || principal.username === 'root') return true
@@ -161,7 +154,7 @@ test('a view shows what the rule says, whoever asked before', async (t) => {
   }))
   let count = 0
   for (let round = 0; round < 20; round++) {
-    const reach = random.pick(['default', 'public', 'all', 'off'] as const)
+    const reach = random.pick(['public', 'all', 'off'] as const)
     let world = worldOf(random, 1)
     const app = fastify()
     await app.register(fp(async (each) => { each.decorate('config', { env: { PUBLIC_TOOLS: reach } } as never) }, { name: 'config' }))

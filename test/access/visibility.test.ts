@@ -1,43 +1,10 @@
 // Who may see which server, by which route.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import type { Server, Snapshot, StoredGroup } from '../../db/store.ts'
 import { makeView, type Grant, type Principal, type Scope } from '../../plugins/access/view.ts'
 import { admits, canSee, toScope, visibleServers, type PublicReach } from '../../plugins/access/visibility.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import type { GroupMember, SystemConfig } from '../../schemas/settings.ts'
-
-interface Given {
-  servers?: Record<string, ServerConfig & { problem?: string }>
-  groups?: Array<{ id: string; name: string; owner?: string; members: Array<string | GroupMember> }>
-  admins?: string[]
-  users?: string[]
-  system?: SystemConfig
-}
-
-function snapshotOf ({ servers = {}, groups = [], admins = [], users = [], system = {} }: Given): Snapshot {
-  return {
-    version: 1,
-    servers: new Map(Object.entries(servers).map(([name, { problem, ...config }]): [string, Server] => [name, { name, config, problem }])),
-    groups: new Map(
-      groups.map(({ members, ...group }): [string, StoredGroup] => [
-        group.id,
-        { ...group, members: members.map((member) => (typeof member === 'string' ? { name: member } : member)) }
-      ])
-    ),
-    keys: new Map(),
-    users: new Map(
-      [...admins.map((username) => ({ username, isAdmin: true })), ...users.map((username) => ({ username }))].map((user) => [
-        user.username,
-        user
-      ])
-    ),
-    prompts: new Map(),
-    resources: new Map(),
-    system,
-    problems: []
-  }
-}
+import { snapshotOf, type Given } from '../helpers/snapshot.ts'
 
 const principals = {
   admin: { key: 'key 1', kind: 'system-key', user: 'key 1', isAdmin: true },
@@ -50,7 +17,6 @@ const principals = {
 type Who = keyof typeof principals
 
 test('canSee: SPEC "Visibility", DECISIONS §8', async (t) => {
-  const snapshot = snapshotOf({ admins: ['root', 'admin'], users: ['ann', 'bob'] })
   const configs: Record<string, ServerConfig> = {
     'public, of root': { visibility: 'public', owner: 'root' },
     'public, of ann': { visibility: 'public', owner: 'ann' },
@@ -58,31 +24,25 @@ test('canSee: SPEC "Visibility", DECISIONS §8', async (t) => {
     'private, of ann': { visibility: 'private', owner: 'ann' },
     'group, of root': { visibility: 'group', owner: 'root' },
     'group, of ann': { visibility: 'group', owner: 'ann' },
-    'defaulted, of root': { visibility: 'private', visibilityDefaulted: true, owner: 'root' },
-    'defaulted, of ann': { visibility: 'private', visibilityDefaulted: true, owner: 'ann' },
     'none given, of root': { owner: 'root' },
     'none given, of ann': { owner: 'ann' },
     'none given, of admin': { owner: 'admin' },
     'none given, of nobody': {},
-    'none given, of one who is gone': { owner: 'gone' },
-    'explicit, the mark says so': { visibility: 'private', visibilityDefaulted: false, owner: 'root' }
+    'none given, of one who is gone': { owner: 'gone' }
   }
   const table = `
-                                    admin  root  ann  bob  nobody:default  off  public  all
-    public, of root                 +      +     +    +    +               +    +       +
-    public, of ann                  +      +     +    +    +               +    +       +
-    private, of root                +      +     -    -    -               -    -       +
-    private, of ann                 +      +     +    -    -               -    -       +
-    group, of root                  +      +     -    -    -               -    -       +
-    group, of ann                   +      +     +    -    -               -    -       +
-    defaulted, of root              +      +     -    -    +               +    -       +
-    defaulted, of ann               +      +     +    -    -               -    -       +
-    none given, of root             +      +     -    -    +               +    -       +
-    none given, of ann              +      +     +    -    -               -    -       +
-    none given, of admin            +      +     -    -    +               +    -       +
-    none given, of nobody           +      +     -    -    +               +    -       +
-    none given, of one who is gone  +      +     -    -    -               -    -       +
-    explicit, the mark says so      +      +     -    -    -               -    -       +
+                                    admin  root  ann  bob  nobody:off  public  all
+    public, of root                 +      +     +    +    +           +       +
+    public, of ann                  +      +     +    +    +           +       +
+    private, of root                +      +     -    -    -           -       +
+    private, of ann                 +      +     +    -    -           -       +
+    group, of root                  +      +     -    -    -           -       +
+    group, of ann                   +      +     +    -    -           -       +
+    none given, of root             +      +     -    -    -           -       +
+    none given, of ann              +      +     +    -    -           -       +
+    none given, of admin            +      +     -    -    -           -       +
+    none given, of nobody           +      +     -    -    -           -       +
+    none given, of one who is gone  +      +     -    -    -           -       +
   `.split('\n').filter((line) => line.trim() !== '').slice(1).map((line) => line.trim().split(/ {2,}/))
   assert.equal(table.length, Object.keys(configs).length)
   for (const [name = '', ...cells] of table) {
@@ -90,13 +50,13 @@ test('canSee: SPEC "Visibility", DECISIONS §8', async (t) => {
       const config = configs[name]
       assert.ok(config)
       const columns: Array<[Who, PublicReach[]]> = [
-        ...(['admin', 'root', 'ann', 'bob'] as const).map((who): [Who, PublicReach[]] => [who, ['default', 'off', 'public', 'all']]),
-        ...(['default', 'off', 'public', 'all'] as const).map((publicTools): [Who, PublicReach[]] => ['nobody', [publicTools]])
+        ...(['admin', 'root', 'ann', 'bob'] as const).map((who): [Who, PublicReach[]] => [who, ['off', 'public', 'all']]),
+        ...(['off', 'public', 'all'] as const).map((publicTools): [Who, PublicReach[]] => ['nobody', [publicTools]])
       ]
       columns.forEach(([who, settings], at) => {
         for (const publicTools of settings) {
           assert.equal(
-            canSee(snapshot, principals[who], { name: 'x', config }, publicTools) ? '+' : '-', cells[at],
+            canSee(principals[who], { name: 'x', config }, publicTools) ? '+' : '-', cells[at],
             `${who}, PUBLIC_TOOLS=${publicTools}`
           )
         }
@@ -120,7 +80,7 @@ test('visibleServers: the servers behind a view', async (t) => {
     ]
   })
   const names = (who: Who, scope: Scope): string[] =>
-    visibleServers(snapshot, makeView(principals[who], scope), 'default').map(({ label }) => label)
+    visibleServers(snapshot, makeView(principals[who], scope), 'public').map(({ label }) => label)
   const group = (id: string): Scope => ({ kind: 'group', id, name: 'any' })
 
   await t.test('in the order of configuration, neither disabled nor unusable', async () => {
@@ -136,7 +96,7 @@ test('visibleServers: the servers behind a view', async (t) => {
       groups: [{ id: 'g', name: 'g', members: ['u2', 'none', 'u1', 'r'] }]
     })
     const shown = (scope: Scope): string[] =>
-      visibleServers(mixed, makeView(principals.admin, scope), 'default').map(({ label, ofAdmin }) => `${label}${ofAdmin ? '' : ' of a user'}`)
+      visibleServers(mixed, makeView(principals.admin, scope), 'public').map(({ label, ofAdmin }) => `${label}${ofAdmin ? '' : ' of a user'}`)
     assert.deepEqual(shown({ kind: 'global' }), ['r', 'none', 'admin', 'u1 of a user', 'u2 of a user'])
     assert.deepEqual(shown(group('g')), ['none', 'r', 'u2 of a user', 'u1 of a user'])
   })
@@ -145,7 +105,7 @@ test('visibleServers: the servers behind a view', async (t) => {
     assert.deepEqual(names('bob', group('g')), ['z'])
     assert.deepEqual(names('admin', group('e')), [])
     assert.deepEqual(names('admin', group('no such')), [])
-    assert.deepEqual(visibleServers(snapshot, makeView(principals.admin, group('g')), 'default')[1]?.member.tools, ['x'])
+    assert.deepEqual(visibleServers(snapshot, makeView(principals.admin, group('g')), 'public')[1]?.member.tools, ['x'])
   })
   await t.test('a single server', async () => {
     assert.deepEqual(names('ann', { kind: 'server', name: 'a' }), ['a'])

@@ -171,7 +171,7 @@ test('export', async (t) => {
   await bob.ok('POST', '/groups', { name: 'mine', servers: ['bobs', 'alpha'] }, 201)
   await admin.ok('PUT', '/system-config', { mcpRouter: { apiKey: secret.router }, nameSeparator: '_' })
   await admin.ok('PUT', '/servers/alpha/tools/echo/description', { description: 'Ours' })
-  const key = await admin.ok('POST', '/auth/keys', { name: 'k' }, 201)
+  const key = await admin.ok('POST', '/auth/keys', { name: 'k', accessType: 'all' }, 201)
 
   await t.test('to an admin: everything, masked', async () => {
     const answer = await admin.ask('GET', '/mcp-settings/export')

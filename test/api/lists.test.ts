@@ -50,7 +50,7 @@ test('pages and fields of lists', async (t) => {
     resources: [{ id: 'r1', uri: 'note://one', content: '' }, { id: 'r2', uri: 'note://two', content: '' }]
   })
   const headers = { authorization: `Bearer ${KEY}` }
-  const made = await app.inject({ method: 'POST', url: '/api/auth/keys', headers, payload: { name: 'second' } })
+  const made = await app.inject({ method: 'POST', url: '/api/auth/keys', headers, payload: { name: 'second', accessType: 'all', owner: 'ada' } })
   assert.equal(made.statusCode, 201, made.body)
   const ask = async (path: string, status = 200): Promise<Json> => {
     const answer = await app.inject({ url: `/api${path}`, headers })

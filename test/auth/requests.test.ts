@@ -1,6 +1,9 @@
 // Requests that are odd, hostile or no HTTP: each has its answer.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { test } from 'tap'
+import { maxHeaderSize } from '../../plugins/errors/client-error.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { fromQuery } from '../../plugins/tools/given.ts'
 import { admin, alice, key, raw, start, type World } from '../helpers/doors.ts'
@@ -8,7 +11,8 @@ import { admin, alice, key, raw, start, type World } from '../helpers/doors.ts'
 test('what is no HTTP request is answered in the envelope, too', async (t) => {
   const { port, url } = await start(t)
   for (const [text, status, code] of [
-    [`GET /api/servers/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'TH_HEADERS_TOO_LARGE'],
+    [`GET /api/servers/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414, 'TH_ADDRESS_TOO_LONG'],
+    [`GET /api/servers HTTP/1.1\r\nHost: x\r\nX: ${'a b'.repeat(20_000)}\r\n\r\n`, 431, 'TH_HEADERS_TOO_LARGE'],
     ['GET /api/servers HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n', 400, 'TH_MALFORMED_REQUEST'],
     ['FETCH /api/servers HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'TH_MALFORMED_REQUEST'],
     ['POST /api/servers HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', 400, 'TH_MALFORMED_REQUEST'],
@@ -24,6 +28,48 @@ test('what is no HTTP request is answered in the envelope, too', async (t) => {
   assert.equal((await fetch(`${url}/api/servers/x/resources/${uri}/toggle`, { method: 'POST' })).status, 401,
     'a URI of 2,048 characters fits')
 })
+
+test('a call by GET that is too long for its arguments names the POST at the same path', async (t) => {
+  const { port, url } = await start(t, { env: { BASE_PATH: '/base' } })
+  const long = 'a'.repeat(100_000)
+  for (const [path, named] of [
+    [`/base/api/tools/up/echo?message=${long}`, '/base/api/tools/up/echo'],
+    [`/base/api/daily/tools/up/echo?message=${long}`, '/base/api/daily/tools/up/echo'],
+    [`/base/api/tools/up/echo/?a=1&b=${long.repeat(20)}`, '/base/api/tools/up/echo/'],
+    // Nearly all of the room: the headers do not fit any more.
+    [`/base/api/tools/up/echo?${'b'.repeat(maxHeaderSize - 60)}`, '/base/api/tools/up/echo']
+  ] as const) {
+    const answer = await fetch(`${new URL(url).origin}${path}`)
+    const body = await answer.json() as Record<string, unknown>
+    assert.deepEqual([answer.status, body.error, Object.keys(body)], [414, 'TH_ADDRESS_TOO_LONG', ['success', 'message', 'error']])
+    assert.ok(String(body.message).endsWith(`with POST ${named}`), String(body.message))
+  }
+  for (const path of [`/base/api/tools/call/up?${long}`, `/base/api/servers?fields=${long}`, `/api/tools/up/echo?${long}`]) {
+    const answer = await fetch(`${new URL(url).origin}${path}`)
+    const body = await answer.json() as Record<string, unknown>
+    assert.deepEqual([answer.status, body.code, 'error' in body], [414, 'TH_ADDRESS_TOO_LONG', false], path.slice(0, 40))
+  }
+  const part = await fetch(`${new URL(url).origin}/base/api/tools/up/${'c'.repeat(25_000)}`)
+  const { message } = await part.json() as { message: string }
+  assert.deepEqual([part.status, message], [414, 'A part of the path is too long'])
+  // In packets as a network brings them, the beginning of the address is gone when it turns out to be too long.
+  const answer = await pieces(port, 'GET /base/api/tools/up/echo?message=', 'a'.repeat(1_400), 40)
+  assert.match(answer, /^HTTP\/1\.1 414 /)
+  assert.match(answer, /POST at the same path","error":"TH_ADDRESS_TOO_LONG","code":"TH_ADDRESS_TOO_LONG"/)
+})
+
+/** What a gateway answers to a beginning and as many pieces, of which each is sent when the one before was. */
+async function pieces (port: number, beginning: string, piece: string, count: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1').setNoDelay(true)
+  let answer = ''
+  socket.on('data', (chunk) => { answer += String(chunk) })
+  const closed = once(socket, 'close')
+  for (const each of [beginning, ...Array<string>(count).fill(piece)]) {
+    await new Promise<void>((resolve) => { socket.write(each, () => { setImmediate(resolve) }) })
+  }
+  await closed
+  return answer
+}
 
 test('odd paths and methods lead nowhere', async (t) => {
   const { port } = await start(t, { env: { BASE_PATH: '' } })
@@ -65,7 +111,7 @@ test('odd paths and methods lead nowhere', async (t) => {
       `${method} ${path}: ${status}`)
   }
   const { status } = await raw(readonly, request('HEAD', '/api/tools/x/y'))
-  assert.equal(status, 404)
+  assert.equal(status, 405)
 })
 
 test('names of the language and hostile names are names like others', async (t) => {

@@ -223,7 +223,7 @@ test('a key that has expired counts as disabled', async (t) => {
 
   const key = bearerKey().token
   assert.equal((await api('POST', '', key, { name: 'x', expiresAt: 'garbage' })).status, 400)
-  const made = await api('POST', '', key, { name: 'x', expiresAt: '2099-01-01T01:00:00+01:00' })
+  const made = await api('POST', '', key, { name: 'x', accessType: 'all', owner: 'admin', expiresAt: '2099-01-01T01:00:00+01:00' })
   assert.deepEqual([made.status, made.data?.expiresAt], [201, '2099-01-01T00:00:00.000Z'])
   const path = `/${String(made.data?.id)}`
   assert.equal((await api('GET', '', String(made.data?.token))).status, 200)

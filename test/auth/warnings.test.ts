@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { test } from 'tap'
 import { originRules } from '../../plugins/auth/origin.ts'
 import { exposureSigns } from '../../plugins/auth/warn-open.ts'
+import { statedAddress } from '../../plugins/settings/base-url.ts'
 import { explainListenError } from '../../plugins/config/listen-error.ts'
 import { trustedProxies } from '../../plugins/config/trust-proxy.ts'
 import { readEnv } from '../../schemas/env.ts'
@@ -17,7 +18,7 @@ test('variables that cannot be right are named, with what they should be', async
     BASE_PATH: [['hub', '/../x', '/a/.', '/./a', '/..'], /a path as "\/hub"/],
     REQUEST_TIMEOUT: [['soon', '1e3'], /a duration/],
     READONLY: [['enabled', '2'], /true or false/],
-    PUBLIC_TOOLS: [['some'], /default, public, all, off/]
+    PUBLIC_TOOLS: [['some', 'default'], /public, all, off/]
   }
   for (const [name, [values, said]] of Object.entries(wrong)) {
     for (const value of values) {
@@ -71,7 +72,11 @@ test('the signs that others than this machine come', async () => {
     ['127.0.0.1', '', 'https://hub.example.com', ['install.baseUrl=https://hub.example.com']],
     ['::', 'a.example', 'no address', ['HOST=::', 'ALLOWED_HOSTS=a.example']]
   ]
-  for (const [host, allowedHosts, baseUrl, signs] of table) assert.deepEqual(exposureSigns({ host, allowedHosts, baseUrl }), signs)
+  for (const [host, allowedHosts, baseUrl, signs] of table) {
+    assert.deepEqual(exposureSigns({ host, allowedHosts, address: statedAddress({ install: { baseUrl } }, {}) }), signs)
+  }
+  const address = statedAddress({ install: { baseUrl: 'http://localhost:3000' } }, { BASE_URL: 'https://hub.example.com' })
+  assert.deepEqual(exposureSigns({ host: '127.0.0.1', allowedHosts: '', address }), ['BASE_URL=https://hub.example.com'])
 })
 
 test('tools that are open to the world are warned of, even while bearer keys are required', async (t) => {
@@ -87,19 +92,20 @@ test('tools that are open to the world are warned of, even while bearer keys are
     const hub = await startHub(t, { settings: { mcpServers: servers, systemConfig }, env })
     return hub.output().split('\n').filter((line) => line.includes('without credentials, under'))
   }
-  const [warning = ''] = await said(published, {})
+  const open = { PUBLIC_TOOLS: 'all' }
+  const [warning = ''] = await said(published, open)
   assert.equal((JSON.parse(warning) as { level: unknown }).level, 40)
-  assert.match(warning, /tools of 2 of its servers .*\/api\/tools.*enableBearerAuth.*install\.baseUrl=https.*PUBLIC_TOOLS=public/)
-  assert.equal((await said({}, { ALLOWED_HOSTS: 'hub.example.com' })).length, 1)
-  assert.equal((await said({}, {})).length, 0, 'nobody else comes')
-  assert.equal((await said(published, { PUBLIC_TOOLS: 'public' })).length, 0, 'the operator decided')
+  assert.match(warning, /tools of 3 of its servers .*\/api\/tools.*enableBearerAuth.*install\.baseUrl=https.*PUBLIC_TOOLS=public/)
+  assert.equal((await said({}, { ...open, ALLOWED_HOSTS: 'hub.example.com' })).length, 1)
+  assert.equal((await said({}, open)).length, 0, 'nobody else comes')
+  assert.equal((await said(published, {})).length, 0, 'what is open was marked so')
   assert.equal((await said(published, { PUBLIC_TOOLS: 'off' })).length, 0)
-  assert.equal((await said(published, {}, { own: mcpServers.own })).length, 0, 'nothing is open')
+  assert.equal((await said(published, open, { disabled: mcpServers.disabled })).length, 0, 'nothing is open')
   const unlocked = { ...published, routing: { enableBearerAuth: false } }
   const [overMcp = ''] = await said(unlocked, { PUBLIC_TOOLS: 'off' })
-  assert.match(overMcp, /tools of 2 of its servers without credentials, under \/mcp, since .*enableBearerAuth is off .*or routing.enableBearerAuth on/)
-  assert.match((await said(unlocked, {})).join(), /\/api\/tools.*and under \/mcp.*or PUBLIC_TOOLS=off and routing.enableBearerAuth on/)
-  assert.equal((await said(unlocked, { PUBLIC_TOOLS: 'public' })).length, 0, 'the operator decided')
+  assert.match(overMcp, /tools of 1 of its servers without credentials, under \/mcp, since .*enableBearerAuth is off .*or routing.enableBearerAuth on/)
+  assert.match((await said(unlocked, open)).join(), /\/api\/tools.*and under \/mcp.*or PUBLIC_TOOLS=off and routing.enableBearerAuth on/)
+  assert.equal((await said(unlocked, {})).length, 0, 'what is open was marked so')
 })
 
 test('skipAuth is told loudly where others than this machine come, by whatever shows it', async (t) => {

@@ -1,11 +1,12 @@
 // An installed tarball has only what `files` in package.json names: all that is read at run time must be among it.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'tap'
 import { promisify } from 'node:util'
 import { readAsset } from '../../plugins/config/assets.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { path } from '../helpers/hub.ts'
 
 /** The paths in the tarball that `npm pack` would make now. */
@@ -59,4 +60,28 @@ test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there 
 
 test('an asset is read from the package', async () => {
   assert.match(await readAsset('icons/tool-hub.svg'), /^<svg [^]*<\/svg>\s*$/)
+})
+
+test('npm ci is quiet', async (t) => {
+  await t.test('no package wants another Node than this one, nor is deprecated', async (t) => {
+    const folder = await temporaryFolder(t)
+    for (const name of ['package.json', 'package-lock.json', '.npmrc']) copyFileSync(path(name), join(folder, name))
+    const args = ['ci', '--dry-run', '--offline', '--ignore-scripts']
+    const { stdout, stderr } = await promisify(execFile)('npm', args, { cwd: folder, maxBuffer: 16 * 1024 * 1024 })
+    assert.match(stdout, /^add fastify /m)
+    assert.deepEqual(stderr.split('\n').filter((line) => /EBADENGINE|deprecated/.test(line)), [])
+  })
+
+  // npm 11 tells of each that is not covered, by its name: versions are compared with addresses, and the lockfile has none.
+  await t.test('every install script is allowed, where the tests run', async () => {
+    const read = (name: string): unknown => JSON.parse(readFileSync(path(name), 'utf8'))
+    const { packages } = read('package-lock.json') as { packages: Record<string, { hasInstallScript?: true, os?: string[], cpu?: string[] }> }
+    const { allowScripts } = read('package.json') as { allowScripts: Record<string, boolean> }
+    const isOurs = ({ os = ['linux'], cpu = ['x64'] }: { os?: string[], cpu?: string[] }): boolean =>
+      os.some((each) => /^(linux|darwin)$/.test(each)) && cpu.some((each) => /^(x64|arm64)$/.test(each))
+    const scripted = Object.entries(packages).filter(([, entry]) => entry.hasInstallScript && isOurs(entry))
+      .map(([at]) => at.slice(at.lastIndexOf('node_modules/') + 'node_modules/'.length))
+    assert.deepEqual([...new Set(scripted)].sort(), Object.keys(allowScripts).sort())
+    assert.ok(Object.values(allowScripts).every((allowed) => allowed))
+  })
 })

@@ -372,7 +372,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
 
   it('a consent is found by user and client, replaced, listed and withdrawn', async ({ consents }) => {
     const [ann, bob, first, second] = [`ann-${odd}`, randomUUID(), randomUUID(), `${odd}-${randomUUID()}`]
-    const old = consent({ username: ann, clientId: first, resource: odd, grantedAt: 1_000 })
+    const old = consent({ username: ann, clientId: first, resource: odd, mark: odd, grantedAt: 1_000 })
     const later = consent({ username: ann, clientId: first, scope: odd, grantedAt: 2_000 })
     const other = consent({ username: ann, clientId: second, grantedAt: 3_000 })
     const others = consent({ username: bob, clientId: second })
@@ -597,6 +597,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       keyName: 'key',
       sourceIp: '::1',
       errorMessage: 'none',
+      clientId: 'of another gateway',
       status: 'error',
       duration: 0.1
     })
@@ -612,7 +613,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     for (const id of [randomUUID(), 'x', '', '\0']) assert.equal(await activities.find(id), undefined)
     const strange = activity({ input: odd, server: odd, errorMessage: odd })
     await activities.append([strange])
-    assert.equal((await activities.find(strange.id))?.input, odd.replace(/[\0\ud800]/g, '\ufffd').replace('\ufffd\ude00', '😀'))
+    assert.equal((await activities.find(strange.id))?.input, odd)
     assert.deepEqual(ids((await activities.list({ server: odd }, 1, 10)).activities), [strange.id])
   })
 

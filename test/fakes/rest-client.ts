@@ -3,6 +3,7 @@ import { LegacyUpstreamSession } from '../../protocol/legacy/upstream-session.ts
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { UpstreamSession } from '../../protocol/upstream-session.ts'
 import { readCatalogue } from '../../plugins/upstream/catalogues/read-catalogue.ts'
+import { UndeclaredTools } from '../../plugins/upstream/catalogues/undeclared-tools.ts'
 import { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { OpenApiTransport } from '../../plugins/upstream/openapi/transport.ts'
@@ -85,7 +86,8 @@ export async function restClient (
       'tools/call',
       `{"name":${JSON.stringify(name)},"arguments":${typeof args === 'string' ? args : JSON.stringify(args)}}`
     )
-  const catalogue = async (): Promise<Catalogue> => (await readCatalogue(link, undefined, Infinity, limits.listTime, warn)).catalogue
+  const catalogue = async (): Promise<Catalogue> =>
+    (await readCatalogue(link, undefined, Infinity, limits.listTime, new UndeclaredTools(), warn)).catalogue
   return {
     link,
     session,

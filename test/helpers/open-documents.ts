@@ -65,7 +65,7 @@ export function documentsOf (items: Array<{ key: string, text: string }>) {
       precedence: (sections, separator) => new Precedence(sections, separator, () => new Claims()),
       sections: () => [{ server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, ofAdmin: true, provider, catalogue: catalogue() }]
     },
-    basePath: ''
+    base: () => ''
   })
   return {
     world,

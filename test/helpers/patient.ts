@@ -7,7 +7,7 @@ import type { Cleanup } from './hub.ts'
  */
 const factor = 20
 const patient: Array<[object, readonly string[]]> = [
-  [limits, ['initializeTimeout', 'streamBacklogTime', 'readStall', 'resumeGrace', 'streamOpenTimeout', 'newClass', 'connectionWait', 'listTime', 'connectTimeout']],
+  [limits, ['initializeTimeout', 'streamBacklogTime', 'readStall', 'resumeGrace', 'streamOpenTimeout', 'newClass', 'connectionWait', 'listTime', 'undeclaredTools', 'connectTimeout']],
   [limits.freshLookUps, ['timeout']],
   [limits.largeWork, ['longestWait']],
   [limits.login, ['time']],

@@ -1,4 +1,6 @@
-import type { Snapshot } from '../../db/store.ts'
+import type { Server, Snapshot, StoredGroup } from '../../db/store.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import type { GroupMember, SystemConfig } from '../../schemas/settings.ts'
 
 /** Settings without any entry. */
 export const emptySnapshot: Snapshot = {
@@ -11,4 +13,37 @@ export const emptySnapshot: Snapshot = {
   resources: new Map(),
   system: {},
   problems: []
+}
+
+export interface Given {
+  servers?: Record<string, ServerConfig & { problem?: string }>
+  groups?: Array<{ id: string; name: string; owner?: string; members: Array<string | GroupMember> }>
+  admins?: string[]
+  users?: string[]
+  system?: SystemConfig
+}
+
+/** Settings with some entries, in short. */
+export function snapshotOf ({ servers = {}, groups = [], admins = [], users = [], system = {} }: Given): Snapshot {
+  return {
+    version: 1,
+    servers: new Map(Object.entries(servers).map(([name, { problem, ...config }]): [string, Server] => [name, { name, config, problem }])),
+    groups: new Map(
+      groups.map(({ members, ...group }): [string, StoredGroup] => [
+        group.id,
+        { ...group, members: members.map((member) => (typeof member === 'string' ? { name: member } : member)) }
+      ])
+    ),
+    keys: new Map(),
+    users: new Map(
+      [...admins.map((username) => ({ username, isAdmin: true })), ...users.map((username) => ({ username }))].map((user) => [
+        user.username,
+        user
+      ])
+    ),
+    prompts: new Map(),
+    resources: new Map(),
+    system,
+    problems: []
+  }
 }

@@ -149,9 +149,11 @@ export const clients: Readonly<Record<string, (t: Cleanup, url: string) => Promi
     const client = await createMCPClient({ transport: { type: 'sse', url, headers: authorized }, capabilities: { elicitation: {} } })
     client.onElicitationRequest(ElicitationRequestSchema, answers.elicitation)
     t.after(async () => { await client.close() })
+    // What a model's call brings along.
+    const options = { toolCallId: '1', messages: [], context: {} }
     return {
       tools: async () => names((await client.listTools()).tools),
-      call: async (name, args) => await client.callTool({ name, arguments: args }),
+      call: async (name, args) => await (await client.tools())[name]?.execute(args, options),
       asks: ['elicitation']
     }
   },

@@ -369,11 +369,6 @@ void test('an empty database is seeded from the settings file, once', async (t) 
   for (const { name, config } of shown) {
     assert.equal(config.visibility, 'private', `${name}: seeded servers are private (SPEC, "Visibility")`)
   }
-  assert.deepEqual(
-    shown.filter(({ config }) => config.visibilityDefaulted !== true).map(({ name }) => name),
-    ['open'],
-    'the mark says that nobody chose it'
-  )
   assert.ok((shown.find(({ name }) => name === 'odd')?.error ?? '') !== '', 'an odd entry is kept, with its problem')
   assert.deepEqual(names(await managed(hub, 'GET', '/groups', undefined, headers)), ['team'])
   assert.deepEqual(names(await managed(hub, 'GET', '/auth/keys', undefined, headers)), ['test', 'plain'])
@@ -417,7 +412,7 @@ void test('npm run db:import and db:export: all of a settings file goes in and c
   const written = JSON.parse(await readFile(to, 'utf8')) as Json
   const servers = (document: Json): Json =>
     Object.fromEntries(
-      Object.entries(document.mcpServers as Record<string, Json>).map(([name, { visibility, visibilityDefaulted, ...config }]) => [
+      Object.entries(document.mcpServers as Record<string, Json>).map(([name, { visibility, ...config }]) => [
         name,
         config
       ])

@@ -259,14 +259,14 @@ test('metadata follows the configuration, and no header', async (t) => {
     assert.equal(challengeOf(await world.ask('POST', '/mcp', {})).resource_metadata, `${base}${resourceAt}/mcp`)
   })
 
-  await t.test('with install.baseUrl, of which a proxy takes the path off', async (t) => {
-    const world = await startWorld(t, { system: { install: { baseUrl: 'https://hub.example.com/tools/' } }, env: { ALLOWED_ORIGINS: '' } })
-    const issuer = 'https://hub.example.com/tools'
-    await whole(world, issuer, serverAt)
-    await whole(world, issuer, `${serverAt}/tools`)
+  /** The whole flow at https://hub.example.com/tools, of which a proxy takes `/tools` off. @param basePath what is left of the path */
+  const throughProxy = async (world: World, basePath: string): Promise<void> => {
+    const issuer = `https://hub.example.com/tools${basePath}`
+    await whole(world, issuer, `${world.base}${serverAt}`)
+    await whole(world, issuer, `${world.origin}${serverAt}/tools${basePath}`)
     await resource(world, `${world.base}${resourceAt}/mcp`, `${issuer}/mcp`, issuer)
-    await resource(world, `${world.base}${resourceAt}/tools/mcp`, `${issuer}/mcp`, issuer)
-    // The whole flow, with the browser's and the client's requests as the proxy passes them on.
+    await resource(world, `${world.origin}${resourceAt}/tools${basePath}/mcp`, `${issuer}/mcp`, issuer)
+    // With the browser's and the client's requests as the proxy passes them on.
     const { client_id: id = '', registration_client_uri: uri } = await register(world.base)
     assert.ok(uri?.startsWith(`${issuer}/oauth/register/`))
     const { verifier, params } = request(id, { resource: `${issuer}/mcp` })
@@ -288,6 +288,16 @@ test('metadata follows the configuration, and no header', async (t) => {
     assert.equal(status, 200, JSON.stringify(body))
     assert.equal((await world.mcp(String(body.access_token))).status, 200)
     assert.equal((await world.mcp(String(body.access_token), '/alice/mcp')).status, 401)
+  }
+
+  await t.test('with install.baseUrl, of which a proxy takes the path off', async (t) => {
+    const system = { install: { baseUrl: 'https://hub.example.com/tools/' } }
+    await throughProxy(await startWorld(t, { system, env: { ALLOWED_ORIGINS: '' } }), '')
+  })
+
+  await t.test('with a BASE_URL that ends with the base path, and of which a proxy takes the rest off', async (t) => {
+    const env = { BASE_PATH: '/hub', BASE_URL: 'https://hub.example.com/tools/hub', ALLOWED_ORIGINS: '' }
+    await throughProxy(await startWorld(t, { env }), '/hub')
   })
 
   await t.test('behind a trusted proxy, the forwarded host', async (t) => {

@@ -89,7 +89,7 @@ void test(
     assert.equal(text(await (await Session.open(`${hub.url}/mcp`)).call('fake-echo', { message: 'embedded' })), 'embedded')
     const headers = await loggedIn(hub)
     await managed(hub, 'POST', '/servers', { name: 'kept', config: { ...parked(), headers: { 'X-Secret': 'canary-of-a-header' } } })
-    const key = await managed(hub, 'POST', '/auth/keys', { name: 'kept' })
+    const key = await managed(hub, 'POST', '/auth/keys', { name: 'kept', accessType: 'all', owner: 'admin' })
     const second = await spawnReplica(t, url, { wait: false })
     if (second.child.exitCode === null) await within('the exit', once(second.child, 'exit'))
     assert.equal(second.child.exitCode, 1, second.output())

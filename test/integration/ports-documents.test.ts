@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
 import { test } from 'tap'
 import type { Client } from '../../db/ports.ts'
 import { readRows } from '../../db/postgres/settings/read.ts'
@@ -10,7 +11,7 @@ import { exportDocument, importDocument } from '../../db/postgres/settings/trans
 import { planWrites, write } from '../../db/postgres/settings/write.ts'
 import { StorageError, type Vault } from '../../db/store.ts'
 import { openVault } from '../../plugins/secrets/vault.ts'
-import { authorization, client, consent, hashOf, issued, race, soon } from '../contracts/ports.ts'
+import { activity, authorization, client, consent, hashOf, issued, race, soon } from '../contracts/ports-data.ts'
 import { database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { vault } from '../fakes/replica.ts'
@@ -426,15 +427,19 @@ for (const kind of ['file', 'PostgreSQL']) {
     await first.storage.grants.put(hashOf('code'), 'family', 'grant', soon())
     await first.storage.loginStates.put(hashOf('cookie'), state, soon())
     await first.storage.auditTrail?.append(entries)
+    const calls = Array.from({ length: 60 }, (_, n) => activity({ timestamp: n, input: `{"n":${n}}`, output: '[]' }))
+    await first.storage.activities?.append([...calls, activity({ timestamp: 100 })])
     const secret = await first.storage.socialLogins?.secret()
     const document = async (path: string): Promise<object | undefined> =>
       kind === 'file' ? JSON.parse(await readFile(path, 'utf8')) as object : undefined
     const lost = await open(t, dbUrl, await document(first.path), vaultWith(newest))
-    const expected = kind === 'file' ? 1 : 124
+    const expected = kind === 'file' ? 1 : 184
     const { former: none, locked } = await lost.storage.resealing.count()
     assert.deepEqual([none, locked.reduce((sum, { count }) => sum + count, 0)], [0, expected])
     const [entry] = await lost.storage.auditTrail?.list({}, 1) ?? []
     assert.deepEqual([entry?.after, entry?.locked], [undefined, kind === 'file' ? undefined : true])
+    const [call] = (await lost.storage.activities?.list({}, 2, 1))?.activities ?? []
+    assert.deepEqual([call?.input, call?.locked], [undefined, kind === 'file' ? undefined : true])
 
     const both = await open(t, dbUrl, await document(first.path), vaultWith(`${newest},${former}`))
     const { signal } = new AbortController()
@@ -453,10 +458,40 @@ for (const kind of ['file', 'PostgreSQL']) {
     assert.deepEqual(await storage.loginStates.find(hashOf('cookie')), state)
     assert.deepEqual(await storage.grants.take(hashOf('code')), { first: true, family: 'family', value: 'grant' })
     assert.equal(await storage.socialLogins?.secret(), secret)
+    const recorded = (await storage.activities?.list({}, 1, 100))?.activities.reverse()
+    const expectedCalls = [...calls.map(({ input }) => [input, undefined]), [undefined, undefined]]
+    assert.deepEqual(recorded?.map(({ input, locked }) => [input, locked]), expectedCalls)
     const listed = await storage.auditTrail?.list({}, 200) ?? []
     assert.deepEqual(listed.map(({ after, locked }) => [after, locked]).reverse(), entries.map(({ after }) => [after, undefined]))
   })
 }
+
+void test('what calls say is sealed in the database, rows of earlier versions stay readable, and clients are named', async (t) => {
+  const { url } = await database(t)
+  const { storage: { activities, clients } } = await open(t, url, {}, vaultWith('a'.repeat(64)))
+  const driver = await driverOf(t, url)
+  assert.ok(activities)
+  await clients.create(client({ clientId: 'c1', name: 'An agent' }))
+  const canaries = { input: '{"q":"canary-in"}', output: '{"content":"canary-out"}', errorMessage: 'canary-error' }
+  const [whole, bare, unknown] = [activity({ ...canaries, clientId: 'c1' }), activity(), activity({ clientId: 'gone', output: 'canary-x' })]
+  await activities.append([whole, bare, unknown])
+  const rows = JSON.stringify(await driver.db.execute(sql`select * from activities`))
+  assert.ok(!rows.includes('canary'), rows)
+  assert.deepEqual(await activities.find(whole.id), { ...whole, clientName: 'An agent' })
+  assert.deepEqual(await activities.find(bare.id), bare)
+  assert.deepEqual(await activities.find(unknown.id), unknown)
+  assert.equal((await activities.list({ server: whole.server, status: whole.status }, 1, 10)).total, 3, 'filters need no payload')
+  const old = randomUUID()
+  await driver.db.execute(sql`insert into activities (id, "timestamp", server, tool, duration, status, input, output, error_message)
+    values (${old}, 1, 's', 't', 1, 'error', 'plain in', 'plain out', 'plain error')`)
+  assert.deepEqual(await activities.find(old), {
+    id: old, timestamp: 1, server: 's', tool: 't', duration: 1, status: 'error', input: 'plain in', output: 'plain out', errorMessage: 'plain error'
+  })
+  // A sealed text does not open in the row of another call.
+  await driver.db.execute(sql`update activities set sealed = other.sealed, data = other.data
+    from (select sealed, data from activities where id = ${whole.id}) as other where id = ${unknown.id}`)
+  assert.deepEqual([(await activities.find(unknown.id))?.output, (await activities.find(unknown.id))?.locked], [undefined, true])
+})
 
 void test(
   'a database that begins with a settings file takes no tokens from it: they would come back by an export after they were revoked',

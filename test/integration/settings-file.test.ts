@@ -146,7 +146,7 @@ test('a broken edit is ignored and reported, and no write goes over it', async (
     ['DELETE', '/servers/remote', undefined],
     ['POST', '/servers/remote/toggle', { enabled: false }],
     ['POST', '/groups', { name: 'g' }],
-    ['POST', '/auth/keys', { name: 'k' }]
+    ['POST', '/auth/keys', { name: 'k', accessType: 'all', owner: 'admin' }]
   ] as const) { assert.equal((await manage(hub, method, route, body)).status, 409, `${method} ${route}`) }
   assert.equal((await manage(hub, 'GET', '/servers/remote')).status, 200)
   assert.equal(await readFile(hub.settingsPath, 'utf8'), good.slice(0, -20))

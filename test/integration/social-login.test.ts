@@ -1,10 +1,11 @@
 // A person in Chromium logs in by an OpenID provider, uses the documentation with the cookie, and signs out; and logins on an embedded
 // database, behind https and a path, read-only, and by a provider that comes late. Run by `npm run test:system`; it needs Chromium.
 import assert from 'node:assert/strict'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { openTab, startBrowser } from '../helpers/chromium.ts'
 import { pglite } from '../helpers/database.ts'
 import { logIn, mount, socialHub, throughProvider } from '../helpers/identity-provider.ts'
+import { freePort } from '../helpers/hub.ts'
 import { Browser } from '../helpers/oauth.ts'
 
 test('a person logs in, tries a route in /docs, and signs out', async (t) => {
@@ -72,8 +73,8 @@ test('on PGlite, behind https and a path', async (t) => {
   assert.deepEqual([await keys(public_), await keys('https://other.example.com')], [201, 403])
 })
 
-test('a provider that is away at the start, a path, and READONLY', async (t) => {
-  const { hub, idp } = await socialHub(t, { env: { BASE_PATH: '/hub', READONLY: 'true' } })
+const away = async (t: Test, env: Record<string, string>): Promise<void> => {
+  const { hub, idp } = await socialHub(t, { env: { BASE_PATH: '/hub', READONLY: 'true', ...env } })
   const browser = new Browser(new URL(hub.url).origin)
   const begin = `${hub.url}${mount}/signIn/social?provider=oidc`
   idp.broken = (request) => { request.socket.destroy() }
@@ -97,4 +98,12 @@ test('a provider that is away at the start, a path, and READONLY', async (t) => 
     headers: { cookie: (end.headers.getSetCookie().find((each) => /social=./.test(each)) ?? '').split(';')[0] ?? '', origin: new URL(hub.url).origin }
   })
   assert.equal(reply.status, 200)
+}
+
+test('a provider that is away at the start, a path, and READONLY', async (t) => {
+  await t.test('at the listening address', async (t) => { await away(t, {}) })
+  const port = String(await freePort())
+  await t.test('at an address that ends with the path', async (t) => {
+    await away(t, { PORT: port, SOCIAL_AUTH_URL: `http://127.0.0.1:${port}/hub` })
+  })
 })

@@ -201,7 +201,7 @@ test('a removed user leaves nothing to who gets the name', async (t) => {
     settings: settings(
       {
         open: { ...server, visibility: 'public' },
-        defaulted: { ...server, visibility: 'private', visibilityDefaulted: true },
+        marked: { ...server, visibility: 'private', visibilityDefaulted: true },
         unsaid: server,
         other: { url: fake.url, visibility: 'public' }
       },
@@ -241,7 +241,7 @@ test('a removed user leaves nothing to who gets the name', async (t) => {
   assert.deepEqual(rows(await next('GET', '/auth/keys')), [])
   refused(await next('PUT', '/groups/bobs', { description: 'mine' }), 403)
   assert.deepEqual(rows(await root('GET', '/auth/keys')).map(({ name }) => name), ['test'])
-  for (const name of ['open', 'defaulted', 'unsaid']) {
+  for (const name of ['open', 'marked', 'unsaid']) {
     const { owner, visibility, visibilityDefaulted } = at(await onDisk(hub), 'mcpServers', name) as Json
     assert.deepEqual([owner, visibility, visibilityDefaulted], ['admin', 'private', undefined], name)
   }
@@ -586,7 +586,7 @@ test('bearer keys are changed', async (t) => {
   ]
   const opens = async (token: unknown, route = ''): Promise<number> =>
     (await send(`${hub.url}/mcp${route}`, { key: String(token), body: initialize() })).status
-  const system = data(await root('POST', '/auth/keys', { name: 'system' }), 201)
+  const system = data(await root('POST', '/auth/keys', { name: 'system', accessType: 'all' }), 201)
   const mine = data(await bob('POST', '/auth/keys', { name: 'mine' }), 201)
 
   await t.test('by an admin: the name, whether it works, and what it opens; at once', async () => {

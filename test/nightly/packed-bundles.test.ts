@@ -1,13 +1,15 @@
 // Real bundles, made by the official packer from real servers of npm, with manifests of all versions, run and answer through the gateway.
-// integration/bundles runs one of a few lines.
+// integration/bundles runs one of a few lines. The packer comes from npm's registry, or its cache.
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { chmod, cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { packExtension } from '@anthropic-ai/mcpb'
+import { promisify } from 'node:util'
 import { test, type Test } from 'tap'
 import { askHub as ask, bundlesBeside, filesBelow, sendBundle as send, shellServer as shell } from '../helpers/bundles.ts'
 import { connected, Session, settings, text, type Json } from '../helpers/client.ts'
 import { path, startHub, until } from '../helpers/hub.ts'
+import { cachedPackages } from '../helpers/packages.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 
 /* eslint-disable no-template-curly-in-string */
@@ -111,7 +113,8 @@ async function pack (t: Test, { name, version, from, server, more, files = {} }:
     await chmod(join(source, each), 0o755)
   }
   const outputPath = join(folder, 'bundle.mcpb')
-  assert.ok(await packExtension({ extensionPath: source, outputPath, silent: true }), `${name} is packed`)
+  const modules = await cachedPackages('mcpb', { '@anthropic-ai/mcpb': '2.1.2' })
+  await promisify(execFile)(join(modules, '.bin/mcpb'), ['pack', source, outputPath])
   return await readFile(outputPath)
 }
 

@@ -14,8 +14,9 @@ test('credentials are optional: each caller reaches what it may, and the rest is
   const fifth = `thk_${'e'.repeat(64)}`
   const file = settings({
     shared: at1({ visibility: 'public', owner: 'ann' }),
-    defaulted: at1({}),
-    ofadmin: at1({ owner: 'root', visibilityDefaulted: true, visibility: 'private' }),
+    unmarked: at1({}),
+    // A mark of former versions.
+    formerly: at1({ owner: 'root', visibilityDefaulted: true, visibility: 'private' }),
     shut: at1({ visibility: 'private' }),
     grouped: at1({ visibility: 'group', owner: 'root' }),
     anns: at1({ owner: 'ann', visibility: 'private' }),
@@ -33,14 +34,15 @@ test('credentials are optional: each caller reaches what it may, and the rest is
     otherKey({ id: '55555555-5555-4555-8555-555555555555', token: fifth, enabled: false })
   ]
   // Admins' servers first, then users'.
-  const every = ['defaulted', 'ofadmin', 'shut', 'grouped', 'shared', 'anns', 'annsnew', 'bobs']
+  const every = ['unmarked', 'formerly', 'shut', 'grouped', 'shared', 'anns', 'annsnew', 'bobs']
   const inOrder = (names: string[]): string[] => every.filter((name) => names.includes(name))
   const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
-  const anyone = { default: ['defaulted', 'ofadmin', 'shared'], public: ['shared'], all: every, off: [] }
+  const anyone = { public: ['shared'], all: every, off: [] }
 
-  for (const reach of ['default', 'public', 'all', 'off'] as const) {
+  for (const reach of ['public', 'all', 'off'] as const) {
     await t.test(`PUBLIC_TOOLS=${reach}`, async (t) => {
-      const hub = await startHub(t, { env: { PUBLIC_TOOLS: reach }, settings: { ...file, bearerKeys: keys } })
+      // `public` is the default.
+      const hub = await startHub(t, { env: reach === 'public' ? {} : { PUBLIC_TOOLS: reach }, settings: { ...file, bearerKeys: keys } })
       await connected(hub, every.length)
       await until(() => hub.output().includes('open to anyone'), 'nothing was told of what is open')
       assert.match(
@@ -93,7 +95,9 @@ test('credentials are optional: each caller reaches what it may, and the rest is
             names.includes(name) ? [200, 200] : [404, 404],
             `${name} ${JSON.stringify(headers)}`
           )
-          if (!names.includes(name)) assert.deepEqual([called.text, described.text], [noTool, noDocument])
+          if (!names.includes(name)) {
+            assert.deepEqual([called.text, described.text.replace(name, 'nowhere')], [noTool, noDocument])
+          }
         }
       }
       if (reach === 'all') return
@@ -123,7 +127,7 @@ test('credentials are optional: each caller reaches what it may, and the rest is
         ).status,
         200
       )
-      for (const path of ['/api/tools/shut/echo', '/api/mixed/tools/shut/echo', '/api/closed/tools/defaulted/echo']) {
+      for (const path of ['/api/tools/shut/echo', '/api/mixed/tools/shut/echo', '/api/closed/tools/unmarked/echo']) {
         refused(await get(hub, path, bearer(fourth)), 404)
       }
       refused(await get(hub, '/api/closed/tools/shut/echo'), 404)
@@ -137,7 +141,7 @@ test('a login counts in x-auth-token, and a page that is allowed may call', asyn
   const fake = await startUpstream(t, { tools: [tool('echo')], on: echoArguments })
   const hub = await startHub(t, {
     env: { ADMIN_PASSWORD: 'Open-Sesame-1', ALLOWED_ORIGINS: 'https://app.example' },
-    settings: settings({ shut: { url: fake.url, visibility: 'private' }, open: { url: fake.url } })
+    settings: settings({ shut: { url: fake.url, visibility: 'private' }, open: { url: fake.url, visibility: 'public' } })
   })
   await connected(hub, 2)
   let token: unknown

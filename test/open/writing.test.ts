@@ -41,7 +41,7 @@ test('whose operationIds are whose is found out where a document is written, not
         })
       }
     },
-    basePath: ''
+    base: () => ''
   })
   for (let n = 0; n < 3; n++) {
     const { chunks } = await openapi.document(view.principal, undefined, {}, 'json', '127.0.0.1')

@@ -350,7 +350,8 @@ test('the consent page', async (t) => {
     assert.deepEqual(all(page, 'li').map(textOf), [
       'Use the tools, prompts and resources that you can use', 'Change this hub\'s configuration on your behalf',
       'See your username and whether you are an administrator', 'Know who you are',
-      'Read what you can read in this hub\'s management API; as an administrator also its logs, users and configuration, without secrets',
+      'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and came out. ' +
+        'As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the configuration, without secrets',
       'other (a permission that has no description)'
     ])
     assert.doesNotMatch(bodyText(pages.consent({ ...consent, client: { ...consent.client, uri: 'javascript:alert(1)' } })), /Website|alert/)

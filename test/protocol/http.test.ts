@@ -310,19 +310,71 @@ test('transports: an id that comes back as a string is the number that we gave',
   )
 })
 
-test('sse: a POST that is refused', async (t) => {
-  for (const [status, fault] of [
-    [400, 'expired'], [404, 'expired'], [401, 'unauthorized'], [403, 'refused'], [500, 'refused'], [502, 'broken'],
-    [504, 'broken']
+test('sse: a POST that is refused: at the first message the endpoint is the wrong one, later the session may be over', async (t) => {
+  for (const [status, first, later] of [
+    [400, 'refused', 'expired'], [404, 'refused', 'expired'], [401, 'unauthorized', 'unauthorized'], [403, 'refused', 'refused'],
+    [405, 'refused', 'refused'], [500, 'refused', 'refused'], [502, 'broken', 'broken'], [504, 'broken', 'broken']
   ] as const) {
-    await t.test(`${status}: ${fault}`, async (t) => {
-      const { transport, receiver, told, tick } = connection(t, SseTransport, ({ method }) =>
-        method === 'GET' ? events('event: endpoint\ndata: /messages\n\n') : { status, end: 'well' }
-      )
+    for (const [isLater, fault] of [[false, first], [true, later]] as const) {
+      await t.test(`${status}: ${isLater ? 'later' : 'first'}: ${fault}`, async (t) => {
+        const { transport, receiver, told, tick } = connection(t, SseTransport, ({ method, id }) => {
+          if (method === 'GET') return events('event: endpoint\ndata: /api/messages?sid=secret\n\n')
+          return { status: id === 0 ? 202 : status, end: 'well' }
+        })
+        await transport.start(receiver)
+        if (isLater) transport.send(requestText(0, 'initialize'), { id: 0 })
+        await tick(0)
+        transport.send(requestText(1, 'tools/call'), { id: 1 })
+        await tick(0)
+        assert.deepEqual(told.map((each) => each.split(':')[0]), [`1 ${fault}`])
+        const names = new RegExp(`HTTP ${status} at http://\\S+/api/messages, the endpoint that its event stream names$`)
+        if (isLater || status === 401) assert.doesNotMatch(told.join(), /endpoint/)
+        else assert.match(told.join(), names)
+      })
+    }
+  }
+})
+
+test('sse: an endpoint that is no address, or another origin, ends the connection with that reason', async (t) => {
+  for (const [data, reason] of [['http://[', /no address/], ['http://elsewhere.example/m', /another origin/]] as const) {
+    await t.test(data, async (t) => {
+      const { transport, receiver } = connection(t, SseTransport, () => events(`event: endpoint\ndata: ${data}\n\n`))
+      await assert.rejects(transport.start(receiver), { fault: 'refused', message: reason })
+    })
+  }
+})
+
+test('http: an error page that cannot be read is told by its status', async (t) => {
+  const pages: Array<[string, Record<string, string>]> = [
+    ['not gzip', { 'content-encoding': 'gzip' }], ['not deflate', { 'content-encoding': 'deflate' }], ['[{"a":', {}], ['<html>', {}], ['\ufeff{}', {}]
+  ]
+  for (const [text, headers] of pages) {
+    for (const [status, fault] of [[502, 'broken'], [503, 'refused'], [403, 'refused']] as const) {
+      await t.test(`${status} ${text}`, async (t) => {
+        const { transport, receiver, told } = connection(t, HttpTransport, () => ({ status, text, headers, end: 'well' }))
+        await new Promise<void>((resolve) => {
+          void transport.start({ ...receiver, failed: (...args) => { receiver.failed(...args); resolve() } })
+          transport.send(requestText(1, 'initialize'), { id: 1 })
+        })
+        assert.deepEqual(told, [`1 ${fault}: the upstream answered HTTP ${status}`])
+      })
+    }
+  }
+})
+
+test('http: an answer that is no message is told by its media type', async (t) => {
+  for (const [type, reason] of [
+    ['text/html; charset=utf-8', 'the upstream answered with text/html in place of JSON'],
+    ['text/plain', 'the upstream answered with text/plain in place of JSON'],
+    ['application/json', 'the upstream\'s answer cannot be read: Parse error: the body is not valid JSON'],
+    ['<script>', 'the upstream\'s answer cannot be read: Parse error: the body is not valid JSON']
+  ] as const) {
+    await t.test(type, async (t) => {
+      const { transport, receiver, told, tick } = connection(t, HttpTransport, () => ({ status: 200, type, text: '<html>', end: 'well' }))
       await transport.start(receiver)
-      transport.send(requestText(1, 'tools/call'), { id: 1 })
+      transport.send(requestText(1, 'initialize'), { id: 1 })
       await tick(0)
-      assert.deepEqual(told.map((each) => each.split(':')[0]), [`1 ${fault}`])
+      assert.deepEqual(told, [`1 broken: ${reason}`])
     })
   }
 })

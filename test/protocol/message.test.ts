@@ -7,6 +7,7 @@ import {
   errorText, notificationText, parseMessage, requestText, resultText, toRpcError, type Message, type Request,
   type RequestId, type Response
 } from '../../protocol/message.ts'
+import { readLargeMessage } from '../../protocol/large-message.ts'
 import { messagesIn } from '../../protocol/transports/transport.ts'
 import { holds, jsonText, objectText, space } from '../helpers/json-texts.ts'
 
@@ -239,4 +240,47 @@ test('message: which failures say that a request did not run', async () => {
   for (const [fault, didNotRun] of Object.entries(table)) {
     assert.equal(new UpstreamError(fault as UpstreamFault, '').didNotRun, didNotRun, fault)
   }
+})
+
+test('message: what servers write for what is absent', async () => {
+  const read = (text: string): Message | undefined => {
+    const [message, ...others] = messagesIn(text)
+    assert.equal(others.length, 0)
+    return message && { ...message }
+  }
+  const answer: Response = { kind: 'response', id: 1, resultText: '{}' }
+  const told: Message = { kind: 'notification', method: 'n', params: {}, paramsText: '{}' }
+  const table: Array<[string, Message]> = [
+    ['{"id":1,"result":{}}', answer], ['{"jsonrpc":null,"id":1,"result":{},"error":null}', answer],
+    ['{"jsonrpc":"2.0","id":1,"method":null,"params":null,"result":{}}', answer], ['\ufeff{"jsonrpc":"2.0","id":1,"result":{}}', answer],
+    ['{"jsonrpc":"2.0","id":1,"result":null}', { ...answer, resultText: 'null' }],
+    ['{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":-1}}', { kind: 'response', id: 1, errorText: '{"code":-1}' }],
+    ['{"jsonrpc":"2.0","method":"n","params":null}', told], ['{"jsonrpc":"2.0","method":"n","params":[]}', told],
+    ['{"jsonrpc":"2.0","id":null,"method":"n"}', told], ['{"method":"n","params":{}}', told],
+    ['{"jsonrpc":"2.0","id":2,"method":"ask","params":null}', { kind: 'request', id: 2, idText: '2', method: 'ask', params: {}, paramsText: '{}' }]
+  ]
+  const pad = `,"x":"${'x'.repeat(300_000)}"}`
+  for (const [text, message] of table) {
+    assert.deepEqual(read(text), message, text)
+    // The same in steps.
+    const large = await readLargeMessage(text.replace(/\}$/, pad), 200, 10, async () => {}, 'server')
+    const { hasGaps, ...others } = large as Message
+    assert.deepEqual([others, hasGaps], [message, /null|\[\]/.test(text)], text)
+  }
+  for (const text of [
+    '{"result":{}}', '{"error":{"code":1,"message":"no JSON-RPC"}}', '{"jsonrpc":"1.0","id":1,"result":{}}', '{"jsonrpc":2,"method":"n"}',
+    '{"jsonrpc":"2.0","method":"n","params":[1]}', '{"jsonrpc":"2.0","method":"n","params":"x"}', '{"jsonrpc":"2.0","method":5}', 'null'
+  ]) assert.throws(() => messagesIn(text), { code: code.invalidRequest }, text)
+})
+
+test('message: of clients, params that are null are absent, a mark is nothing, and nothing else is different', async () => {
+  const ping: Request = { kind: 'request', id: 1, idText: '1', method: 'ping', params: {}, paramsText: '{}' }
+  for (const text of ['{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', '\ufeff{"jsonrpc":"2.0","id":1,"method":"ping"}']) {
+    assert.deepEqual({ ...requestOf(text) }, ping)
+    assert.deepEqual({ ...await readLargeMessage(text.replace(/\}$/, `,"x":"${'x'.repeat(300_000)}"}`), 200, 10, async () => {}) }, ping)
+  }
+  for (const text of [
+    '{"id":1,"method":"ping"}', '{"jsonrpc":"2.0","id":null,"method":"ping"}', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}',
+    '{"jsonrpc":null,"id":1,"method":"ping"}', '{"jsonrpc":"2.0","id":1,"method":null}', '\ufeff\ufeff{}'
+  ]) assert.throws(() => single(text), RpcError, text)
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { UpstreamError } from '../../protocol/errors.ts'
+import type { Notification, Request } from '../../protocol/message.ts'
 import { answerTo, startPeer } from '../helpers/fake-peer.ts'
 
 test('peer: answers in any order, errors too, each to its request', async () => {
@@ -104,4 +105,47 @@ test('peer: a poll is told to who follows the request, while it is pending', asy
   peer.message(answerTo(1), undefined)
   peer.paused(1, 700)
   assert.deepEqual(paused, [500])
+})
+
+test('peer: null and [] of the other side are read as absent, by method and era, and told', async () => {
+  const { peer } = await startPeer()
+  const told: string[] = []
+  const heard: Array<[Record<string, unknown>, string]> = []
+  const note = ({ params, paramsText }: Request | Notification): void => { heard.push([params, paramsText]) }
+  peer.handlers = { request: note, notification: note, closed: () => {}, mended: (what, places) => { told.push(`${what}: ${places.join()}`) } }
+  const results: Array<[string, boolean, string, string]> = [
+    ['tools/call', false, '{"structuredContent":null,"isError":null}', '{}'],
+    ['tools/call', true, '{"structuredContent":null,"isError":null}', '{"structuredContent":null}'],
+    ['ping', false, '[]', '{}'], ['vendor/x', true, '{"a":null}', '{"a":null}'], ['prompts/list', false, '{"prompts":null}', '{"prompts":null}']
+  ]
+  for (const [method, isModern, written, read] of results) {
+    peer.isModern = isModern
+    const answer = peer.request(method)
+    peer.message({ kind: 'response', id: peer.nextId - 1, resultText: written }, undefined)
+    assert.equal((await answer).resultText, read, `${method} ${written}`)
+  }
+  const failing = peer.request('tools/call')
+  peer.message({ kind: 'response', id: peer.nextId - 1, errorText: '{"code":-5,"message":null,"data":null}' }, undefined)
+  assert.equal((await failing).errorText, '{"code":-5,"message":"","data":null}')
+  const progress = '{"progressToken":1,"progress":2,"total":null}'
+  peer.message({ kind: 'notification', method: 'notifications/progress', params: JSON.parse(progress), paramsText: progress }, undefined)
+  const asked = `{"messages":[],"systemPrompt":null,"pad":"${'x'.repeat(300_000)}"}`
+  for (const text of [asked.replace(/x{300000}/, 'x'), asked]) {
+    peer.message({ kind: 'request', id: 7, idText: '7', method: 'sampling/createMessage', params: JSON.parse(text), paramsText: text }, undefined)
+  }
+  assert.deepEqual(heard.map(([params, text]) => [Object.keys(params), Object.keys(JSON.parse(text))]), [
+    [['progressToken', 'progress'], ['progressToken', 'progress']],
+    [['messages', 'pad'], ['messages', 'pad']], [['messages', 'pad'], ['messages', 'pad']]
+  ])
+  assert.deepEqual(told, [
+    'results of tools/call: structuredContent,isError', 'results of tools/call: isError', 'results of ping: ', 'errors of tools/call: message',
+    'notifications/progress: total', 'sampling/createMessage: systemPrompt', 'sampling/createMessage: systemPrompt'
+  ])
+})
+
+test('peer: a large answer that is known to have neither is not looked through', async () => {
+  const { peer } = await startPeer()
+  const answer = peer.request('tools/call')
+  peer.message({ kind: 'response', id: 1, resultText: '{"isError":null}', hasGaps: false }, undefined)
+  assert.equal((await answer).resultText, '{"isError":null}')
 })

@@ -87,13 +87,13 @@ test('toHttp: each reason has its status', async () => {
     internal: [code.internal, 502]
   }
   for (const [reason, [number, status]] of Object.entries(table)) {
-    const error = calls.toHttp(new RpcError(number, 'the secret', reason as Reason), 'up') as { statusCode: number, message: string }
+    const error = calls.toHttp(new RpcError(number, 'the secret', reason as Reason), 'up', exchange()) as { statusCode: number, message: string }
     assert.equal(error.statusCode, status, reason)
     assert.ok(!error.message.includes('secret'), reason)
   }
-  assert.equal((calls.toHttp(new RpcError(code.invalidParams, 'what'), 'up') as { statusCode: number }).statusCode, 400)
+  assert.equal((calls.toHttp(new RpcError(code.invalidParams, 'what'), 'up', exchange()) as { statusCode: number }).statusCode, 400)
   const other = new Error('the secret')
-  assert.equal(calls.toHttp(other, 'up'), other, 'what is no JSON-RPC error is somebody else\'s to answer')
+  assert.equal(calls.toHttp(other, 'up', exchange()), other, 'what is no JSON-RPC error is somebody else\'s to answer')
 })
 
 test('a caller that goes away cancels its call; one that had gone before the call began, too', async () => {

@@ -4,7 +4,7 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { mockTimers } from '../helpers/clock.ts'
 import fc from 'fast-check'
-import { UpstreamError } from '../../protocol/errors.ts'
+import { RpcError, UpstreamError } from '../../protocol/errors.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
 import {
   kinds, nextCatalogueId, sameCatalogue, type Catalogue, type Item, type ListKind
@@ -88,8 +88,48 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     assert.equal(ever.asked.length, limits.listPages)
     assert.equal(ever.items.length, limits.listPages)
     assert.match(ever.warnings.at(-1) ?? '', /pages/)
-    const circle = await read('tools', (_cursor, at) => `{"tools":[],"nextCursor":"${at % 2}"}`)
-    assert.ok(circle.asked.length <= limits.listPages)
+  })
+  await t.test('cursors that come again lead in a circle, which ends there', async () => {
+    const table: Array<[string[], number]> = [[['x'], 2], [['x', 'y'], 3], [['x', 'y', 'z'], 4], [[''], 2], [['a', 'b', 'b'], 3]]
+    for (const [cursors, pages] of table) {
+      const next = (at: number): string => cursors[Math.min(at - 1, cursors.length) % cursors.length] ?? ''
+      const result = await read('tools', (_cursor, at) => `{"tools":[${tool('a')},${tool('b')}],"nextCursor":${JSON.stringify(next(at))}}`)
+      assert.deepEqual([names(result), result.asked.length], [['a', 'b'], pages], cursors.join())
+      assert.deepEqual(result.warnings, ['tools: its cursors lead in a circle; what was read by then counts'])
+    }
+  })
+  await t.test('a later page that fails: the earlier ones count, and it is told', async () => {
+    for (const error of [new RpcError(-32603, 'boom'), new UpstreamError('refused', 'HTTP 500'), new UpstreamError('timeout', 'no answer')]) {
+      for (const failing of [2, 3]) {
+        const result = await read('prompts', (_cursor, at) => {
+          if (at === failing) throw error
+          return `{"prompts":[{"name":"p${at}"}],"nextCursor":"${at}"}`
+        })
+        assert.deepEqual(names(result), ['p1', 'p2'].slice(0, failing - 1))
+        assert.deepEqual(result.warnings, [
+          `prompts: page ${failing} cannot be read, and what is on it and behind it is missing: ${error.message}`
+        ])
+      }
+    }
+    const fault = new TypeError('ours')
+    await assert.rejects(read('tools', (cursor) => { if (cursor === undefined) return '{"nextCursor":"x"}'; throw fault }), fault)
+  })
+  await t.test('an empty cursor that the server itself refuses was the end', async () => {
+    const result = await read('tools', (cursor) => {
+      if (cursor !== undefined) throw new RpcError(-32602, 'Invalid cursor')
+      return `{"tools":[${tool('a')}],"nextCursor":""}`
+    })
+    assert.deepEqual([names(result), result.warnings], [['a'], []])
+  })
+  await t.test('what is null in items is one sentence for all of them', async () => {
+    const items = ['a', 'b', 'c'].map((name) => tool(name, ',"annotations":{"title":null}')).join()
+    const result = await read('tools', () => `{"tools":[null,${tool('good')},${items}],"_meta":null,"ttlMs":null,"x":null}`)
+    assert.deepEqual([names(result), result.extra], [['good', 'a', 'b', 'c'], '{"x":null}'])
+    assert.deepEqual(result.warnings, [
+      'tools: an item without "name" is left out',
+      'tools: null, or [] for an object, is read as absent in "a" ("annotations.title") and in 2 more items'
+    ])
+    assert.equal(result.items[1]?.text, tool('a', ',"annotations":{}'))
   })
   await t.test('of items with one name the first counts, with a warning', async () => {
     const result = await read('tools', (cursor) =>
@@ -111,8 +151,8 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       '{"name":""}',
       '{"name":1,"inputSchema":{}}',
       '{"name":"x"}',
-      '{"name":"x","inputSchema":null}',
-      '{"name":"x","inputSchema":[]}',
+      '{"name":"x","inputSchema":5}',
+      '{"name":"x","inputSchema":[1]}',
       `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(limits.itemSize)}"}`
     ]) {
       // Of a large item, only the members that matter are parsed.
@@ -129,7 +169,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     assert.deepEqual(names(await read('prompts', () => '{"prompts":[{"name":"p"}]}')), ['p'], 'a prompt needs no schema')
   })
   await t.test('an item is left out where a known member is not what MCP says: clients refuse a whole list for one', async () => {
-    const described = ['"title":5', '"description":5', '"icons":"x"', '"icons":[{}]', '"icons":[{"src":"x","sizes":"16x16"}]', '"_meta":5', '"_meta":[]']
+    const described = ['"title":5', '"description":5', '"icons":"x"', '"icons":[{}]', '"icons":[{"src":"x","sizes":"16x16"}]', '"_meta":5', '"_meta":[1]']
     const resource = [...described, '"mimeType":1', '"annotations":"x"', '"annotations":{"priority":5}', '"annotations":{"audience":["bot"]}', '"name":5']
     const table: Array<[ListKind, string, string[]]> = [
       ['tools', '"name":"bad","inputSchema":{"type":"object"}', [
@@ -157,7 +197,11 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       assert.equal(await listed('tools', `{"name":"a","inputSchema":{"n":1e400},"title":null${pad},"_meta":null}`),
         `{"name":"a","inputSchema":{"n":1e400,"type":"object"}${pad}}`)
       assert.equal(await listed('resources', `{"uri":"r:1","mimeType":null,"x":null${pad}}`), `{"uri":"r:1","x":null${pad},"name":"r:1"}`)
-      assert.equal(await listed('resourceTemplates', `{"uriTemplate":"r:{a}","name":null${pad}}`), `{"uriTemplate":"r:{a}","name":"r:{a}"${pad}}`)
+      assert.equal(await listed('resourceTemplates', `{"uriTemplate":"r:{a}","name":null${pad}}`), `{"uriTemplate":"r:{a}"${pad},"name":"r:{a}"}`)
+      for (const none of [',"inputSchema":null', ',"inputSchema":[ ]']) {
+        const tool: unknown = JSON.parse(await listed('tools', `{"name":"a"${none}${pad}}`) ?? 'null')
+        assert.deepEqual({ ...tool as object, pad: 0 }, { name: 'a', inputSchema: { type: 'object' }, pad: 0 }, none)
+      }
     }
   })
   await t.test('names like those of Object.prototype are names', async () => {

@@ -1,13 +1,18 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
 import type { Activities, Activity, ActivityFilter, ActivityPage, ActivityValues } from '../../ports.ts'
+import type { Vault } from '../../store.ts'
 import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
+import { openText, sealText } from '../sealed-text.ts'
 import { activities, activityHours as hours } from '../tables.ts'
 import { indexable } from '../text.ts'
-import { appendCalls, hourLength, removeCalls, rowsOf } from './activity-hours.ts'
+import { appendCalls, hourLength, removeCalls, rowsOf, type CallRow } from './activity-hours.ts'
 
 /** Bounds of one statement: rows that it adds, their size in characters. */
 const bounds = { rows: 500, size: 4 * 1024 * 1024 }
+/** Length of sealed texts that are made in one turn of the event loop, in characters. */
+const sealedAtOnce = 256 * 1024
 /** Max values of one kind to filter by. */
 const maxValues = 1_000
 /** Max number of entries that are counted one by one. */
@@ -22,16 +27,26 @@ const storableOrNone = (text: string | undefined): string | undefined => text ==
 const short = (text: string): string => indexable(storable(text))
 const shortOrNone = (text: string | undefined): string | undefined => text === undefined ? undefined : short(text)
 
+/** The place that the texts of a call are sealed for: they cannot be opened in another one. */
+export const placeOf = (id: string): string => `activities/${id}`
+
+/** The members that are sealed, in one text. */
+type Sealed = Pick<Activity, 'input' | 'output' | 'errorMessage'>
+
 /** The record of calls; all replicas share its tables. */
 export class PostgresActivities implements Activities {
   readonly #queries: QueryRunner
+  readonly #vault: Vault
 
-  constructor (queries: QueryRunner) {
+  constructor (queries: QueryRunner, vault: Vault) {
     this.#queries = queries
+    this.#vault = vault
   }
 
   async append (batch: readonly Activity[]): Promise<void> {
-    for (const rows of chunks(batch)) await this.#queries.record(async (tx) => { await appendCalls(tx, rows) })
+    for await (const rows of chunks(batch, (activity) => this.#toRow(activity))) {
+      await this.#queries.record(async (tx) => { await appendCalls(tx, rows) })
+    }
   }
 
   async list (filter: ActivityFilter, page: number, limit: number): Promise<ActivityPage> {
@@ -40,13 +55,17 @@ export class PostgresActivities implements Activities {
     const [counted] = await this.#queries.slow(async (db) => await countSome(db, filter))
     const total = counted?.total ?? 0
     const approximate = total > maxCounted
-    return { activities: rows.map(toActivity), total: approximate ? Math.max(total, await this.#estimate(filter)) : total, approximate }
+    return {
+      activities: rows.map((row) => this.#toActivity(row)),
+      total: approximate ? Math.max(total, await this.#estimate(filter)) : total,
+      approximate
+    }
   }
 
   async find (id: string): Promise<Activity | undefined> {
     if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return undefined
     const [row] = await this.#queries.quick(async (db) => await db.select().from(activities).where(eq(activities.id, id)))
-    return row && toActivity(row)
+    return row && this.#toActivity(row)
   }
 
   async values (filter: ActivityFilter): Promise<ActivityValues> {
@@ -87,6 +106,25 @@ export class PostgresActivities implements Activities {
     return await this.#queries.record(async (tx) => await removeCalls(tx, before, 'skip'))
   }
 
+  #toRow (activity: Activity): CallRow {
+    const { id, input, output, errorMessage } = activity
+    const sealed = [input, output, errorMessage].every((text) => text === undefined)
+      ? undefined
+      : sealText(this.#vault, JSON.stringify({ input, output, errorMessage } satisfies Sealed), placeOf(id))
+    return { ...toRow(activity), ...sealed, sealedBy: sealed?.sealed?.split('.')[1] }
+  }
+
+  /** Rows of earlier versions have their texts unsealed. */
+  #toActivity ({ data, sealed, sealedBy: _, ...row }: typeof activities.$inferSelect): Activity {
+    const members = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as unknown as Activity
+    if (data === null) return members
+    try {
+      return { ...members, ...JSON.parse(openText(this.#vault, { data, sealed }, placeOf(row.id))) as Sealed }
+    } catch {
+      return { ...members, locked: true }
+    }
+  }
+
   /** The number of matching calls as the planner estimates it: counting them would take as long as there are calls. */
   async #estimate (filter: ActivityFilter): Promise<number> {
     const [found] = await this.#queries.slow(async (db) => {
@@ -113,14 +151,16 @@ export function selectPage (db: Db, filter: ActivityFilter, page: number, limit:
     .limit(limit)
     .offset((page - 1) * limit)
     .as('page')
-  const { input, output } = activities
-  const size = sql`sum(coalesce(octet_length(${input}), 0) + coalesce(octet_length(${output}), 0))`
+  const { input, output, data, sealed } = activities
+  const size = sql`sum(coalesce(octet_length(${input}), 0) + coalesce(octet_length(${output}), 0) + coalesce(octet_length(${sealed}), 0))`
   const fits = sql`${size} over (order by ${order[0]}, ${order[1]}) <= ${maxPayloads}`
   return db
     .select({
       ...getTableColumns(activities),
       input: sql<string | null>`case when ${fits} then ${input} end`,
-      output: sql<string | null>`case when ${fits} then ${output} end`
+      output: sql<string | null>`case when ${fits} then ${output} end`,
+      data: sql<{ secret: string } | null>`case when ${fits} then ${data} end`.mapWith(data),
+      sealed: sql<string | null>`case when ${fits} then ${sealed} end`
     })
     .from(activities)
     .innerJoin(ids, eq(ids.id, activities.id))
@@ -173,17 +213,22 @@ export function sumUp (db: Db, filter: ActivityFilter) {
     .from(summed)
 }
 
-/** Splits a batch into chunks that fit into one statement. */
-function * chunks (batch: readonly Activity[]): Generator<Activity[]> {
-  let rows: Activity[] = []
-  let size = 0
+/** Splits a batch into chunks that fit into one statement. Others have their turns while its texts are sealed. */
+async function * chunks (batch: readonly Activity[], rowOf: (activity: Activity) => CallRow): AsyncGenerator<CallRow[]> {
+  let rows: CallRow[] = []
+  let [size, sealed] = [0, 0]
   for (const activity of batch) {
-    rows.push(toRow(activity))
-    size += (activity.input?.length ?? 0) + (activity.output?.length ?? 0)
+    const row = rowOf(activity)
+    rows.push(row)
+    size += row.sealed?.length ?? 0
+    if (size - sealed > sealedAtOnce) {
+      sealed = size
+      await turn()
+    }
     if (rows.length < bounds.rows && size < bounds.size) continue
     yield rows
-    rows = []
-    size = 0
+    rows = [];
+    [size, sealed] = [0, 0]
   }
   if (rows.length > 0) yield rows
 }
@@ -206,23 +251,18 @@ const matching = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => an
   to === undefined ? undefined : lt(activities.timestamp, to)
 )
 
-/** An activity as it is stored. */
-const toRow = (activity: Activity): Activity => ({
+/** What of an activity is stored as it is. */
+const toRow = (activity: Activity): CallRow => ({
   id: activity.id,
   timestamp: activity.timestamp,
   server: short(activity.server),
   tool: short(activity.tool),
   duration: activity.duration,
   status: activity.status,
-  input: storableOrNone(activity.input),
-  output: storableOrNone(activity.output),
   group: shortOrNone(activity.group),
   username: shortOrNone(activity.username),
   keyId: shortOrNone(activity.keyId),
   keyName: shortOrNone(activity.keyName),
   sourceIp: storableOrNone(activity.sourceIp),
-  errorMessage: storableOrNone(activity.errorMessage)
+  clientId: storableOrNone(activity.clientId)
 })
-
-const toActivity = (row: typeof activities.$inferSelect): Activity =>
-  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as unknown as Activity

@@ -2,7 +2,12 @@
 import { sql, type SQL } from 'drizzle-orm'
 import type { Activity } from '../../ports.ts'
 import type { Transaction } from '../connection/driver.ts'
-import { activities, activityHours as hours } from '../tables.ts'
+import type { SealedText } from '../sealed-text.ts'
+import { activities, activityHours as hours, oauthClients } from '../tables.ts'
+
+/** A call as it is stored, with its texts sealed. */
+export type CallRow = Omit<Activity, 'input' | 'output' | 'errorMessage' | 'clientName' | 'locked'> &
+  Partial<SealedText> & { readonly sealedBy?: string }
 
 /** In ms. */
 export const hourLength = 60 * 60_000
@@ -12,7 +17,8 @@ const maxRemoved = 1_000
 const removalLock = 0x746f6f6d
 
 const columns = sql.raw(
-  'id, "timestamp", server, tool, duration, status, input, output, "group", username, key_id, key_name, source_ip, error_message'
+  'id, "timestamp", server, tool, duration, status, "group", username, key_id, key_name, source_ip, client_id, client_name, ' +
+  'data, sealed, sealed_by'
 )
 /** Some calls by what they are filtered by, with their number and the sum of their durations. @param from the calls */
 const summed = (from: SQL): SQL => sql`
@@ -27,16 +33,16 @@ const returned = sql.raw('returning "timestamp", server, tool, status, "group", 
  * Adds calls that are not there yet, by their ids. The rows go as one parameter, since each parameter costs CPU time here. Hours are
  * locked in a fixed order, so that two replicas do not wait for one another in a circle.
  */
-export async function appendCalls (tx: Transaction, rows: readonly Activity[]): Promise<void> {
+export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): Promise<void> {
   if (rows.length === 0) return
   await tx.execute(sql`
     with added as (
       insert into ${activities} (${columns})
-        select id, "timestamp", server, tool, duration, status, input, output, "group", username, "keyId", "keyName", "sourceIp",
-          "errorMessage"
+        select id, "timestamp", server, tool, duration, status, "group", username, "keyId", "keyName", "sourceIp", "clientId",
+          (select clients.data::json ->> 'name' from ${oauthClients} as clients where clients.key = "clientId"), data, sealed, "sealedBy"
         from json_to_recordset(${JSON.stringify(rows)}::text::json) as given (
-          id uuid, "timestamp" bigint, server text, tool text, duration double precision, status text, input text, output text,
-          "group" text, username text, "keyId" text, "keyName" text, "sourceIp" text, "errorMessage" text
+          id uuid, "timestamp" bigint, server text, tool text, duration double precision, status text, "group" text, username text,
+          "keyId" text, "keyName" text, "sourceIp" text, "clientId" text, data jsonb, sealed text, "sealedBy" text
         )
         on conflict (id) do nothing ${returned}
     )

@@ -28,11 +28,11 @@ export class PostgresConsents implements Consents {
     )
   }
 
-  async put ({ username, clientId, scope, resource, grantedAt }: Consent): Promise<void> {
+  async put ({ username, clientId, scope, resource, mark, grantedAt }: Consent): Promise<void> {
     const row = {
       username: indexable(username),
       clientKey: indexable(clientId),
-      data: JSON.stringify({ username, clientId, scope, resource, grantedAt }),
+      data: JSON.stringify({ username, clientId, scope, resource, mark, grantedAt }),
       granted: new Date(grantedAt)
     }
     await this.#queries.transact(async (tx) => {

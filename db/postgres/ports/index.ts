@@ -48,7 +48,7 @@ export function openPorts (driver: Driver, vault: Vault, health: () => string | 
     loginStates: new PostgresLoginStates(queries, vault),
     usedStates: new PostgresUsedStates(queries),
     upstreamTokens: new PostgresUpstreamTokens(queries, vault),
-    activities: new PostgresActivities(queries),
+    activities: new PostgresActivities(queries, vault),
     auditTrail: new PostgresAuditTrail(queries, vault),
     socialLogins: new PostgresSocialLogins(queries, vault),
     resealing: new PostgresResealing(queries, vault, resealSettings),

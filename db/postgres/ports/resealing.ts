@@ -7,8 +7,10 @@ import { messageOf } from '../connection/failures.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { resealText, type SealedText } from '../sealed-text.ts'
 import {
-  auditEntries, grants, loginStates, oauthClients, socialSecret, tableNames, tableOf, upstreamTokens
+  activities, auditEntries, grants, loginStates, oauthClients, socialSecret, tableNames, tableOf, upstreamTokens
 } from '../tables.ts'
+import { placeOf as placeOfCall } from './activities.ts'
+import { rowsOf } from './activity-hours.ts'
 import { placeOf as placeOfEntry } from './audit-trail.ts'
 import { placeOf as placeOfGrant } from './grants.ts'
 import { placeOf as placeOfState } from './login-states.ts'
@@ -24,6 +26,8 @@ const batchPause = 10
 interface SealedTable {
   readonly what: string
   readonly table: PgTable & { readonly sealed: PgColumn, readonly data: PgColumn }
+  /** A column with an index that holds the id of the key, where the table may be large. */
+  readonly sealedBy?: PgColumn
   /** The primary key, in whose order it is gone through. */
   readonly key: PgColumn
   /** The column that `placeOf` is given. */
@@ -36,11 +40,21 @@ const sealedTables: readonly SealedTable[] = [
   { what: 'keys of session cookies', table: socialSecret, key: socialSecret.id, name: socialSecret.id, placeOf: () => placeOfSecret },
   { what: 'sessions of browsers', table: loginStates, key: loginStates.hash, name: loginStates.hash, placeOf: placeOfState },
   { what: 'authorization codes', table: grants, key: grants.hash, name: grants.hash, placeOf: placeOfGrant },
-  { what: 'entries of the audit log', table: auditEntries, key: auditEntries.number, name: auditEntries.id, placeOf: placeOfEntry }
+  { what: 'entries of the audit log', table: auditEntries, key: auditEntries.number, name: auditEntries.id, placeOf: placeOfEntry },
+  {
+    what: 'recorded calls',
+    table: activities,
+    sealedBy: activities.sealedBy,
+    key: activities.id,
+    name: activities.id,
+    placeOf: placeOfCall
+  }
 ]
 
+type CountedTable = Pick<SealedTable, 'what' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
+
 /** All tables with sealed texts. */
-const counted: ReadonlyArray<Pick<SealedTable, 'what'> & { readonly table: PgTable & { readonly sealed: PgColumn } }> = [
+const counted: readonly CountedTable[] = [
   ...tableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: tableOf(name) })),
   { what: 'OAuth clients', table: oauthClients },
   ...sealedTables
@@ -48,6 +62,19 @@ const counted: ReadonlyArray<Pick<SealedTable, 'what'> & { readonly table: PgTab
 
 /** The id of the key of a sealed text (`v1.<8 hex digits>.…`), so that the text itself is not read. */
 const keyIdOf = (sealed: PgColumn): SQL<string> => sql<string>`substr(${sealed}, 4, 8)`
+
+/** Max rows of one key that are counted where there may be many. */
+const maxCounted = 10_000
+
+/** The ids of keys in an indexed column, each found by one look into the index, and the numbers of their rows, up to `maxCounted`. */
+const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
+  with recursive ids as (
+    select min(${id}) as id from ${table}
+    union all select (select min(${id}) from ${table} where ${id} > ids.id) from ids where ids.id is not null
+  )
+  select id, (
+    select count(*)::int from (select 1 from ${table} where ${id} = ids.id limit ${sql.raw(String(maxCounted))}) as found
+  ) as count from ids where id is not null`
 
 /** A text with the id of this key alone, as `Vault.outdated` and `Vault.locked` take it. */
 const sealedBy = (id: string): string => `v1.${id}.`
@@ -71,7 +98,7 @@ export class PostgresResealing implements Resealing {
   async count (): Promise<SealedCounts> {
     let former = 0
     const locked: Array<SealedCounts['locked'][number]> = []
-    for (const { what, table } of counted) {
+    for (const { what, ...table } of counted) {
       for (const { id, count } of await this.#keysIn(table)) {
         if (this.#vault.outdated(sealedBy(id))) former += count
         else if (this.#vault.locked(sealedBy(id))) locked.push({ what, key: id, count })
@@ -99,14 +126,15 @@ export class PostgresResealing implements Resealing {
     }
   }
 
-  async #keysIn (table: PgTable & { readonly sealed: PgColumn }): Promise<Array<{ id: string, count: number }>> {
+  async #keysIn ({ table, sealedBy }: Omit<CountedTable, 'what'>): Promise<Array<{ id: string, count: number }>> {
+    if (sealedBy) return await this.#queries.slow(async (db) => rowsOf(await db.execute(countByIndex(table, sealedBy))))
     const id = keyIdOf(table.sealed)
     return await this.#queries.slow(async (db) =>
       await db.select({ id, count: sql<number>`count(*)::int` }).from(table as PgTable).where(isNotNull(table.sealed)).groupBy(id))
   }
 
   async #reseal (table: SealedTable, signal: AbortSignal): Promise<{ anew: number, broken: number }> {
-    const formerKeys = (await this.#keysIn(table.table)).map(({ id }) => id).filter((id) => this.#vault.outdated(sealedBy(id)))
+    const formerKeys = (await this.#keysIn(table)).map(({ id }) => id).filter((id) => this.#vault.outdated(sealedBy(id)))
     const all = { anew: 0, broken: 0 }
     if (formerKeys.length === 0) return all
     for (let last: string | number | undefined; ;) {
@@ -124,14 +152,18 @@ export class PostgresResealing implements Resealing {
   /** @param from the key of the last row of the batch before @returns `last` undefined: that was the last batch */
   async #batch (
     tx: Transaction,
-    { table, key, name, placeOf }: SealedTable,
+    { table, sealedBy, key, name, placeOf }: SealedTable,
     formerKeys: readonly string[],
     from: string | number | undefined
   ): Promise<{ read: number, anew: number, last: string | number | undefined }> {
     const rows = await tx
       .select({ key: sql<string | number>`${key}`, name: sql<string>`${name}`, data: table.data, sealed: table.sealed })
       .from(table as PgTable)
-      .where(and(isNotNull(table.sealed), inArray(keyIdOf(table.sealed), [...formerKeys]), from === undefined ? undefined : gt(key, from)))
+      .where(and(
+        isNotNull(table.sealed),
+        sealedBy ? inArray(sealedBy, [...formerKeys]) : inArray(keyIdOf(table.sealed), [...formerKeys]),
+        from === undefined ? undefined : gt(key, from)
+      ))
       .orderBy(asc(key))
       .limit(batchSize)
       .for('update', { skipLocked: true })
@@ -141,7 +173,9 @@ export class PostgresResealing implements Resealing {
       if (next) {
         const { data: { secret }, sealed } = next
         await tx.execute(
-          sql`update ${table} set data = jsonb_build_object('secret', ${secret}::text), sealed = ${sealed} where ${eq(key, row.key)}`
+          sql`update ${table} set data = jsonb_build_object('secret', ${secret}::text), sealed = ${sealed}${
+            sealedBy === undefined ? sql`` : sql`, ${sql.identifier(sealedBy.name)} = ${sealed?.split('.')[1]}`
+          } where ${eq(key, row.key)}`
         )
         anew++
       }

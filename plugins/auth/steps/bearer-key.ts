@@ -2,9 +2,9 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { headerOf } from '../../access/key-header.ts'
 import type { Credential, Principal } from '../../access/view.ts'
-import { counts } from '../../keys/expiry.ts'
 import type { Keys } from '../../keys/keys.ts'
-import type { Step } from '../chain.ts'
+import { counts, seesAll } from '../../keys/rights.ts'
+import type { Credentials, Step } from '../chain.ts'
 
 /**
  * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP routes also in
@@ -25,6 +25,16 @@ export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) =
   return undefined
 }
 
+/** What keeps a valid key out of the management API, as a sentence before another one; undefined: none was sent. */
+export function restrictionOf (keys: Keys, headers: Credentials['headers'], snapshot: Snapshot): string | undefined {
+  for (const sent of [headers.authorization, headers[headerOf(snapshot)]]) {
+    const key = typeof sent === 'string' ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim()) : undefined
+    if (key?.kind === 'user') return 'This is a user key, which opens MCP only. '
+    if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a scope, and so opens MCP only. '
+  }
+  return undefined
+}
+
 /** Records the use of a key that was accepted. */
 function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
   if (principal) keys.usage.note(key)
@@ -35,9 +45,9 @@ function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Pr
 function managerOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
-  const standing = ({ keys }: Snapshot): Principal | undefined => {
-    const now = keys.get(key.id)
-    return now && counts(now) ? managerOf(now) : undefined
+  const standing = (later: Snapshot): Principal | undefined => {
+    const now = later.keys.get(key.id)
+    return now && counts(now, later) ? managerOf(now) : undefined
   }
   return {
     key: `${keyPrefix}${key.id}`,
@@ -45,6 +55,7 @@ function managerOf (key: BearerKey): Principal | undefined {
     user: username,
     username,
     isAdmin: true,
+    maker: key.createdBy,
     credential: credentialOf(key),
     standing
   }
@@ -70,15 +81,16 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   }
   if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
   const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
-  return owner && { ...common, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true }
+  if (owner === undefined) return undefined
+  return { ...common, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: seesAll(key, snapshot.users) }
 }
 
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 
-/** The current principal of a key; undefined when the key or its owner is gone or disabled. */
+/** The current principal of a key; undefined when the key does not count any more, or its owner is gone. */
 export function standingOfKey (principal: Principal, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(principal.key.slice(keyPrefix.length))
-  return key && counts(key) ? principalOf(key, snapshot) : undefined
+  return key && counts(key, snapshot) ? principalOf(key, snapshot) : undefined
 }
 
 const keyPrefix = 'key '

@@ -1,12 +1,10 @@
 import { isIP } from 'node:net'
 import { timingSafeEqual } from 'node:crypto'
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { isLoopback } from '../../config/loopback.ts'
 import type { Principal } from '../../access/view.ts'
 import { sha256 } from '../../secrets/hash.ts'
 import type { Credentials, Step } from '../chain.ts'
-
-/** Begins each such credential, so that nothing is hashed for others. */
-export const localPrefix = 'thl_'
 
 /**
  * The credential of this machine's command line: made at each start, and kept in a file that only the gateway's user may read. It has the
@@ -32,7 +30,8 @@ export function holdsLocal (token: string | undefined): (credentials: Credential
   const expected = token === undefined ? undefined : Buffer.from(sha256(token))
   return ({ headers, socket }) => {
     const { authorization } = headers
-    if (expected === undefined || authorization?.startsWith(`Bearer ${localPrefix}`) !== true) return false
+    // So nothing is hashed for other credentials.
+    if (expected === undefined || authorization?.startsWith(`Bearer ${credentialPrefixes.local}`) !== true) return false
     if (headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined) return false
     return isFromHere(socket?.remoteAddress) && timingSafeEqual(Buffer.from(sha256(authorization.slice(7))), expected)
   }

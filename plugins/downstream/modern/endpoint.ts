@@ -43,6 +43,8 @@ export interface ModernEndpointDeps {
   /** Seals servers' own states, so that every replica can open them. */
   sealer: Sealer | undefined
   usedStates: UsedStates
+  /** Whether the value of a header holds a credential of this gateway's. */
+  isOurs?: ((value: string) => boolean) | undefined
 }
 
 /** A request that came back with the state of an answer. */
@@ -155,7 +157,8 @@ export class ModernEndpoint implements Endpoint {
   #begin (inbound: Inbound, accepted: Accepted, request: ModernRequest): void {
     const { view, headers, address } = inbound
     const { method } = request
-    const origin = { headers, address, credentialHeader: credentialHeader(view.principal, this.#deps.snapshot()) }
+    const { isOurs, snapshot } = this.#deps
+    const origin = { headers, address, isOurs, credentialHeader: credentialHeader(view.principal, snapshot()) }
     // Tasks are an extension now, which is not offered.
     if (gone.has(method) || method.startsWith('tasks/') || method.startsWith('notifications/')) {
       throw new RpcError(code.methodNotFound, `Method not found: ${method}`)

@@ -79,8 +79,8 @@ export class ModernExchange implements Exchange<View> {
   }
 
   get paramHeaders (): Record<string, string> | undefined {
-    const { headers, credentialHeader } = this.#options.origin
-    return paramHeadersIn(headers, credentialHeader)
+    const { headers, credentialHeader, isOurs } = this.#options.origin
+    return paramHeadersIn(headers, credentialHeader, isOurs)
   }
 
   get address (): string { return this.#options.origin.address }

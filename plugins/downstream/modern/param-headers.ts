@@ -8,6 +8,7 @@ import type { View } from '../../access/view.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Surface } from '../../gateway/surface.ts'
 import { limits } from '../../limits/index.ts'
+import { holdsCredential } from '../../secrets/own-credentials.ts'
 import { single } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 
@@ -24,16 +25,21 @@ function headersOf (item: Item): readonly ParamHeader[] {
 const sendable = /^[\t\x20-\x7e]*$/
 
 /**
- * The `Mcp-Param-*` headers of a request. Values that are too long to be passed on, or not of visible ASCII, are left out.
+ * The `Mcp-Param-*` headers of a request. Values that are too long to be passed on, not of visible ASCII, or hold a credential of this
+ * gateway's, are left out.
  * @param credentialHeader the one that authenticated the caller
  * @returns undefined when there are none
  */
-export function paramHeadersIn (headers: Headers, credentialHeader: string | undefined): Record<string, string> | undefined {
+export function paramHeadersIn (
+  headers: Headers,
+  credentialHeader: string | undefined,
+  isOurs: (value: string) => boolean = holdsCredential
+): Record<string, string> | undefined {
   let found: Record<string, string> | undefined
   for (const name in headers) {
     if (!name.startsWith(headerNames.param) || name === credentialHeader) continue
     const value = headers[name]
-    if (typeof value !== 'string' || value.length > limits.passthroughHeader || !sendable.test(value)) continue
+    if (typeof value !== 'string' || value.length > limits.passthroughHeader || !sendable.test(value) || isOurs(value)) continue
     found ??= {}
     found[name] = value
   }

@@ -58,6 +58,11 @@ export class Subscriptions {
     for (const subscription of [...this.#open]) if (!stands(subscription.view)) this.#end(subscription)
   }
 
+  /** Ends those that a credential has opened. @param id as in `Principal.credential` */
+  expire (id: string): void {
+    for (const subscription of [...this.#open]) if (subscription.view.principal.credential?.id === id) this.#end(subscription)
+  }
+
   close (): void { for (const subscription of [...this.#open]) this.#end(subscription) }
 
   #forget (subscription: Subscription): void {

@@ -34,10 +34,12 @@ export function handOver (
   reply: ServerResponse,
   path: string
 ): void {
-  const { raw } = request
+  const raw: IncomingMessage & { originalUrl?: string } = request.raw
   requests.set(raw, request)
   addressTo(issuer, raw)
   raw.url = path
+  // Fastify's note of the URL as it came: the library would take the path of its own URLs from it, in place of the issuer's.
+  delete raw.originalUrl
   reply.setHeader('x-content-type-options', 'nosniff')
   void provider.callback()(raw, reply)
 }

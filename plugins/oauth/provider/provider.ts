@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { Provider, errors as failures, interactionPolicy, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
 import { StorageError } from '../../../db/store.ts'
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { errors } from '../../errors/list.ts'
 import type { Outbound } from '../../outbound/outbound.ts'
 import { limits } from '../../limits/index.ts'
@@ -133,6 +134,8 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   } satisfies Configuration)
   // The address and the protocol of requests are those of the issuer: `handOver` sets them.
   provider.proxy = true
+  prefixTokens(provider.AccessToken, credentialPrefixes.token)
+  prefixTokens(provider.RefreshToken, credentialPrefixes.refresh)
   // The stored secret is a hash.
   provider.Client.prototype.compareClientSecret = async function (actual: string) {
     return await checkSecret(deps, this.clientId, () => matches(actual, this.clientSecret))
@@ -147,6 +150,13 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     if (error instanceof StorageError || error instanceof errors.StorageAway) answerAway(ctx)
   })
   return provider
+}
+
+/** Makes the tokens of a kind begin as credentials of this gateway do. */
+function prefixTokens (Kind: { prototype: object }, prefix: string): void {
+  const made = Kind.prototype as { generateTokenId: () => string }
+  const { generateTokenId } = made
+  made.generateTokenId = function () { return `${prefix}${generateTokenId.call(this)}` }
 }
 
 /** A limit that was reached, in the library's terms. */

@@ -1,4 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
+import { withoutMark } from '../../../protocol/text.ts'
 import { limits } from '../../limits/index.ts'
 import type { Outbound } from '../../outbound/outbound.ts'
 import type { EmbeddingOptions } from './options.ts'
@@ -65,7 +66,7 @@ function retryAfterOf (header: string | undefined): number | undefined {
 function embeddingsOf (body: Buffer, count: number): number[][] {
   let value: unknown
   try {
-    value = JSON.parse(body.toString())
+    value = JSON.parse(withoutMark(body.toString()))
   } catch {
     throw new EmbeddingsFailed('its answer is no JSON')
   }

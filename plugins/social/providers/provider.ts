@@ -2,6 +2,7 @@ import type { Outbound } from '../../outbound/outbound.ts'
 import { errors } from '../../errors/list.ts'
 import { limits } from '../../limits/index.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
+import { withoutMark } from '../../../protocol/text.ts'
 
 /** Who somebody is at a provider, as the provider vouches for it. */
 export interface Person {
@@ -84,7 +85,7 @@ export class ProviderClient {
       })
     if (status < 200 || status > 299) throw this.failure(`answered with status ${status}`)
     try {
-      const json: unknown = JSON.parse(body.toString())
+      const json: unknown = JSON.parse(withoutMark(body.toString()))
       if (typeof json === 'object' && json !== null) return json as Record<string, unknown>
     } catch {}
     throw this.failure('gave an answer that is no JSON object')

@@ -9,6 +9,7 @@ import { cacheText, readKept, type Kept } from './cache-text.ts'
 import { LeftOut } from './left-out.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { fitting, sizeOf } from './shares.ts'
+import { UndeclaredTools } from './undeclared-tools.ts'
 
 export interface CataloguesDeps {
   /** Identifies what the catalogues are read from: a cached one of another target is not used. */
@@ -70,6 +71,7 @@ export class Catalogues {
   readonly #paces = new WeakMap<Slot, Pace>()
   /** What the server said of how long each catalogue may be kept, and when. */
   readonly #fresh = new WeakMap<Catalogue, Freshness>()
+  readonly #undeclared = new UndeclaredTools()
   #claims = new Claims()
   /** Settles when what was kept has been restored. */
   #restoring: Promise<unknown> | undefined
@@ -269,7 +271,7 @@ export class Catalogues {
     const most = this.#deps.room() - this.#sizeBeside(former)
     const timeout = limits.listTime * 2 ** pace.failures
     const leftOut = new LeftOut(this.#deps.warn)
-    const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, leftOut.add)
+    const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, this.#undeclared, leftOut.add)
     leftOut.end()
     if (base) this.#leftOut = leftOut.sentences
     this.#deps.spend(sizeOf(read))

@@ -6,7 +6,8 @@ import { kinds, listKinds, nextCatalogueId, type Catalogue, type Item, type List
 import { cut } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
 import { limits } from '../../limits/index.ts'
-import { readList } from './read-list.ts'
+import { readList, type ListRead } from './read-list.ts'
+import type { UndeclaredTools } from './undeclared-tools.ts'
 
 /** Max sentences about single capabilities. */
 const mostProblems = 10
@@ -15,11 +16,12 @@ const mostProblems = 10
 export interface Readable {
   readonly key: { readonly capabilityClass: string }
   readonly identity: ServerIdentity
+  readonly closed?: boolean
   /** The text of a result. @throws RpcError, UpstreamError */
   request: (method: string, paramsText: string) => Promise<string>
 }
 
-/** One list as it was read; without `items`, `failure` says why. */
+/** One list as it was read; `failure` says why it, or what its later pages have, is missing. */
 interface Reading {
   readonly items?: readonly Item[]
   readonly extra?: string
@@ -32,6 +34,7 @@ interface Reading {
  * @param before the last catalogue that was read
  * @param most max memory of each list, in bytes
  * @param timeout how long the other lists are waited for once one is there, in ms
+ * @param undeclared its tools, where it declares none
  * @param warn gets a sentence for each failure, and for what was left out
  * @returns `whole`: no list failed; `fresh`: how long the server lets each list be kept
  * @throws UpstreamError when no list can be read
@@ -41,14 +44,19 @@ export async function readCatalogue (
   before: Catalogue | undefined,
   most: number,
   timeout: number,
+  undeclared: UndeclaredTools,
   warn: (sentence: string) => void
 ): Promise<{ catalogue: Catalogue, whole: boolean, fresh: Freshness }> {
   const at = Date.now()
   const { key: { capabilityClass }, identity } = link
   const { capabilities, problems } = validCapabilities(identity.capabilities)
   for (const sentence of problems.slice(0, mostProblems)) warn(sentence)
-  const listed = kinds.filter((kind) => isObject(capabilities[listKinds[kind].capability]))
-  const readings = await readAll(listed.map(async (kind) => await readOne(link, kind, most, warn)), timeout)
+  const isDeclared = (kind: ListKind): boolean => isObject(capabilities[listKinds[kind].capability])
+  const listed = kinds.filter((kind) => isDeclared(kind) || (kind === 'tools' && undeclared.mayHave))
+  const read = async (kind: ListKind): Promise<Reading> => isDeclared(kind)
+    ? await readOne(link, kind, most, warn)
+    : await undeclared.read(async () => await readFrom(link, kind, most, warn), () => link.closed === true)
+  const readings = await readAll(listed.map(read), timeout)
   const lists = {} as Record<ListKind, readonly Item[]>
   const extras = {} as Record<ListKind, string>
   const fresh: Partial<Record<ListKind, Caching>> = {}
@@ -56,18 +64,31 @@ export async function readCatalogue (
   for (const kind of kinds) {
     const at = listed.indexOf(kind)
     const reading: Reading = at === -1 ? { items: [], extra: '{}' } : readings[at] ?? { failure: 'no answer yet' }
-    if (reading.failure !== undefined) {
+    const { items, extra, caching, failure } = reading
+    const former = before?.lists[kind] ?? []
+    if (failure !== undefined) {
       whole = false
-      warn(`${listKinds[kind].method} failed: ${reading.failure}`)
+      if (items === undefined) warn(`${listKinds[kind].method} failed: ${failure}`)
     }
-    lists[kind] = reading.items ?? before?.lists[kind] ?? []
-    extras[kind] = reading.extra ?? before?.extras[kind] ?? '{}'
-    if (reading.caching) fresh[kind] = reading.caching
+    lists[kind] = items === undefined ? former : failure === undefined ? items : withFormer(items, former)
+    extras[kind] = extra ?? before?.extras[kind] ?? '{}'
+    if (caching) fresh[kind] = caching
+  }
+  if (!isDeclared('tools')) {
+    const sentence = undeclared.sentence(lists.tools.length, isDeclared('prompts') || isDeclared('resources'))
+    if (sentence !== undefined) warn(sentence)
+    if (lists.tools.length > 0) capabilities.tools = {}
   }
   const instructions = identity.instructions === undefined ? undefined : cut(identity.instructions, limits.instructions)
   if (instructions !== identity.instructions) warn(`its instructions are longer than ${limits.instructions} characters and are cut`)
   const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, capabilities, instructions, lists, extras }
   return { catalogue, whole, fresh: { at, lists: fresh } }
+}
+
+/** What was read of a list, and of its former items those that may stand on the pages that could not be read. */
+function withFormer (items: readonly Item[], former: readonly Item[]): readonly Item[] {
+  const read = new Set(items.map(({ key }) => key))
+  return [...items, ...former.filter(({ key }) => !read.has(key))]
 }
 
 /** Undefined: not answered in time. @throws UpstreamError when none can be read, or the connection is gone */
@@ -88,9 +109,16 @@ async function readAll (reading: ReadonlyArray<Promise<Reading>>, timeout: numbe
 /** A server that has resources need not have templates: a method that it does not know is an empty list. */
 async function readOne (link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void): Promise<Reading> {
   try {
-    return await readList(kind, async (method, params) => await link.request(method, params), warn, most)
+    return await readFrom(link, kind, most, warn)
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
     return error.code === code.methodNotFound ? { items: [], extra: '{}' } : { failure: error.message }
   }
+}
+
+/** @throws RpcError; UpstreamError, also when the connection ended before the last page */
+async function readFrom (link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void): Promise<ListRead> {
+  const list = await readList(kind, async (method, params) => await link.request(method, params), warn, most)
+  if (list.failure !== undefined && link.closed === true) throw new UpstreamError('broken', list.failure)
+  return list
 }

@@ -1,78 +1,158 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
-import { eachElement, isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { readableTool } from '../../../protocol/legacy/readable-tool.ts'
+import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { eachElement, membersOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
-import { latestModern } from '../../../protocol/modern/envelope.ts'
+import { besideList } from '../../../protocol/mended-members.ts'
+import { mend } from '../../../protocol/mending.ts'
 import { copyOf, cut, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
 import { limits } from '../../limits/index.ts'
-import { checkedMembers, itemProblem } from './item-problem.ts'
+import { largeItem, toItem } from './to-item.ts'
+
+/** A list as it was read. */
+export interface ListRead {
+  readonly items: Item[]
+  readonly extra: string
+  readonly caching: Caching | undefined
+  /** Why what is on its later pages is missing. */
+  readonly failure?: string
+}
 
 /**
- * Reads all pages of one of an upstream's lists.
+ * Reads all pages of one of an upstream's lists. Where a later page fails, the earlier ones count.
  * @param request sends a request to the upstream; resolves to the text of its result
- * @param warn called with a sentence for everything that is left out
+ * @param warn called with a sentence for everything that is left out, and for what is mended
  * @param most max memory of its items, in bytes; never more than `limits.listSize`
+ * @throws RpcError, UpstreamError: what the first page failed by
  */
 export async function readList (
   kind: ListKind,
   request: (method: string, params: string) => Promise<string>,
   warn: (sentence: string) => void,
   most = Infinity
-): Promise<{ items: Item[], extra: string, caching: Caching | undefined }> {
-  const mostSize = Math.max(0, Math.min(most, limits.listSize))
-  const { method, key } = listKinds[kind]
-  const items: Item[] = []
-  const seen = new Set<string>()
-  let extra = '{}'
-  let size = 0
-  let cursor: string | undefined
-  let caching: Caching | undefined
-  for (let page = 0; ; page++) {
-    const result = await request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
-    // Pages of many servers may arrive at once.
-    if (result.length > largeItem) await turnForLongWork()
-    const budget = new LoopBudget()
-    const { list, next, rest } = partsOf(result, kind)
-    if (budget.spent) await budget.yieldToEventLoop()
-    // How long it may be kept is not a part of the list: it may be another time with each reading.
-    if (page === 0) extra = copyOf(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
-    caching = page === 0 ? cachingOf(rest) : strictestCaching(caching, cachingOf(rest))
-    if (extra.length > limits.itemSize) {
-      warn(`${kind}: the other members of the result are larger than ${limits.itemSize} characters and are left out`)
-      extra = '{}'
+): Promise<ListRead> {
+  return await new ListReader(kind, request, warn, Math.max(0, Math.min(most, limits.listSize))).read()
+}
+
+class ListReader {
+  readonly #kind: ListKind
+  readonly #request: (method: string, params: string) => Promise<string>
+  readonly #warn: (sentence: string) => void
+  readonly #mostSize: number
+  readonly #items: Item[] = []
+  readonly #seen = new Set<string>()
+  #size = 0
+  /** No more of its items are taken. */
+  #isFull = false
+  #repeatedPages = 0
+  #mended = 0
+  #firstMended = ''
+
+  constructor (
+    kind: ListKind,
+    request: (method: string, params: string) => Promise<string>,
+    warn: (sentence: string) => void,
+    size: number
+  ) {
+    this.#kind = kind
+    this.#request = request
+    this.#warn = (sentence) => { warn(`${kind}: ${sentence}`) }
+    this.#mostSize = size
+  }
+
+  async read (): Promise<ListRead> {
+    const list = await this.#readPages()
+    if (this.#repeatedPages > 0) this.#warn(`${this.#repeatedPages} of its pages list what was listed before`)
+    const others = this.#mended > 1 ? ` and in ${this.#mended - 1} more items` : ''
+    if (this.#mended > 0) this.#warn(`null, or [] for an object, is read as absent in ${this.#firstMended}${others}`)
+    return list
+  }
+
+  async #readPages (): Promise<ListRead> {
+    const { method } = listKinds[this.#kind]
+    const items = this.#items
+    const cursors = new Set<string>()
+    let extra = '{}'
+    let cursor: string | undefined
+    let caching: Caching | undefined
+    for (let page = 0; ; page++) {
+      let result: string
+      try {
+        result = await this.#request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
+      } catch (error) {
+        if (page === 0 || !(error instanceof RpcError || error instanceof UpstreamError)) throw error
+        // Some servers write an empty cursor on the last page.
+        if (cursor === '""' && error instanceof RpcError) return { items, extra, caching }
+        this.#warn(`page ${page + 1} cannot be read, and what is on it and behind it is missing: ${error.message}`)
+        return { items, extra, caching, failure: error.message }
+      }
+      // Pages of many servers may arrive at once.
+      if (result.length > largeItem) await turnForLongWork()
+      const budget = new LoopBudget()
+      const { list, next, rest } = partsOf(result, this.#kind)
+      if (budget.spent) await budget.yieldToEventLoop()
+      // How long it may be kept is not a part of the list: it may be another time with each reading.
+      if (page === 0) extra = copyOf(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
+      caching = page === 0 ? cachingOf(rest) : strictestCaching(caching, cachingOf(rest))
+      if (extra.length > limits.itemSize) {
+        this.#warn(`the other members of the result are larger than ${limits.itemSize} characters and are left out`)
+        extra = '{}'
+      }
+      if (budget.spent) await budget.yieldToEventLoop()
+      const [first, before] = [items.length, this.#size]
+      await this.#take(list, budget, page)
+      detach(items, first, this.#isFull || this.#size - before < result.length / 2)
+      if (this.#isFull || next === undefined || next === 'null') return { items, extra, caching }
+      if (cursors.has(next)) {
+        this.#repeatedPages = 0
+        this.#warn('its cursors lead in a circle; what was read by then counts')
+        return { items, extra, caching }
+      }
+      cursors.add(next)
+      if (page + 1 >= limits.listPages) {
+        this.#warn(`only the first ${limits.listPages} pages are taken`)
+        return { items, extra, caching }
+      }
+      cursor = next
     }
-    if (budget.spent) await budget.yieldToEventLoop()
-    const [first, before] = [items.length, size]
+  }
+
+  /** Takes the items of one page. */
+  async #take (list: string, budget: LoopBudget, page: number): Promise<void> {
+    const notes = {
+      warn: (sentence: string) => { this.#warn(sentence) },
+      mended: (name: string, place: string) => {
+        if (this.#mended++ === 0) this.#firstMended = `${JSON.stringify(cut(name, 200))} (${JSON.stringify(place)})`
+      }
+    }
+    const repeated: string[] = []
+    const before = this.#items.length
     for (const text of eachElement(list)) {
       if (budget.spent) await budget.yieldToEventLoop()
-      const item = toItem(text, key, kind, warn)
+      const item = toItem(text, this.#kind, notes)
       if (item === undefined) continue
-      if (seen.has(item.key)) {
-        warn(`${kind}: ${JSON.stringify(item.key)} is listed twice; the first one counts`)
+      if (this.#seen.has(item.key)) {
+        repeated.push(item.key)
         continue
       }
-      if (items.length >= limits.listItems) {
-        warn(`${kind}: only the first ${limits.listItems} are taken`)
-        detach(items, first, true)
-        return { items, extra, caching }
+      const why = this.#refusal(item)
+      if (why !== undefined) {
+        this.#warn(why)
+        this.#isFull = true
+        break
       }
-      size += memoryOf(item.text)
-      if (size > mostSize) {
-        warn(`${kind}: only what fits into ${mostSize} bytes is taken`)
-        detach(items, first, true)
-        return { items, extra, caching }
-      }
-      seen.add(item.key)
-      items.push(item)
+      this.#seen.add(item.key)
+      this.#items.push(item)
     }
-    detach(items, first, size - before < result.length / 2)
-    if (next === undefined || next === 'null' || next === cursor) return { items, extra, caching }
-    if (page + 1 >= limits.listPages) {
-      warn(`${kind}: only the first ${limits.listPages} pages are taken`)
-      return { items, extra, caching }
-    }
-    cursor = next
+    if (page > 0 && repeated.length > 1 && this.#items.length === before) this.#repeatedPages++
+    else for (const key of repeated) this.#warn(`${JSON.stringify(cut(key, 200))} is listed twice; the first one counts`)
+  }
+
+  /** Why this item and those behind it are not taken; undefined: it is, and is counted. */
+  #refusal ({ text }: Item): string | undefined {
+    if (this.#items.length >= limits.listItems) return `only the first ${limits.listItems} are taken`
+    this.#size += memoryOf(text)
+    return this.#size > this.#mostSize ? `only what fits into ${this.#mostSize} bytes is taken` : undefined
   }
 }
 
@@ -92,77 +172,5 @@ function partsOf (result: string, kind: ListKind): { list: string, next: string 
     else if (key === 'nextCursor') next = result.slice(start, end)
     else rest.push(result.slice(keyStart, end))
   }
-  return { list, next, rest: `{${rest.join()}}` }
-}
-
-/** Characters that are not seen where a name is shown, or change what is seen of others: controls, bidirectional ones too, and tags. */
-const unseen = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
-
-/** Size of items of which single members are parsed, in characters: below, all of an item is parsed in less time. */
-const largeItem = 16 * 1024
-
-/** The members of a large item that `toItem` looks at; of schemas only what they are, and their types. */
-function lookedAt (text: string, key: string, kind: ListKind): Record<string, unknown> {
-  const names = new Set([key, ...checkedMembers(kind)])
-  const members: Record<string, unknown> = {}
-  for (const { key: name, start, end } of membersOf(text)) {
-    if (!names.has(name)) continue
-    const isSchema = (name === 'inputSchema' || name === 'outputSchema') && text[start] === '{'
-    members[name] = isSchema ? { type: smallMemberOf(text.slice(start, end), 'type') } : JSON.parse(text.slice(start, end))
-  }
-  return members
-}
-
-/** The changes by which members that are null become absent: MCP knows no such value for them, and many servers write it. */
-const withoutNulls = (item: Record<string, unknown>, kind: ListKind): Record<string, undefined> =>
-  Object.fromEntries(checkedMembers(kind).filter((name) => item[name] === null).map((name) => [name, undefined]))
-
-function toItem (text: string, key: string, kind: ListKind, warn: (sentence: string) => void): Item | undefined {
-  if (text.length > limits.itemSize) {
-    const name = smallMemberOf(text, key)
-    const which = typeof name === 'string' ? JSON.stringify(cut(name, 200)) : 'an item'
-    warn(`${kind}: ${which} is larger than ${limits.itemSize} characters and is left out`)
-    return undefined
-  }
-  const read: unknown = text.length > largeItem ? lookedAt(text, key, kind) : JSON.parse(text)
-  if (!isObject(read) || typeof read[key] !== 'string' || read[key] === '') {
-    warn(`${kind}: an item without ${JSON.stringify(key)} is left out`)
-    return undefined
-  }
-  const name = read[key]
-  // Such a name cannot be told from another one where it is shown, and breaks lines of logs.
-  const seen = kind === 'resources' || kind === 'resourceTemplates' ? name : name.replace(unseen, '\u{fffd}')
-  if (seen !== name) {
-    warn(`${kind}: ${JSON.stringify(seen)} has control characters in its name and is left out`)
-    return undefined
-  }
-  const changes: Record<string, string | undefined> = withoutNulls(read, kind)
-  const value: Record<string, unknown> = { ...read, ...changes }
-  // MCP requires a name of resources as well, which is for people to see.
-  if (value.name === undefined) {
-    changes.name = JSON.stringify(name)
-    value.name = name
-  }
-  const { description, inputSchema } = value
-  if (kind === 'tools' && !isObject(inputSchema)) {
-    warn(`${kind}: ${JSON.stringify(name)} has no inputSchema and is left out`)
-    return undefined
-  }
-  const problem = itemProblem(kind, value)
-  if (problem !== undefined) {
-    warn(`${kind}: ${JSON.stringify(cut(name, 200))} is left out: ${problem}`)
-    return undefined
-  }
-  if (typeof description === 'string' && description.length > limits.description) {
-    changes.description = JSON.stringify(cut(description, limits.description))
-  }
-  // MCP requires the type, which arguments have anyway.
-  if (isObject(inputSchema) && inputSchema.type === undefined) {
-    changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
-  }
-  const item = { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
-  if (kind === 'tools' && readableTool(item.text) === undefined) {
-    warn(`${kind}: ${JSON.stringify(name)} is left out for clients before ${latestModern}, which cannot read its inputSchema`)
-  }
-  return item
+  return { list, next, rest: mend(`{${rest.join()}}`, besideList).text }
 }

@@ -13,6 +13,8 @@ export interface LinkHandlers {
   question: (link: Link, question: Question, origin: Origin) => Promise<Response>
   /** A notification that is not progress of an open call. */
   notification: (link: Link, notification: Notification, origin: Origin) => void
+  /** As `SessionHandlers` has it. */
+  mended?: SessionHandlers['mended']
   /** A call has its answer. Told before anything that the upstream sent after it. */
   answered: (link: Link, call: Call, response: Response) => void
   closed: (link: Link, error: UpstreamError) => void
@@ -51,6 +53,7 @@ export class Link {
         if (response) handlers.answered(this, call, response)
         if (this.#retiring && !this.busy) void this.close()
       },
+      mended: handlers.mended,
       closed: (error) => { handlers.closed(this, error) }
     })
   }

@@ -3,6 +3,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Headers } from '../../../protocol/exchange.ts'
 import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
+import { holdsCredential } from '../../secrets/own-credentials.ts'
 
 /** Headers of a client that are passed on to an upstream, by their names in lower case. */
 export type Passed = Readonly<Record<string, string>>
@@ -57,15 +58,21 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
  * The headers of a request that are passed on to a server; undefined when there are none.
  * @param names as `passthroughOf` returns them
  * @param headers without the one that authenticated the caller
+ * @param isOurs whether a value holds a credential of this gateway's, which the server could use here
  * @throws RpcError -32602 for a value that cannot be sent
  */
-export function passedOn (server: string, names: readonly string[], headers: Headers): Passed | undefined {
+export function passedOn (
+  server: string,
+  names: readonly string[],
+  headers: Headers,
+  isOurs: (value: string) => boolean = holdsCredential
+): Passed | undefined {
   let passed: Record<string, string> | undefined
   const hop = headers.connection === undefined ? undefined : namesIn(textOf(headers.connection) ?? '')
   for (const name of names) {
     const value = textOf(headers[name])
     // Headers that the client names in `Connection` are for the gateway only (RFC 9110 §7.6.1).
-    if (value === undefined || hop?.has(name) === true || holdsOurToken(value)) continue
+    if (value === undefined || hop?.has(name) === true) continue
     const problem = problemOf(value)
     if (problem !== undefined) {
       throw new RpcError(
@@ -73,6 +80,7 @@ export function passedOn (server: string, names: readonly string[], headers: Hea
         `The header ${JSON.stringify(name)}, which is passed on to server ${JSON.stringify(server)}, ${problem}`
       )
     }
+    if (isOurs(value)) continue
     passed ??= {}
     passed[name] = value
   }
@@ -91,20 +99,6 @@ function problemOf (value: string): string | undefined {
 /** Headers that are sent several times are one list (RFC 9110 §5.3). */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : undefined
-
-/** True when a value contains what looks like a credential of this gateway: the upstream server could use it here. */
-function holdsOurToken (value: string): boolean {
-  return /(?<![\w-])thk_/i.test(value) || value.split(/[^\w.-]+/).some((word) => {
-    const [, payload, signature, ...more] = word.split('.')
-    if (payload === undefined || signature === undefined || more.length > 0) return false
-    try {
-      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { iss?: unknown } | null
-      return claims?.iss === 'tool-hub'
-    } catch {
-      return false
-    }
-  })
-}
 
 const secret = randomBytes(32)
 

@@ -13,6 +13,8 @@ export interface PlacementDeps {
   remote: boolean
   /** Names of clients' headers that are passed on to the server, in lower case; undefined: none are. */
   passes: readonly string[] | undefined
+  /** Whether the value of a header holds a credential of this gateway's: it is not passed on. Undefined: by how it begins. */
+  isOurs?: ((value: string) => boolean) | undefined
   /** The transport that last reached it. */
   kind: () => TransportKind | undefined
   warn: (sentence: string) => void
@@ -83,8 +85,8 @@ export class Placement {
 
   /** The headers of a request that are passed on. @throws RpcError -32602 for a value that cannot be sent */
   passed (headers: Headers | undefined): Passed | undefined {
-    const { name, passes } = this.#deps
-    return passes && headers && passedOn(name, passes, headers)
+    const { name, passes, isOurs } = this.#deps
+    return passes && headers && passedOn(name, passes, headers, isOurs)
   }
 
   /** The slots of which a client may have one. */

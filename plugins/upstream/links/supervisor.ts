@@ -38,6 +38,7 @@ export interface SupervisorDeps {
   question: OnSlot<LinkHandlers['question']>
   notification: OnSlot<LinkHandlers['notification']>
   answered: OnSlot<LinkHandlers['answered']>
+  mended?: LinkHandlers['mended']
   warn: (sentence: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: ConnectDeps['authorization']
@@ -215,7 +216,8 @@ export class ConnectionSupervisor {
   }
 
   async #connect (slot: Slot): Promise<Link> {
-    const { transport, clientInfo, dialling, initTimeout, passes, question, notification, answered, warn, authorization } = this.#deps
+    const { transport, clientInfo, dialling, initTimeout, passes, warn, authorization } = this.#deps
+    const { question, notification, answered, mended } = this.#deps
     const { config, redact } = this.#prepared()
     // The transport that last found it is tried first; the server may have moved to another since.
     const kinds = transportKinds(config).sort((a, b) => Number(b === this.kind) - Number(a === this.kind))
@@ -242,6 +244,7 @@ export class ConnectionSupervisor {
         question: async (...args) => await question(slot, ...args),
         notification: (...args) => { notification(slot, ...args) },
         answered: (...args) => { answered(slot, ...args) },
+        mended,
         closed: (from, error) => { this.lost(slot, from, error) }
       })
       this.kind = kind

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
-import { configuredOrigin, listeningOrigin } from '../../settings/base-url.ts'
+import { configuredBase, publicBase } from '../../settings/base-url.ts'
 import type { Environment } from '../links/variables.ts'
 import { Logins } from './logins.ts'
 import type { Self } from './registration.ts'
@@ -33,7 +33,7 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
     environment,
     settings: () => app.settings.current,
     self: () => selfOf(app),
-    listening: async () => { if (configuredOrigin(app) === undefined) await listening(app) }
+    listening: async () => { if (configuredBase(app.settings.current.system, app.config) === undefined) await listening(app) }
   })
   app.decorate('logins', logins)
   let isFollowing = false
@@ -53,7 +53,7 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
 }, { name: 'logins', dependencies: ['config', 'settings', 'outbound'] })
 
 function selfOf (app: FastifyInstance): Self {
-  const baseUrl = `${configuredOrigin(app) ?? listeningOrigin(app)}${app.config.basePath}`
+  const baseUrl = publicBase(app)
   return {
     baseUrl,
     redirectUri: `${baseUrl}/oauth/callback`,

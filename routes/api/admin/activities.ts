@@ -1,4 +1,3 @@
-import { knownQuery } from '../../../plugins/body/known-query.ts'
 import { CleanupQuery, Deleted } from '../../../schemas/activities.ts'
 import { Success } from '../../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
@@ -15,9 +14,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(Deleted) }
     },
     config: { effect: 'change' },
-    onRequest: mustBeRecorded,
-    // What is misspelt would remove by the default.
-    preValidation: knownQuery(CleanupQuery)
+    onRequest: mustBeRecorded
   }, async (request) => {
     const { daysOld = 30 } = request.query
     const deletedCount = await app.activities.cleanup(daysOld)

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { knownQuery } from '../../../plugins/body/known-query.ts'
 import type { ShownEntry } from '../../../plugins/audit/audit.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
@@ -68,8 +67,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         querystring: Query,
         response: { 200: Type.Object({ success: Type.Literal(true), data: Type.Array(Entry), nextCursor: Type.Optional(Type.String()) }) }
       },
-      config: { effect: 'read' },
-      preValidation: knownQuery(Query)
+      config: { effect: 'read' }
     },
     async ({ query }) => ({ success: true as const, ...await app.audit.list(query) })
   )

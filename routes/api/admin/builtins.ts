@@ -11,6 +11,7 @@ import {
 } from '../../../schemas/builtins.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
+import { created } from '../succeeded.ts'
 
 const tags = ['Built-ins']
 
@@ -34,7 +35,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' }
   }, async (request, reply) => {
     const data = await prompts.create(principalOf(request), request.body)
-    reply.code(201)
+    created(reply, 'prompts', data.id)
     return { success: true as const, data, message: 'The prompt was added' }
   })
 
@@ -73,7 +74,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' }
   }, async (request, reply) => {
     const data = await resources.create(principalOf(request), request.body)
-    reply.code(201)
+    created(reply, 'resources', data.id)
     return { success: true as const, data, message: 'The resource was added' }
   })
 

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { knownQuery } from '../../../plugins/body/known-query.ts'
 import { Done, Success } from '../../../schemas/api.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
@@ -32,8 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       description: 'The last 5,000 of this process, the oldest first, secrets masked; and what processes of servers print.',
       response: { 200: Success(Type.Array(LogEntry)) }
     },
-    config: { effect: 'read' },
-    preValidation: knownQuery()
+    config: { effect: 'read' }
   }, async () => ({ success: true as const, data: app.logs.list() }))
 
   app.delete('/logs', {

@@ -1,4 +1,5 @@
 import type { Static } from '@sinclair/typebox'
+import { checkUnchanged } from '../../../plugins/body/unchanged.ts'
 import type { Issued } from '../../../plugins/oauth/clients.ts'
 import { Done, Success } from '../../../schemas/api.ts'
 import {
@@ -11,6 +12,7 @@ import {
 } from '../../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { authorOf } from '../principal.ts'
+import { created } from '../succeeded.ts'
 
 const tags = ['OAuth']
 
@@ -48,7 +50,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' }
   }, async (request, reply) => {
     const issued = await clients.create(authorOf(request), request.body)
-    reply.code(201)
+    created(reply, 'oauth/clients', issued.client.clientId)
     const message = messageOf(issued, 'The client was created; it is public, and has no secret')
     return { success: true as const, data: toRecord(issued), message }
   })
@@ -71,6 +73,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     // 404 before the body is validated (DECISIONS §1).
     onRequest: async (request) => { await clients.get(request.params.clientId) }
   }, async (request) => {
+    const record = toRecord({ client: await clients.get(request.params.clientId) })
+    checkUnchanged(request.body, record, ['clientId', 'origin', 'clientUri', 'createdAt'])
     const issued = await clients.update(authorOf(request), request.params.clientId, request.body)
     return { success: true as const, data: toRecord(issued), message: messageOf(issued, 'The client was changed') }
   })

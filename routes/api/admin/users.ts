@@ -5,6 +5,7 @@ import { NewUser, UserName, UserRecord, UserStats, UserUpdate } from '../../../s
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { page } from '../page.ts'
 import { principalOf } from '../principal.ts'
+import { created } from '../succeeded.ts'
 
 const tags = ['Users']
 
@@ -30,7 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' }
   }, async (request, reply) => {
     const data = await app.users.create(principalOf(request), request.body)
-    reply.code(201)
+    created(reply, 'users', data.username)
     return { success: true as const, data, message: 'The user was added' }
   })
 

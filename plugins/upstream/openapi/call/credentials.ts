@@ -1,5 +1,6 @@
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import { isObject } from '../../../../protocol/json.ts'
+import { withoutMark } from '../../../../protocol/text.ts'
 import { securityOf, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import { limits } from '../../../limits/index.ts'
 import type { Outbound, Reach } from '../../../outbound/outbound.ts'
@@ -195,7 +196,7 @@ export function withoutQuery (url: string): string {
 
 function parseObject (body: Buffer): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(body.toString())
+    const value: unknown = JSON.parse(withoutMark(body.toString()))
     return isObject(value) ? value : {}
   } catch {
     return {}

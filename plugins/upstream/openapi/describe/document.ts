@@ -1,5 +1,6 @@
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import { isObject } from '../../../../protocol/json.ts'
+import { withoutMark } from '../../../../protocol/text.ts'
 import { DescriptionError } from '../problems.ts'
 
 /** Limits of a description's content, independent of the size of its text. */
@@ -14,7 +15,7 @@ export interface DocumentLimits {
  * @throws DescriptionError with the line and column of a syntax error, or the limit that is exceeded
  */
 export function parseDocument (text: string, documentLimits: DocumentLimits): Record<string, unknown> {
-  const value = parse(text.replace(/^\uFEFF/, ''), documentLimits)
+  const value = parse(withoutMark(text), documentLimits)
   if (!isObject(value)) throw new DescriptionError('it is not an OpenAPI description: an object is expected, in JSON or YAML')
   checkLimits(value, documentLimits)
   return value

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 
 /** Response headers that scripts may read beside the safelisted ones. */
-const exposed = 'www-authenticate, retry-after'
+const exposed = 'www-authenticate, retry-after, etag'
 
 /**
  * Lets pages of any origin read the answers of this instance's routes (CORS), and answers the preflights of some of its paths. For answers

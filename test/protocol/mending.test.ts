@@ -1,0 +1,150 @@
+// `null` and `[]` where MCP and JSON Schema have neither: read as absent, and everything else keeps its bytes.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import fc from 'fast-check'
+import { errorShape, itemShapes, paramsShape, resultShape, serverInfo } from '../../protocol/mended-members.ts'
+import { mend, mendedAt, type Shape } from '../../protocol/mending.ts'
+import { holds as everyTime, jsonText } from '../helpers/json-texts.ts'
+
+type Row = readonly [written: string, read: string]
+const holds = (shape: Shape, rows: readonly Row[]): void => {
+  for (const [written, read] of rows) {
+    const mended = mend(written, shape)
+    assert.equal(mended.text, read, written)
+    assert.equal(mended.places.length > 0, written !== read, written)
+    assert.deepEqual(mend(mended.text, shape), { text: read, places: [] }, `again: ${written}`)
+  }
+}
+const call = resultShape('tools/call', false) as Shape
+
+test('items: null is absent, [] is an object, at every depth of known members', async () => {
+  holds(itemShapes.tools, [
+    ['{"name":"a","title":null,"inputSchema":{}}', '{"name":"a","inputSchema":{}}'],
+    ['{"title" : null , "name":"a"}', '{"name":"a"}'],
+    ['{ "name":"a" , "title":null }', '{ "name":"a" }'],
+    ['{"name":"a","title":null,"n":1e400,"description":null,"_meta":null}', '{"name":"a","n":1e400}'],
+    ['{"name":"a","annotations":[],"_meta":[ ],"execution":[\n]}', '{"name":"a","annotations":{},"_meta":{},"execution":{}}'],
+    ['{"annotations":{"title":null,"readOnlyHint":true,"destructiveHint":null}}', '{"annotations":{"readOnlyHint":true}}'],
+    ['{"icons":[{"src":"x","sizes":null,"theme":null},null,{"src":null,"mimeType":"y"}]}', '{"icons":[{"src":"x"}]}'],
+    ['{"icons":[null]}', '{"icons":[]}'],
+    ['{"execution":{"taskSupport":null}}', '{"execution":{}}'],
+    ['{"inputSchema":null}', '{"inputSchema":{"type":"object"}}'],
+    ['{"inputSchema":[],"outputSchema":null}', '{"inputSchema":{}}']
+  ])
+  holds(itemShapes.prompts, [
+    ['{"name":"p","arguments":[{"name":"x","description":null,"required":null},null,{"name":null}]}', '{"name":"p","arguments":[{"name":"x"}]}'],
+    ['{"name":"p","arguments":null}', '{"name":"p"}']
+  ])
+  const resource = '{"annotations":{"audience":[null,"user"],"priority":null,"lastModified":null},"size":null,"mimeType":null}'
+  holds(itemShapes.resources, [[resource, '{"annotations":{"audience":["user"]}}']])
+  holds(itemShapes.resourceTemplates, [[resource, '{"annotations":{"audience":["user"]}}']])
+})
+
+test('schemas: only where JSON Schema allows neither', async () => {
+  const schema = (text: string): string => `{"inputSchema":${text}}`
+  holds(itemShapes.tools, ([
+    ['{"properties":[],"required":[],"type":null}', '{"properties":{},"required":[]}'],
+    ['{"properties":{"a":null,"b":[],"c":{"type":"string","title":null,"format":null}}}', '{"properties":{"a":{},"b":{},"c":{"type":"string"}}}'],
+    ['{"properties":{"title":null,"default":[]}}', '{"properties":{"title":{},"default":{}}}'],
+    ['{"enum":null,"examples":null,"required":null,"minLength":null}', '{}'],
+    ['{"items":[],"additionalProperties":[],"not":null,"$defs":{"x":{"properties":[]}}}', '{"items":{},"additionalProperties":{},"$defs":{"x":{"properties":{}}}}'],
+    ['{"anyOf":[{"type":"null"},null,[]],"allOf":null}', '{"anyOf":[{"type":"null"},{}]}'],
+    ['{"prefixItems":[null,{"title":null}]}', '{"prefixItems":[{},{}]}'],
+    ['{"dependentRequired":[],"patternProperties":[],"if":{"const":null,"title":null}}', '{"dependentRequired":{},"patternProperties":{},"if":{"const":null}}'],
+    ['{"properties":{"h":{"x-mcp-header":null}}}', '{"properties":{"h":{}}}'],
+    // Lists of schemas stand in `items` before 2020-12.
+    ['{"$schema":"http://json-schema.org/draft-07/schema#","items":[]}', '{"$schema":"http://json-schema.org/draft-07/schema#","items":[]}'],
+    ['{"items":[{"title":null},null],"$schema":"http://json-schema.org/draft-04/schema#"}', '{"items":[{},{}],"$schema":"http://json-schema.org/draft-04/schema#"}']
+  ] as Row[]).map(([written, read]) => [schema(written), schema(read)]))
+  for (const kept of [
+    '{"default":null,"const":null,"enum":[null,[]],"examples":[null,[],{"a":null}]}', '{"default":{"properties":[]}}', '{"const":[]}',
+    '{"type":[],"enum":[],"required":[],"anyOf":[]}', '{"x-order":null,"x-list":[],"example":null,"nullable":null}', '{"dependencies":{"a":[]}}'
+  ]) {
+    holds(itemShapes.tools, [[schema(kept), schema(kept)], [schema(`{"properties":{"a":${kept}}}`), schema(`{"properties":{"a":${kept}}}`)]])
+  }
+})
+
+test('results: beside content and within its blocks, never in what is the author\'s', async () => {
+  const text = '{"type":"text","text":"hi"}'
+  holds(call, [
+    [`{"content":[${text}],"structuredContent":null,"isError":null,"_meta":null}`, `{"content":[${text}]}`],
+    [`{"content":[${text}],"structuredContent":[]}`, `{"content":[${text}],"structuredContent":{}}`],
+    ['{"content":null}', '{"content":[]}'],
+    ['{"content":[{"type":"text","text":null,"annotations":null,"_meta":[]},null]}', '{"content":[{"type":"text","text":"","_meta":{}}]}'],
+    ['{"content":[{"type":"image","data":"eA==","mimeType":"image/png","text":null,"resource":null,"uri":null}]}', '{"content":[{"type":"image","data":"eA==","mimeType":"image/png"}]}'],
+    ['{"content":[{"type":"resource_link","uri":"a:1","name":null,"size":null}]}', '{"content":[{"type":"resource_link","uri":"a:1","name":""}]}'],
+    ['{"content":[{"type":"resource","resource":{"uri":"a:1","text":null,"blob":"eA==","mimeType":null}}]}', '{"content":[{"type":"resource","resource":{"uri":"a:1","blob":"eA=="}}]}'],
+    ['{"content":[{"type":"resource","resource":{"uri":"a:1","text":null,"blob":null}}]}', '{"content":[{"type":"resource","resource":{"uri":"a:1","text":""}}]}'],
+    ['null', '{}'], ['[ ]', '{}'], [' null ', ' {} ']
+  ])
+  for (const kept of [
+    '{"content":[],"structuredContent":{"a":null,"b":[],"properties":[]},"_meta":{"a":null,"b":[]},"vendor":null}',
+    '{"content":[[]],"isError":false}', '{"content":[{"type":"tool_use","id":"1","name":"n","input":null}]}',
+    '{"content":[{"type":"text","text":"null [] null"}]}', '{"content":"null"}', '5', '"null"', '[null]'
+  ]) holds(call, [[kept, kept]])
+  const modern = '{"content":[],"structuredContent":null}'
+  holds(resultShape('tools/call', true) as Shape, [[modern, modern], ['{"structuredContent":[],"resultType":null}', '{"structuredContent":[]}']])
+  holds(resultShape('tools/call', true) as Shape, [[
+    '{"inputRequests":{"q":{"method":"elicitation/create","params":{"mode":null,"requestedSchema":{"properties":[]}}}},"requestState":null}',
+    '{"inputRequests":{"q":{"method":"elicitation/create","params":{"requestedSchema":{"properties":{}}}}}}'
+  ]])
+  holds(resultShape('prompts/get', false) as Shape, [
+    ['{"description":null,"messages":[{"role":"user","content":{"type":"text","text":null,"annotations":null}}]}', '{"messages":[{"role":"user","content":{"type":"text","text":""}}]}'],
+    ['{"messages":null}', '{"messages":[]}']
+  ])
+  holds(resultShape('resources/read', false) as Shape, [['{"contents":[{"uri":"a","mimeType":null,"text":"x","_meta":null}],"ttlMs":null}', '{"contents":[{"uri":"a","text":"x"}]}']])
+  holds(resultShape('completion/complete', true) as Shape, [
+    ['{"completion":{"values":null,"total":null,"hasMore":null}}', '{"completion":{"values":[]}}'], ['{"completion":null}', '{"completion":{"values":[]}}']
+  ])
+  holds(resultShape('vendor/method', false) as Shape, [['{"a":null,"content":null,"_meta":null}', '{"a":null,"content":null}'], ['[]', '{}']])
+  holds(resultShape('tasks/get', false) as Shape, [['{"taskId":"1","ttl":null,"pollInterval":null}', '{"taskId":"1","ttl":null}']])
+})
+
+test('beginnings, errors, questions and notifications', async () => {
+  holds(resultShape('initialize', false) as Shape, [
+    ['{"capabilities":[],"serverInfo":null,"instructions":null}', '{"capabilities":{},"serverInfo":{}}'],
+    ['{"capabilities":{"tools":[],"prompts":null,"resources":{"subscribe":null},"experimental":{"a":null,"b":[]}}}', '{"capabilities":{"tools":{},"resources":{},"experimental":{"b":{}}}}'],
+    ['{"serverInfo":{"name":"x","version":null,"icons":[]}}', '{"serverInfo":{"name":"x","icons":[]}}']
+  ])
+  holds(serverInfo, [['{"name":"x","title":null}', '{"name":"x"}'], ['null', '{}']])
+  holds(errorShape, [['{"code":null,"message":null,"data":null}', '{"code":-32603,"message":"","data":null}']])
+  holds(paramsShape('sampling/createMessage'), [[
+    '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"a","annotations":null}],"isError":null}]}],"systemPrompt":null,"modelPreferences":{"hints":null},"temperature":null,"metadata":[]}',
+    '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"a"}]}]}],"modelPreferences":{},"metadata":{}}'
+  ]])
+  holds(paramsShape('elicitation/create'), [['{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"default":null,"title":null},"default":null}}}', '{"message":"m","requestedSchema":{"type":"object","properties":{"a":{},"default":{}}}}']])
+  holds(paramsShape('notifications/progress'), [['{"progress":1,"total":null,"message":null,"_meta":[]}', '{"progress":1,"_meta":{}}']])
+  holds(paramsShape('notifications/message'), [['{"level":"info","logger":null,"data":null}', '{"level":"info","data":null}']])
+  holds(paramsShape('vendor/told'), [['{"a":null,"b":[]}', '{"a":null,"b":[]}']])
+})
+
+test('odd texts: repeated members, names of Object.prototype, escapes, much of everything', async () => {
+  // Parsers differ in which of two they read: both stay, and the item is refused.
+  assert.equal(mend('{"title":"x","title":null}', itemShapes.tools).text, '{"title":"x","title":null}')
+  holds(itemShapes.tools, [
+    ['{"inputSchema":{"properties":{"__proto__":null,"constructor":[],"toString":{"title":null}}}}', '{"inputSchema":{"properties":{"__proto__":{},"constructor":{},"toString":{}}}}'],
+    ['{"t\\u0069tle":null,"name":"\\u006eull"}', '{"name":"\\u006eull"}']
+  ])
+  const many = `{"content":[${Array.from({ length: 30_000 }, () => '{"type":"text","text":null}').join()}]}`
+  const { text, places } = mend(many, call)
+  assert.equal((JSON.parse(text) as { content: unknown[] }).content.length, 30_000)
+  assert.deepEqual(places, ['content[0].text', 'content[1].text', 'content[2].text'])
+  const deep = `${'{"not":'.repeat(900)}{"title":null}${'}'.repeat(900)}`
+  assert.equal(mend(`{"inputSchema":${deep}}`, itemShapes.tools).text, `{"inputSchema":${deep.replace('"title":null', '')}}`)
+})
+
+test('whatever the text: it stays JSON, is mended once, and keeps what has no null and no []', async () => {
+  const shapes = [...Object.values(itemShapes), call, paramsShape('sampling/createMessage'), resultShape('initialize', false) as Shape]
+  everyTime(fc.property(jsonText, fc.constantFrom(...shapes), fc.constantFrom('inputSchema', 'content', 'annotations', 'capabilities', 'x'), ({ text }, shape, key) => {
+    const written = `{"${key}":${text},"title":"t"}`
+    const mended = mend(written, shape)
+    JSON.parse(mended.text)
+    assert.equal(mended.places.length === 0, mended.text === written)
+    if (!/null|\[\s*\]/.test(written)) assert.equal(mended.text, written)
+    assert.equal(mend(mended.text, shape).text, mended.text)
+  }))
+})
+
+test('what is told', async () => {
+  assert.equal(mendedAt(['content[0].annotations', '']), 'null, or [] for an object, is read as absent ("content[0].annotations", the whole)')
+})

@@ -1,0 +1,121 @@
+// All lists of one upstream: those that fail in part, and tools that are not declared.
+import assert from 'node:assert/strict'
+import { test, type Test } from 'tap'
+import { plainClass } from '../../protocol/capabilities.ts'
+import { RpcError, UpstreamError } from '../../protocol/errors.ts'
+import type { Catalogue } from '../../protocol/lists.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { readCatalogue, type Readable } from '../../plugins/upstream/catalogues/read-catalogue.ts'
+import { UndeclaredTools } from '../../plugins/upstream/catalogues/undeclared-tools.ts'
+import { setLimits } from '../helpers/patient.ts'
+
+type Answer = (cursor: unknown) => string | Promise<string>
+interface Server { capabilities: Record<string, unknown>, lists: Record<string, Answer>, closed?: boolean }
+
+/** A server that refuses what it does not list, and what was asked of it. */
+function serverOf ({ capabilities, lists }: Server): Readable & { asked: string[], closed: boolean } {
+  const asked: string[] = []
+  return {
+    asked,
+    closed: false,
+    key: { capabilityClass: plainClass },
+    identity: { version: '2025-11-25', capabilities, serverInfo: '{}', instructions: undefined },
+    request: async (method, params) => {
+      asked.push(method)
+      const answer = lists[method]
+      if (!answer) throw new RpcError(-32601, 'Method not found')
+      return await answer((JSON.parse(params) as { cursor?: unknown }).cursor)
+    }
+  }
+}
+const tool = (name: string): string => `{"name":"${name}","inputSchema":{"type":"object"}}`
+const page = (names: string[], next?: string): string =>
+  `{"tools":[${names.map(tool).join()}]${next === undefined ? '' : `,"nextCursor":"${next}"`}}`
+const names = ({ lists }: Catalogue): string[] => lists.tools.map(({ key }) => key)
+
+interface Read { names: string[], warnings: string[], whole: boolean, capabilities: Record<string, unknown>, catalogue: Catalogue }
+async function read (server: Readable, undeclared = new UndeclaredTools(), before?: Catalogue): Promise<Read> {
+  const warnings: string[] = []
+  const { catalogue, whole } = await readCatalogue(server, before, Infinity, limits.listTime, undeclared, (each) => { warnings.push(each) })
+  return { names: names(catalogue), warnings, whole, capabilities: catalogue.capabilities, catalogue }
+}
+
+test('a later page that fails: what was read counts, with the former items that may stand behind it, and it is read again', async () => {
+  let isFailing = false
+  const server = serverOf({
+    capabilities: { tools: {} },
+    lists: {
+      'tools/list': (cursor) => {
+        if (cursor === undefined) return page(isFailing ? ['a', 'new'] : ['a', 'b'], 'x')
+        if (isFailing) throw new RpcError(-32603, 'boom')
+        return page(['c'])
+      }
+    }
+  })
+  const first = await read(server)
+  assert.deepEqual([first.names, first.whole, first.warnings], [['a', 'b', 'c'], true, []])
+  isFailing = true
+  const warning = 'tools: page 2 cannot be read, and what is on it and behind it is missing: boom'
+  const fresh = await read(server)
+  assert.deepEqual([fresh.names, fresh.whole, fresh.warnings], [['a', 'new'], false, [warning]])
+  const again = await read(server, undefined, first.catalogue)
+  assert.deepEqual([again.names, again.whole, again.warnings], [['a', 'new', 'b', 'c'], false, [warning]])
+  // A connection that has ended is no server of half a list.
+  server.closed = true
+  await assert.rejects(read(server), { fault: 'broken', message: 'boom' })
+})
+
+test('tools that are not declared: the server is asked all the same', async (t: Test) => {
+  const shown = 'it does not declare tools, but lists them: they are shown'
+  const table: Array<[string, Server, string[], string[]]> = [
+    ['it lists some', { capabilities: {}, lists: { 'tools/list': () => page(['a']) } }, ['a'], [shown]],
+    ['beside prompts', { capabilities: { prompts: {} }, lists: { 'tools/list': () => page(['a']) } }, ['a'], [shown]],
+    ['something else is declared', { capabilities: { tools: true }, lists: { 'tools/list': () => page(['a']) } }, ['a'], [
+      'capabilities: "tools" is not an object and is left out', shown
+    ]],
+    ['nothing is', { capabilities: {}, lists: {} }, [], ['it declares no tools: it answers tools/list with an error: Method not found']],
+    ['it lists none', { capabilities: {}, lists: { 'tools/list': () => page([]) } }, [], ['it declares no tools: its list is empty']],
+    ['it has other lists', { capabilities: { resources: {} }, lists: {} }, [], []],
+    ['it has other lists and fails', { capabilities: { prompts: {} }, lists: { 'tools/list': () => { throw new RpcError(-32603, 'boom') } } }, [],
+      ['it declares no tools: it answers tools/list with an error: boom']],
+    ['HTTP says no', { capabilities: {}, lists: { 'tools/list': () => { throw new UpstreamError('refused', 'HTTP 500') } } }, [],
+      ['it declares no tools: it answers tools/list with an error: HTTP 500']]
+  ]
+  for (const [name, options, expected, warnings] of table) {
+    await t.test(name, async () => {
+      const result = await read(serverOf(options))
+      assert.deepEqual([result.names, result.warnings, result.whole], [expected, warnings, true])
+      assert.deepEqual(result.capabilities.tools, expected.length > 0 ? {} : undefined)
+    })
+  }
+})
+
+test('tools that are not declared: who has none is asked once, who lists them each time', async () => {
+  for (const [lists, times] of [[{}, 1], [{ 'tools/list': () => page(['a']) }, 3], [{ 'tools/list': () => page([]) }, 3]] as const) {
+    const server = serverOf({ capabilities: {}, lists })
+    const undeclared = new UndeclaredTools()
+    for (let time = 0; time < 3; time++) await read(server, undeclared)
+    assert.equal(server.asked.length, times)
+  }
+})
+
+test('tools that are not declared: a server that stays silent, or ends, is not asked again', async (t: Test) => {
+  setLimits(t, limits, { undeclaredTools: 10 })
+  const silent = serverOf({ capabilities: {}, lists: { 'tools/list': async () => await new Promise<string>(() => {}) } })
+  const undeclared = new UndeclaredTools()
+  assert.deepEqual((await read(silent, undeclared)).warnings, ['it declares no tools: it does not answer tools/list'])
+  assert.equal((await read(silent, undeclared)).whole, true)
+  assert.equal(silent.asked.length, 1)
+  const dying = serverOf({
+    capabilities: { prompts: {} },
+    lists: {
+      'prompts/list': () => '{"prompts":[{"name":"p"}]}',
+      'tools/list': () => { dying.closed = true; throw new UpstreamError('broken', 'the process ended') }
+    }
+  })
+  const once = new UndeclaredTools()
+  await assert.rejects(read(dying, once), { message: 'the process ended' })
+  dying.closed = false
+  const { warnings, catalogue } = await read(dying, once)
+  assert.deepEqual([warnings, catalogue.lists.prompts.length], [['it declares no tools: its connection ended when it was asked for them'], 1])
+})
