@@ -184,46 +184,36 @@ async function runModern (): Promise<Record<string, Results>> {
   return runs
 }
 
-/** Runs every scenario of a revision. */
-async function runAt (version: string, count: number, url: string, ...options: string[]): Promise<Results> {
+/** A run of the suite: a process, and the folder that it writes its results to. */
+interface Suite extends ReturnType<typeof start> { folder: string }
+async function startSuite (args: readonly string[], env: Record<string, string> = {}): Promise<Suite> {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
   cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
-  console.log(`Running the scenarios against ${url}`)
-  const { output, exited } = start(
-    join(modules, '.bin/node'),
-    [
-      join(modules, '.bin/conformance'),
-      'server',
-      '--url',
-      url,
-      '--requirements',
-      version,
-      '--timeout',
-      String(scenarioMs),
-      '-o',
-      folder,
-      ...options
-    ],
-    { timeout: runMs }
-  )
+  const all = [join(modules, '.bin/conformance'), ...args, '-o', folder]
+  return { folder, ...start(join(modules, '.bin/node'), all, { timeout: runMs, env }) }
+}
+
+/** What a run of so many scenarios came to; where it has not run all of them, or ended oddly, that is a failure, too. */
+async function resultsOf ({ folder, output, exited }: Suite, kind: string, count: number): Promise<Results> {
   const code = await exited
   if (ending) throw new Error('Interrupted')
-
   const results: Results = new Map()
   // One folder a scenario: server-<scenario>-<time>/checks.json
   for (const name of (await readdir(folder)).sort()) {
-    const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1]
+    const scenario = new RegExp(`^${kind}-(.+)-\\d{4}-\\d\\d-\\d\\dT[\\d-]+Z$`).exec(name)?.[1]
     if (scenario !== undefined) results.set(scenario, await readChecks(join(folder, name, 'checks.json')))
   }
-  if (results.size === count && code === 0) return results
-  const failed = [...results.values()].flat().some(isFailure)
-  if (results.size !== count || !failed) {
-    console.error(output().slice(-4_000))
-    results.set('(the run)', [
-      { id: 'run-complete', status: 'FAILURE', errorMessage: `exit code ${code}, ${results.size} of ${count} scenarios` }
-    ])
-  }
-  return results
+  if (results.size === count && (code === 0 || [...results.values()].flat().some(isFailure))) return results
+  console.error(output().slice(-4_000))
+  const errorMessage = `exit code ${code}, ${results.size} of ${count} scenarios`
+  return results.set('(the run)', [{ id: 'run-complete', status: 'FAILURE', errorMessage }])
+}
+
+/** Runs every scenario of a revision. */
+async function runAt (version: string, count: number, url: string, ...options: string[]): Promise<Results> {
+  console.log(`Running the scenarios against ${url}`)
+  const given = ['--url', url, '--requirements', version, '--timeout', String(scenarioMs), ...options]
+  return await resultsOf(await startSuite(['server', ...given]), 'server', count)
 }
 
 /**
@@ -235,33 +225,16 @@ async function runAuthorization (withSecret: boolean): Promise<Results> {
   const person = { username: 'admin', password: 'Conformance-Of-Admins-1' }
   const oauthServer = { enabled: true, requireClientSecret: withSecret }
   const hub = await startHub({ mcpServers: {}, systemConfig: { oauthServer } }, { ADMIN_PASSWORD: person.password })
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
-  cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
   const port = await freePort()
   const { client_id: clientId = '', client_secret: secret } = await register(hub.url, {
     redirect_uris: [`http://127.0.0.1:${port}/callback`],
     token_endpoint_auth_method: withSecret ? 'client_secret_post' : 'none'
   })
   console.log(`Running the scenarios for authorization servers against ${hub.url}`)
-  const { child, output, exited } = start(
-    join(modules, '.bin/node'),
-    [
-      join(modules, '.bin/conformance'),
-      'authorization',
-      '--url',
-      hub.url,
-      '--client-id',
-      clientId,
-      ...(secret === undefined ? [] : ['--client-secret', secret]),
-      '--resource',
-      `${hub.url}/mcp`,
-      '--port',
-      String(port),
-      '-o',
-      folder
-    ],
-    { timeout: runMs }
-  )
+  const secrets = secret === undefined ? [] : ['--client-secret', secret]
+  const given = ['--url', hub.url, '--client-id', clientId, ...secrets, '--resource', `${hub.url}/mcp`, '--port', String(port)]
+  const suite = await startSuite(['authorization', ...given])
+  const { child, output } = suite
   const address = (): string | undefined => /^(http\S+\/oauth\/authorize\?\S+)$/m.exec(output())?.[1]
   await until(() => address() !== undefined || child.exitCode !== null, () => `No address was printed: ${output()}`)
   const url = address()
@@ -269,17 +242,7 @@ async function runAuthorization (withSecret: boolean): Promise<Results> {
     const browser = new Browser(hub.url)
     await browser.get((await allow(browser, url, person)).href)
   }
-  const code = await exited
-
-  const results: Results = new Map()
-  for (const name of (await readdir(folder)).sort()) {
-    const scenario = /^authorization-server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1]
-    if (scenario !== undefined) results.set(scenario, await readChecks(join(folder, name, 'checks.json')))
-  }
-  if (results.size === authorizationCount && code === 0) return results
-  console.error(output().slice(-4_000))
-  const errorMessage = `exit code ${code}, ${results.size} of ${authorizationCount} scenarios`
-  return results.set('(the run)', [{ id: 'run-complete', status: 'FAILURE', errorMessage }])
+  return await resultsOf(suite, 'authorization-server', authorizationCount)
 }
 
 /** Runs the scenarios for OAuth clients. */
@@ -303,15 +266,9 @@ async function runScenarios (driver: string, scenarios: Readonly<Record<string, 
   console.log(`Running the scenarios for clients against the upstream side of the gateway: ${driver}`)
   const command = `${join(modules, '.bin/node')} ${path(driver)}`
   const one = async (version: string, name: string): Promise<Check[]> => {
-    const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
-    cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
-    const options = ['--scenario', `${prefix}${name}`, '--spec-version', version, '--force', '--timeout', String(clientMs), '-o', folder]
     const hub = await upstreamSide(name === byDocument ? documentsAt : '')
-    const { output, exited } = start(
-      join(modules, '.bin/node'),
-      [join(modules, '.bin/conformance'), 'client', '--command', command, ...options],
-      { timeout: runMs, env: { TOOL_HUB_URL: hub.url } }
-    )
+    const options = ['--scenario', `${prefix}${name}`, '--spec-version', version, '--force', '--timeout', String(clientMs)]
+    const { folder, output, exited } = await startSuite(['client', '--command', command, ...options], { TOOL_HUB_URL: hub.url })
     const code = await exited
     if (ending) throw new Error('Interrupted')
     const [made] = (await readdir(folder, { recursive: true })).filter((each) => each.endsWith('checks.json'))

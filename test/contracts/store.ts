@@ -45,11 +45,7 @@ const prompt = (key: string, template: string): Change => ({
   key,
   value: { id: key, name: `name of ${key}`, template, arguments: [{ name: 'who', required: true }], enabled: false }
 })
-const resource = (key: string, content: string): Change => ({
-  entity: 'resources',
-  key,
-  value: { id: key, uri: `note://${key}`, mimeType: 'text/plain', content }
-})
+
 const remove = (entity: Exclude<Change['entity'], 'systemConfig'>, key: string): Change =>
   ({ entity, key, value: undefined }) as Change
 
@@ -95,22 +91,6 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
     }
   })
 
-  it('built-in prompts and resources: written, changed in their place, removed, and there after opening it again', async ({ store, reopen }) => {
-    const first = await change(store, () => [prompt('p', 'Hi {{who}}'), prompt('q', ''), resource('r', 'ü\n'), resource('s', '')])
-    const next = await change(store, () => [prompt('p', 'Hello {{who}}'), remove('resources', 'r'), resource('t', '0'), remove('prompts', 'x')])
-    assert.deepEqual([...first.resources.keys()], ['r', 's'], 'a snapshot changed')
-    for (const snapshot of [next, await (await reopen()).load()]) {
-      assert.deepEqual([...snapshot.prompts], [
-        ['p', { id: 'p', name: 'name of p', template: 'Hello {{who}}', arguments: [{ name: 'who', required: true }], enabled: false }],
-        ['q', { id: 'q', name: 'name of q', template: '', arguments: [{ name: 'who', required: true }], enabled: false }]
-      ])
-      assert.deepEqual([...snapshot.resources], [
-        ['s', { id: 's', uri: 'note://s', mimeType: 'text/plain', content: '' }],
-        ['t', { id: 't', uri: 'note://t', mimeType: 'text/plain', content: '0' }]
-      ])
-    }
-  })
-
   it('what could not be read again is not written', async ({ store }) => {
     await change(store, () => [prompt('p', 'as it was')])
     const { version } = await store.load()
@@ -122,22 +102,6 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
     }
     const snapshot = await store.load()
     assert.deepEqual([snapshot.prompts.get('p')?.template, snapshot.resources.size], ['as it was', 0])
-  })
-
-  it('removing what is not there does no harm', async ({ store }) => {
-    const { version } = await store.load()
-    const snapshot = await store.commit(
-      [remove('users', 'x'), remove('mcpServers', 'x'), remove('groups', 'x'), remove('bearerKeys', 'x')],
-      version
-    )
-    assert.equal(snapshot.servers.size + snapshot.users.size, 0)
-  })
-
-  it('all changes are made, or none', async ({ store, reopen }) => {
-    const before = await change(store, () => [user('root', true)])
-    await assert.rejects(store.commit([server('a'), user('ROOT')], before.version), Invalid)
-    assert.equal((await store.load()).version, before.version)
-    assert.equal((await (await reopen()).load()).servers.size, 0)
   })
 
   it('changes worked out from an older snapshot are refused', async ({ store }) => {
@@ -203,12 +167,6 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
     }
     assert.equal(after.groups.get('2'), before.groups.get('2'))
     assert.equal(after.keys.get('l'), before.keys.get('l'))
-  })
-
-  it('a server cannot take a name that is taken, or be renamed when it is not there', async ({ store }) => {
-    await change(store, () => [server('a'), server('b')])
-    await assert.rejects(change(store, () => [{ entity: 'mcpServers', key: 'a', value: {}, rename: 'b' }]), Invalid)
-    await assert.rejects(change(store, () => [{ entity: 'mcpServers', key: 'x', value: {}, rename: 'y' }]), Invalid)
   })
 
   it('odd names are names like any other', async ({ store, reopen }) => {

@@ -15,6 +15,11 @@ export interface OpenedDatabase extends Opened {
   another: () => Promise<Storage>
 }
 
+/** Storage on a database that is there, for the caller to close. */
+export const openAt = async (
+  dbUrl: string, settingsPath = '/nonexistent/mcp_settings.json', warn: (sentence: string) => void = () => {}
+): Promise<Storage> => await openStorage({ settingsPath, dbUrl, startupTimeout: 60_000, vault: await vault(), warn, info: () => {} })
+
 /** Storage on a database, seeded from a settings file that may be absent. */
 async function open (t: Cleanup, url: string, settings: object | undefined): Promise<OpenedDatabase> {
   const settingsPath = join(await temporaryFolder(t), 'mcp_settings.json')
@@ -23,14 +28,7 @@ async function open (t: Cleanup, url: string, settings: object | undefined): Pro
   const opened: Storage[] = []
   t.after(async () => { for (const { store } of opened) await store.close() })
   const another = async (): Promise<Storage> => {
-    const storage = await openStorage({
-      settingsPath,
-      dbUrl: url,
-      startupTimeout: 60_000,
-      vault: await vault(),
-      warn: (sentence) => { warnings.push(sentence) },
-      info: () => {}
-    })
+    const storage = await openAt(url, settingsPath, (sentence) => { warnings.push(sentence) })
     opened.push(storage)
     return storage
   }

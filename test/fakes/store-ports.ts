@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { openStorage, storageOn } from '../../db/open.ts'
-import type { Db } from '../../db/postgres/connection/driver.ts'
+import type { Db, Driver } from '../../db/postgres/connection/driver.ts'
 import { PgliteDriver } from '../../db/postgres/connection/pglite.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import type { Storage, Vault } from '../../db/store.ts'
@@ -27,6 +27,13 @@ async function makeOlder (db: Db, ms: number): Promise<void> {
     const older = columns.map((column) => `${column} = ${column} - interval '${ms} milliseconds'`)
     await db.execute(sql.raw(`UPDATE ${table} SET ${older.join(', ')}`))
   }
+}
+
+/** Access to a database beside its storage. */
+export async function driverOf (t: Cleanup, url: string): Promise<Driver> {
+  const driver = await openDatabase({ dbUrl: url, startupTimeout: 60_000, info: () => {}, warn: () => {} })
+  t.after(async () => { await driver.end() })
+  return driver
 }
 
 /** Storage on a settings file in a folder of its own, or on a database. */

@@ -4,13 +4,13 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { sql } from 'drizzle-orm'
 import type { Activity } from '../../db/ports.ts'
-import { openDatabase } from '../../db/postgres/open.ts'
 import { countSome, selectPage, sumUp } from '../../db/postgres/ports/activities.ts'
 import { cut } from '../../plugins/activities/describe.ts'
 import { ActivityRecorder, type RecorderDeps } from '../../plugins/activities/recorder.ts'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { loggedIn, manage, managed, startReplica } from '../fakes/replica.ts'
+import { driverOf } from '../fakes/store-ports.ts'
 import { at, connected, KEY, Session, settings, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
@@ -347,12 +347,8 @@ test('on PostgreSQL', async (t) => {
     for (const hub of [b, a]) assert.deepEqual(await entries(hub, 'limit=3'), newest)
     for (const [query, wanted] of [
       ['entity=group', newest.slice(1)],
-      ['entity=group&name=one', newest.slice(2)],
-      ['entity=systemConfig', newest.slice(0, 1)],
       ['entity=activities', ['delete activities activities', 'delete activities activities']],
       ['action=delete', [...Array<string>(2).fill('delete activities activities'), 'delete key ada\'s laptop', 'delete user ada']],
-      ['username=nobody', []],
-      ['endDate=2000-01-01', []],
       ['entity=user&action=create', ['create user ada', 'create user ben']]
     ] as const) assert.deepEqual(await entries(a, query), wanted, query)
     for (const query of ['entity=odd', 'startDate=odd', 'cursor=odd']) assert.equal((await manage(a, 'GET', `/audit?${query}`)).status, 400)
@@ -361,8 +357,7 @@ test('on PostgreSQL', async (t) => {
 
 test('among 100,000 calls, pages, filters and sums are found by an index', async (t) => {
   const { url, query } = await database(t)
-  const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
-  t.after(async () => { await driver.end() })
+  const driver = await driverOf(t, url)
   await query(`INSERT INTO activities (id, timestamp, server, tool, duration, status, "group", username, key_id, key_name, input)
     SELECT gen_random_uuid(), 1790000000000 + n * 1000, 's' || n % 50, 't' || n % 500, 1, CASE WHEN n % 50 = 0 THEN 'error' ELSE 'success' END,
       CASE WHEN n % 10 = 0 THEN 'g' || n % 30 END, 'u' || n % 100, CASE WHEN n % 2 = 0 THEN 'k' || n % 200 END,

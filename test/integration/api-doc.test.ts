@@ -1,12 +1,12 @@
 // docs/api.md says what happens: its blocks run as printed, one after another in one shell, against a gateway that just started.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { at, type Json } from '../helpers/client.ts'
 import { bearerKey, path, startHub } from '../helpers/hub.ts'
+import { runToEnd } from '../helpers/programs.ts'
 
 const guide = readFileSync(path('docs/api.md'), 'utf8')
 const PASSWORD = 'A-test-pass1'
@@ -36,15 +36,7 @@ test('every block runs as printed', async (t) => {
     .replaceAll(printed.address, hub.url)
     .replaceAll(printed.password, PASSWORD)
   // The packages of the project, so that npx finds the servers here and fetches nothing.
-  const child = spawn('sh', ['-eu', '-s'], {
-    cwd: hub.folder, env: { PATH: process.env.PATH ?? '', HOME: hub.folder }, stdio: ['pipe', 'pipe', 'pipe']
-  })
-  let output = ''
-  let errors = ''
-  child.stdout.on('data', (chunk) => { output += String(chunk) })
-  child.stderr.on('data', (chunk) => { errors += String(chunk) })
-  child.stdin.end(script)
-  const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('close', resolve) })
+  const { code, out: output, err: errors } = await runToEnd('sh', ['-eu', '-s'], { cwd: hub.folder, env: { HOME: hub.folder }, input: script })
   assert.equal(code, 0, `a line of docs/api.md failed, after:\n${output}\n${errors}\nThe gateway said:\n${hub.output().slice(-3_000)}`)
 
   const said = new Map(output.split(/^== /m).slice(1).map((part) => [part.split('\n')[0] ?? '', part.slice(part.indexOf('\n') + 1)]))

@@ -1,10 +1,7 @@
 // Backup and restore: whole commands, on a settings file and on PostgreSQL. They need a PostgreSQL (test/helpers/database.ts).
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
 import { openBackup } from '../../cli/backup/contents.ts'
@@ -15,28 +12,22 @@ import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
 import { database, type Database } from '../helpers/database.ts'
 import { path, startHub, until, type Hub } from '../helpers/hub.ts'
+import { runToEnd } from '../helpers/programs.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { zip } from '../fakes/zip.ts'
 
-/** A folder for a gateway's settings and data. */
-async function folderFor (t: Test): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-backup-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
-  return folder
-}
-
 /** Runs one of the two commands for the gateway of a folder. */
-async function run (command: 'backup' | 'restore', folder: string, args: string[], env: Record<string, string> = {}): Promise<{ code: number, told: string }> {
+async function run (
+  command: 'backup' | 'restore', folder: string, args: string[], env: Record<string, string> = {}
+): Promise<{ code: number, told: string }> {
   const program = process.env.TOOL_HUB_TEST_BUILD === undefined
     ? ['--import', 'tsx', path(`cli/${command}.ts`)]
     : [path(`dist/cli/${command}.js`)]
-  const child = spawn(process.execPath, [...program, ...args], {
-    cwd: path(''),
-    env: { PATH: process.env.PATH ?? '', HOME: folder, SETTINGS_PATH: join(folder, 'mcp_settings.json'), ...env }
+  const settingsPath = join(folder, 'mcp_settings.json')
+  const { code, said } = await runToEnd(process.execPath, [...program, ...args], {
+    env: { HOME: folder, SETTINGS_PATH: settingsPath, ...env }
   })
-  let told = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => { told += String(chunk) })
-  const [code] = await once(child, 'close') as [number]
-  return { code, told }
+  return { code: Number(code), told: said }
 }
 
 const done = async (...command: Parameters<typeof run>): Promise<string> => {
@@ -44,11 +35,6 @@ const done = async (...command: Parameters<typeof run>): Promise<string> => {
   assert.equal(code, 0, told)
   return told
 }
-
-test('the commands say how they are used', async (t) => {
-  const folder = await folderFor(t)
-  for (const command of ['backup', 'restore'] as const) assert.match(await done(command, folder, ['--help']), /--json/)
-})
 
 const hubIn = async (t: Test, folder: string, more: { settings?: object, env?: Record<string, string> } = {}): Promise<Hub> =>
   await startHub(t, { folder, ...more })
@@ -90,11 +76,11 @@ async function greets (hub: Hub): Promise<void> {
 }
 
 test('a settings file, with a bundle', async (t) => {
-  const folder = await folderFor(t)
+  const folder = await temporaryFolder(t)
   const hub = await hubIn(t, folder, { settings: settings({}) })
   await addGreeter(hub)
   await greets(hub)
-  const file = join(await folderFor(t), 'backup.zip')
+  const file = join(await temporaryFolder(t), 'backup.zip')
 
   await t.test('is backed up while the gateway runs', async () => {
     assert.match(await done('backup', folder, [file]), /holds secrets in plain text/)
@@ -113,7 +99,7 @@ test('a settings file, with a bundle', async (t) => {
   await hub.stop()
 
   await t.test('is restored elsewhere', async (t) => {
-    const elsewhere = await folderFor(t)
+    const elsewhere = await temporaryFolder(t)
     // An empty DB_URL alone does not keep it out of the database that DB_URL_FILE names.
     const url = join(elsewhere, 'url')
     await writeFile(url, `pglite://${join(elsewhere, 'live')}`)
@@ -138,7 +124,7 @@ test('a settings file, with a bundle', async (t) => {
   })
 
   await t.test('is refused when it is damaged, before anything is touched', async (t) => {
-    const elsewhere = await folderFor(t)
+    const elsewhere = await temporaryFolder(t)
     const whole = await readFile(file)
     const damaged = join(elsewhere, 'damaged.zip')
     const attempts = [whole.subarray(0, whole.length / 2), whole.subarray(0, -1), Buffer.from('no backup'), bundle]
@@ -162,7 +148,7 @@ test('a settings file, with a bundle', async (t) => {
 })
 
 test('an old backup revives no tokens of former passwords', async (t) => {
-  const folder = await folderFor(t)
+  const folder = await temporaryFolder(t)
   const passwords = new Passwords()
   const user = { username: 'ada', password: await passwords.hash('Former-123'), createdAt: '2026-01-01T00:00:00.000Z' } satisfies User
   const other = { username: 'bob', password: await passwords.hash('Same-1234'), createdAt: '2026-01-01T00:00:00.000Z' } satisfies User
@@ -212,7 +198,7 @@ test('an old backup revives no tokens of former passwords', async (t) => {
 const empty = async (t: Test): Promise<Database> => await database(t, undefined, { tables: false })
 
 test('PostgreSQL', async (t) => {
-  const folder = await folderFor(t)
+  const folder = await temporaryFolder(t)
   const [{ url, query }, second, third] = [await database(t), await empty(t), await empty(t)]
   const env = { DB_URL: url }
   const dataDir = join(folder, '.tool-hub')
@@ -294,7 +280,7 @@ test('PostgreSQL', async (t) => {
   })
 
   await t.test('takes the backup of a settings file', async (t) => {
-    const from = await folderFor(t)
+    const from = await temporaryFolder(t)
     await writeFile(join(from, 'mcp_settings.json'), JSON.stringify(settings({ quiet: { command: 'true', enabled: false, env: { A: 'canary' } } })))
     await chmod(join(from, 'mcp_settings.json'), 0o600)
     const archive = join(from, 'file.zip')
@@ -314,6 +300,6 @@ test('PostgreSQL', async (t) => {
   })
 
   await t.test('goes into no settings file', async (t) => {
-    assert.match((await run('restore', await folderFor(t), [withKey])).told, /backup of a database/)
+    assert.match((await run('restore', await temporaryFolder(t), [withKey])).told, /backup of a database/)
   })
 })

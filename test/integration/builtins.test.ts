@@ -13,7 +13,7 @@ import { limits } from '../../plugins/limits/index.ts'
 import { startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { appFor } from '../helpers/app.ts'
-import { agent, at, connected, KEY, names, Session, settings, text, within, type Json } from '../helpers/client.ts'
+import { agent, at, connected, KEY, names, Session, settings, text, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
 import { openSession } from '../helpers/inject.ts'
@@ -114,15 +114,6 @@ test('the management API', async (t) => {
     assert.equal((await api('PUT', `/resources/${idOf(resource.json())}`, { content: 'x', name: 'One' })).statusCode, 200)
     assert.deepEqual(names(at((await api('GET', '/resources', undefined, 'ann')).json(), 'data')), ['One'])
     assert.equal((await api('DELETE', `/resources/${idOf(resource.json())}`)).statusCode, 200)
-  })
-
-  await t.test('pages', async () => {
-    const one = await api('POST', '/resources', { ...rules, uri: 'note://1' })
-    const two = await api('POST', '/resources', { ...rules, uri: 'note://2' })
-    const first = (await api('GET', '/resources?limit=1&fields=uri')).json<Json>()
-    assert.deepEqual(first.data, [{ uri: 'note://1' }])
-    assert.deepEqual((await api('GET', `/resources?limit=1&fields=uri&cursor=${String(first.nextCursor)}`)).json<Json>().data, [{ uri: 'note://2' }])
-    for (const made of [one, two]) await api('DELETE', `/resources/${idOf(made.json())}`)
   })
 
   await t.test('what is no name, URI, template or argument', async () => {
@@ -240,6 +231,7 @@ test('a real client on the global route', async (t) => {
     heard.length = 0
     await ask(hub, 'PUT', `/resources/${idOf(added.body)}`, { content: 'Be kinder' })
     await hears(rules.uri)
+    assert.ok(!heard.includes('resources'), 'the list is the same')
     assert.equal(at((await client.readResource({ uri: rules.uri })).contents, 0, 'text'), 'Be kinder')
     await client.unsubscribeResource({ uri: rules.uri })
     heard.length = 0
@@ -387,17 +379,6 @@ test('whose a name is', async (t) => {
   })
 })
 
-test('READONLY: resources are read, and nothing is written', async (t) => {
-  const app = await appFor(t, world({ prompts: [{ id: '1', ...greet }], resources: [{ id: '1', ...rules }] }), { READONLY: true })
-  const api = apiOf(app)
-  assert.equal((await api('POST', '/resources/read', { uri: rules.uri })).statusCode, 200)
-  assert.equal((await api('GET', '/prompts/1')).statusCode, 200)
-  for (const [method, path] of [['POST', '/prompts'], ['PUT', '/prompts/1'], ['DELETE', '/prompts/1'], ['POST', '/resources']] as const) {
-    const refused = await api(method, path, method === 'DELETE' ? undefined : greet)
-    assert.deepEqual([refused.statusCode, at(refused.json(), 'code')], [403, 'TH_READ_ONLY'], `${method} ${path}`)
-  }
-})
-
 test('the settings file: an edit counts, bad entries are reported, and everything is there after a restart', async (t) => {
   const folder = await temporaryFolder(t)
   const first = await startHub(t, { folder, settings: settings({}, { resources: [{ id: 'bad' }, { id: '1', ...rules }] }) })
@@ -443,19 +424,4 @@ test('PostgreSQL: they are stored, other replicas list them, and a former sectio
   assert.deepEqual(names(await again.list('prompts/list', 'prompts')), ['former'])
   assert.equal((await ask(three, 'PUT', '/prompts/7', { template: 'y' })).status, 200)
   assert.deepEqual([(await query('select 1 from prompts')).length, (await query('select 1 from sections')).length], [1, 0])
-})
-
-test('list_changed comes at once', async (t) => {
-  const app = await appFor(t, world())
-  const heard: string[] = []
-  const view = app.access.view({ key: 'listener', kind: 'system-key', user: 'listener', isAdmin: true }, {})
-  const { PlainClient } = await import('../../protocol/exchange.ts')
-  app.gateway.join({ view, level: undefined, deliver: (method) => { heard.push(method) } }, new PlainClient('listener', 'listener'))
-  const made = await apiOf(app)('POST', '/prompts', greet)
-  await within('list_changed', until(() => heard.includes('notifications/prompts/list_changed')))
-  heard.length = 0
-  await apiOf(app)('PUT', `/prompts/${idOf(made.json())}`, { template: 'another text, the same list' })
-  await apiOf(app)('POST', '/resources', rules)
-  await until(() => heard.includes('notifications/resources/list_changed'))
-  assert.ok(!heard.includes('notifications/prompts/list_changed'), 'the list of prompts is the same')
 })

@@ -1,9 +1,8 @@
 // Bundles by the API: what is refused, what is left, and what a bundle becomes. nightly/packed-bundles runs those of the official packer.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import { test, type Test } from 'tap'
@@ -18,13 +17,12 @@ import {
 } from '../helpers/bundles.ts'
 import { at, connected, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../helpers/client.ts'
 import { bearerKey, startHub, until } from '../helpers/hub.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { bundleEntries, hostile, manifest, zip } from '../fakes/zip.ts'
 
 /** A folder of bundles, removed after the test. */
 async function rootFor (t: Test): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-bundles-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
-  return join(folder, 'bundles')
+  return join(await temporaryFolder(t), 'bundles')
 }
 
 async function start (t: Test, root: string, servers: Json = {}, more: Json = {}): Promise<FastifyInstance> {
@@ -71,8 +69,7 @@ test('archives of other packers are accepted', async (t) => {
   const app = await start(t, root)
 
   await t.test('Python\'s zipfile, and bytes behind the archive that are a signature', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'tool-hub-packed-'))
-    t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+    const folder = await temporaryFolder(t)
     const path = join(folder, 'a.mcpb')
     await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest({ name: 'python-made' })))
     const script = 'import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED)\nz.write(sys.argv[2], "manifest.json")\nz.writestr("server/index.js", "//")\nz.close()'
@@ -371,15 +368,6 @@ test('what a client breaks off leaves nothing', async (t) => {
   await until(async () => (await filesBelow(root)).length === 2)
   posting.destroy()
   await until(async () => (await filesBelow(root)).length === 0)
-})
-
-test('too many uploads at once are asked to come back', async (t) => {
-  const root = await rootFor(t)
-  const app = await start(t, root)
-  const answers = await Promise.all(Array.from({ length: 12 }, async () => await injectBundle(app, KEY, multipartOf(zip(bundleEntries())))))
-  const statuses = new Set(answers.map(({ statusCode }) => statusCode))
-  assert.deepEqual([...statuses].sort(), [200, 429])
-  assert.equal((await filesBelow(root)).some((name) => name.includes('.tmp-')), false)
 })
 
 test('who holds all the uploads that he may does not shut out the next one', async (t) => {

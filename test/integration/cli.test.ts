@@ -1,4 +1,4 @@
-/* eslint-disable no-control-regex, no-template-curly-in-string -- escape sequences of terminals, and variables of configs */
+/* eslint-disable no-control-regex -- escape sequences of terminals */
 // The command line against a real gateway: each command, over a settings file and over PostgreSQL (in the soak over PGlite, too), through a
 // pipe and on a terminal, and with the gateway down. Commands run within this process; the last test has what only a process can show. What
 // asks a running gateway is the same over any storage: over a database, all of it runs in `npm run soak` only.
@@ -273,15 +273,6 @@ test('with the gateway down, no tables are made in a database that a mistyped DB
     assert.deepEqual([code, /There is no Tool-Hub database at .*, and none was made/.test(err)], [args[0] === 'backup' ? 1 : 3, true], err)
   }
   assert.deepEqual(await query('select table_schema from information_schema.tables where table_schema in (\'public\', \'drizzle\')'), [])
-})
-
-test('check names what is wrong', async (t) => {
-  const { env } = await settingsFor(t, { mcpServers: { a: {}, b: { command: 'x', autoApprove: ['y'], env: { T: '${NOT_SET_HERE}' } } } })
-  const { code, out } = await cli({ ...env, JWT_SECRET: 'x'.repeat(32) })('check', '--json')
-  assert.equal(code, 1)
-  const { findings } = JSON.parse(out) as { findings: Array<{ level: string, message: string }> }
-  assert.deepEqual(findings.map(({ level }) => level), ['error', 'warning', 'warning'])
-  assert.equal((await cli({ ...env, PORT: 'x' })('check')).code, 1)
 })
 
 interface Process { child: ChildProcess, said: () => string, ended: Promise<Ended> }

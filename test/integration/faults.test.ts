@@ -1,25 +1,19 @@
-// Servers that fail: calls that are cancelled or late, children that die or do not start, servers that are silent, and bad answers.
+// Servers that fail: calls that are late, children that die or do not start, servers that are silent, and bad answers.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { join } from 'node:path'
-import { test, type Test } from 'tap'
-import { limits } from '../../plugins/limits/index.ts'
-import { Raw, Refusal, startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
+import type { AddressInfo } from 'node:net'
+import { test } from 'tap'
+import { Refusal, startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
 import { managed } from '../fakes/replica.ts'
 import {
-  assertPlain, at, connected, failed, failure, initialize, KEY, listed, names, send, Session, settings, silence, text, within,
-  type Json, type Message
+  assertPlain, at, connected, failed, failure, initialize, KEY, listed, send, Session, settings, silence, text, within, type Json,
+  type Message
 } from '../helpers/client.ts'
-import { startHub, until, type Hub } from '../helpers/hub.ts'
+import { startHub, until } from '../helpers/hub.ts'
 import { alive, stdioFake } from '../helpers/stdio-fake.ts'
 
 const http = (url: string, more: Json = {}): Json => ({ type: 'streamable-http', url, ...more })
-const MiB = 1024 * 1024
-const toolCall = (name: string, args: Json = {}, id: string | number = 'call'): Json =>
-  ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
 
 /** The other servers are unaffected: this one answers. */
 async function assertHealthy (session: Session, name: string): Promise<void> {
@@ -40,80 +34,7 @@ async function comesBack (session: Session, name: string): Promise<void> {
   await until(async () => text(await session.call(name, { message: 'back' })) === 'back', `${name} never came back`)
 }
 
-// ---- cancellation and time ------------------------------------------------------------------------
-
-test('cancellation reaches the upstream', async (t) => {
-  const upstream = await startUpstream(t, {
-    tools: [tool('hang'), tool('echo')],
-    on: ({ method, params }) => (method === 'tools/call' && params.name === 'hang' ? 'never' : undefined)
-  })
-  const child = stdioFake(t)
-  const hub = await startHub(t, { settings: settings({ http: http(upstream.url), stdio: child.config }) })
-  await connected(hub, 2)
-  /** The ids, as the upstream knows them, of the calls of `hang`, and of those that were cancelled. */
-  const sides = {
-    http: {
-      open: () => upstream.received.filter(({ message }) => message.params?.name === 'hang')
-        .map(({ message, session }) => `${session} ${JSON.stringify(message.id)}`),
-      cancelled: () => upstream.received.filter(({ message }) => message.method === 'notifications/cancelled')
-        .map(({ message, session }) => `${session} ${JSON.stringify(message.params?.requestId)}`)
-    },
-    stdio: {
-      open: () => child.log().filter(({ event }) => event === 'hang').map(({ pid, id }) => `${pid} ${JSON.stringify(id)}`),
-      cancelled: () => child.log().filter(({ event }) => event === 'notifications/cancelled')
-        .map(({ pid, params }) => `${pid} ${JSON.stringify(params?.requestId)}`)
-    }
-  }
-  for (const [name, { open, cancelled }] of Object.entries(sides)) {
-    await t.test(name, async (t) => { await cancel(t, hub, name, open, cancelled) })
-  }
-})
-
-async function cancel (t: Test, hub: Hub, name: string, open: () => string[], cancelled: () => string[]): Promise<void> {
-  const started = async (count: number): Promise<string> => {
-    await until(() => open().length === count, 'the call never reached the upstream')
-    return open()[count - 1] ?? ''
-  }
-  const isCancelled = async (id: string): Promise<void> => { await until(() => cancelled().includes(id), 'not cancelled') }
-
-  await t.test('notifications/cancelled, for id 0 and for a text, one of two clients with the same id', async () => {
-    for (const [round, id] of [0, 'zero'].entries()) {
-      const [one, two] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp/${name}`)]
-      const first = one.post(toolCall(`${name}-hang`, {}, id))
-      const mine = await started(1 + round * 2)
-      const others = two.post(toolCall('hang', {}, id))
-      const theirs = await started(2 + round * 2)
-      await one.notify('notifications/cancelled', { requestId: 'unknown' })
-      await one.notify('notifications/cancelled', { requestId: id, reason: 'changed my mind' })
-      await isCancelled(mine)
-      await within('the end of the cancelled call\'s HTTP response', first.catch(() => undefined))
-      // What is sent later has come back.
-      await one.call(`${name}-echo`)
-      assert.ok(!cancelled().includes(theirs), 'another client\'s call was cancelled')
-      await two.notify('notifications/cancelled', { requestId: id })
-      await isCancelled(theirs)
-      await within('the end of the other\'s', others.catch(() => undefined))
-    }
-  })
-
-  await t.test('a client that goes away', async () => {
-    const session = await Session.open(`${hub.url}/mcp`)
-    const abort = new AbortController()
-    const headers = { ...session.headers, authorization: `Bearer ${KEY}`, accept: 'application/json, text/event-stream' }
-    const gone = fetch(session.url, {
-      method: 'POST', signal: abort.signal, body: JSON.stringify(toolCall(`${name}-hang`)), headers: { ...headers, 'content-type': 'application/json' }
-    }).catch(() => undefined)
-    const id = await started(5)
-    abort.abort()
-    await gone
-    await isCancelled(id)
-  })
-
-  await t.test('each call was cancelled once, under the upstream\'s own id', async () => {
-    assert.deepEqual(cancelled().filter((id) => open().includes(id)).sort(), open().sort())
-    assert.equal(new Set(open()).size, 5)
-  })
-}
+// ---- time -----------------------------------------------------------------------------------------
 
 test('a call that is never answered, or only tells of progress, ends with -32001, and is cancelled upstream', async (t) => {
   const upstream = await startUpstream(t, {
@@ -140,6 +61,26 @@ test('a call that is never answered, or only tells of progress, ends with -32001
     assert.equal(message.error?.code, -32001, JSON.stringify(message))
     await until(() => upstream.cancelled.length === n + 1, 'not cancelled upstream')
   }
+})
+
+test('a client that goes away has its call cancelled upstream', async (t) => {
+  const upstream = await startUpstream(t, { on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
+  const hub = await startHub(t, { settings: settings({ http: http(upstream.url) }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const abort = new AbortController()
+  const gone = fetch(session.url, {
+    method: 'POST',
+    signal: abort.signal,
+    headers: {
+      ...session.headers, authorization: `Bearer ${KEY}`, accept: 'application/json, text/event-stream', 'content-type': 'application/json'
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'tools/call', params: { name: 'http-echo', arguments: {} } })
+  }).catch(() => undefined)
+  await until(() => upstream.count('tools/call') === 1, 'the call never reached the upstream')
+  abort.abort()
+  await gone
+  await until(() => upstream.cancelled.length === 1, 'not cancelled')
 })
 
 // ---- children that die ----------------------------------------------------------------------------
@@ -216,48 +157,6 @@ test('a gateway that closes starts no server anew, though its last change of the
   await silence(300)
   assert.deepEqual(child.log().filter(({ event }) => event === 'start').length, 1)
   assert.deepEqual(child.log().map(({ pid }) => pid).filter(alive), [])
-})
-
-test('a start among upstreams that never answer', async (t) => {
-  const sockets = new Set<Socket>()
-  const silent = createServer((socket) => { sockets.add(socket.on('error', () => {}).on('close', () => { sockets.delete(socket) })) })
-  silent.listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  t.after(() => { for (const socket of sockets) socket.destroy(); silent.close() })
-  const { port } = silent.address() as AddressInfo
-  const upstream = await startUpstream(t, { tools: [tool('echo'), tool('second')], instructions: 'remember' })
-  const servers: Json = {}
-  for (let index = 0; index < 24; index++) servers[`silent${index}`] = http(`http://127.0.0.1:${port}/${index}`)
-  for (let index = 0; index < 3; index++) servers[`sse${index}`] = { type: 'sse', url: `http://127.0.0.1:${port}/sse${index}` }
-  for (let index = 0; index < 3; index++) servers[`asleep${index}`] = { type: 'stdio', command: 'sleep', args: ['170'] }
-  Object.assign(servers, { http: http(upstream.url), child: stdioFake(t).config })
-  const expected = ['http-echo', 'http-second', 'child-echo', 'child-pid']
-  // Who waited for one of them would wait for longer than a test does.
-  const env = { INIT_TIMEOUT: '1h' }
-  const hub = await startHub(t, { settings: settings(servers), env })
-
-  await t.test('the tools of the healthy ones are listed and called', async () => {
-    const session = await within('initialize', Session.open(`${hub.url}/mcp`))
-    await until(async () => {
-      const tools = await within('tools/list', session.tools())
-      return expected.every((name) => tools.includes(name))
-    }, 'they are not listed')
-    for (const name of ['http-echo', 'child-echo']) await assertHealthy(session, name)
-    const health: unknown = await (await fetch(`${hub.url}/health`)).json()
-    assert.deepEqual(at(health, 'servers'), { total: 32, connected: 2 })
-    assert.equal(await within('the end', hub.stop()), 0)
-    assert.ok(existsSync(join(hub.folder, '.tool-hub')), 'DATA_DIR is .tool-hub beside the settings')
-  })
-
-  await t.test('after a restart the first list has what was known, though an upstream has fallen silent', async (t) => {
-    upstream.options.on = () => 'never'
-    const later = await startHub(t, { folder: hub.folder, env })
-    const session = await within('initialize', Session.open(`${later.url}/mcp`))
-    const { result } = await within('tools/list', session.request('tools/list', {}))
-    const tools = names(result?.tools)
-    for (const name of expected) assert.ok(tools.includes(name), `${name} is not in ${tools.join()}`)
-    await assertHealthy(session, 'child-echo')
-  })
 })
 
 // ---- bad answers ----------------------------------------------------------------------------------
@@ -337,66 +236,6 @@ test('an HTTP upstream that answers calls badly', async (t) => {
   await t.test('a redirect to another origin is not followed', async () => { assert.equal(visited, 0) })
 })
 
-test('an HTTP upstream whose results are too deep or too large', async (t) => {
-  let sent = 0
-  const on = ({ method, params, id, res }: Call): Answer => {
-    if (method !== 'tools/call') return undefined
-    const levels = Number(at(params, 'arguments', 'levels'))
-    if (params.name === 'deep') return new Raw(`{"content":[],"structuredContent":{"a":${'['.repeat(levels)}${']'.repeat(levels)}}}`)
-    if (params.name !== 'big') return undefined
-    const chunk = Buffer.alloc(MiB, 'z')
-    const more = (): void => {
-      while (sent++ < 512 && !res.destroyed) if (!res.write(chunk)) { res.once('drain', more); return }
-      res.end('"}]}}')
-    }
-    res.writeHead(200, head).write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[{"type":"text","text":"`)
-    more()
-    return 'taken'
-  }
-  const large = await startUpstream(t, { tools: ['deep', 'big', 'echo'].map((name) => tool(name)), on })
-  const other = await startUpstream(t)
-  const hub = await startHub(t, { settings: settings({ large: http(large.url), other: http(other.url) }) })
-  await connected(hub, 2)
-  const session = await Session.open(`${hub.url}/mcp`)
-  for (const levels of [1_500, 20_000, 300_000]) await failing(session, 'large-deep', { levels })
-  assert.ok(!failed(await session.request('tools/call', { name: 'large-deep', arguments: { levels: 500 } })))
-  const pending = failing(session, 'large-big')
-  await assertHealthy(session, 'other-echo')
-  await pending
-  assert.ok(sent < 256, `${sent} MiB of 512 were read`)
-})
-
-test('lists that are bad take nothing else along', async (t) => {
-  const bad = [null, 42, { description: 'no name' }, { name: 7 }, { name: '' }, tool('bare', { inputSchema: undefined })]
-  const controls = ['line\nbreak', 'escape\u001b[2J', 'c1\u0085'].map((name) => tool(name))
-  const odd = await startUpstream(t, {
-    tools: [tool('first'), ...bad, ...controls, tool('last')] as unknown as Json[],
-    prompts: [{ name: 'nul\u0000' }, { name: 'fine' }]
-  })
-  const listing = async (answer: (call: Call) => Answer, of = 'tools/list'): Promise<string> =>
-    (await startUpstream(t, { on: (call) => call.method === of ? answer(call) : undefined })).url
-  let pages = 0
-  const urls = {
-    odd: odd.url,
-    spinning: await listing(() => { pages++; return { tools: [tool('again')], nextCursor: 'again' } }),
-    failing: await listing(({ res }) => { res.writeHead(500).end('no'); return 'taken' }),
-    scalar: await listing(() => ({ tools: 'none' })),
-    uninitialized: await listing(() => new Raw('"hello"'), 'initialize')
-  }
-  const hub = await startHub(t, { settings: settings(Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, http(url)]))) })
-  await listed(hub, ['odd', 'spinning'])
-  const session = await Session.open(`${hub.url}/mcp`)
-  const tools = await session.tools()
-  assert.ok(tools.includes('odd-first') && tools.includes('odd-last'), tools.join(' '))
-  for (const name of tools) assert.match(name, /^\w+-\w+$/)
-  assert.equal(new Set(tools).size, tools.length)
-  await assertHealthy(session, 'odd-last')
-  assert.deepEqual((await session.list('prompts/list', 'prompts')).map((one) => one.name), ['odd-fine'])
-  assert.match(hub.output(), /tools: \\"line\u{fffd}break\\" has control characters in its name and is left out/u)
-  assert.match(hub.output(), /prompts: \\"nul\u{fffd}\\" has control characters/u)
-  assert.ok(pages <= limits.listPages, `${pages} pages`)
-})
-
 test('an HTTP upstream whose session expires', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo'), tool('count')], resources: [{ uri: 'fault://r', name: 'r' }] })
   const hub = await startHub(t, { settings: settings({ fake: http(upstream.url) }) })
@@ -421,22 +260,6 @@ test('an HTTP upstream whose session expires', async (t) => {
     upstream.expire()
     await Promise.all(Array.from({ length: 20 }, async (_, index) => { await echo(`m${index}`) }))
     assert.equal(upstream.count('initialize'), before + 1)
-  })
-
-  await t.test('with its subscriptions and its log level', async () => {
-    await session.ask('logging/setLevel', { level: 'warning' })
-    await session.ask('resources/subscribe', { uri: 'fault://r' })
-    const stream = await session.listen()
-    upstream.expire()
-    await echo('again')
-    const fresh = [...upstream.sessions.keys()].at(-1)
-    const isTold = (name: string, key: string, value: string): boolean =>
-      upstream.received.some(({ session, message: { method, params } }) => session === fresh && method === name && params?.[key] === value)
-    await until(() => isTold('resources/subscribe', 'uri', 'fault://r'), 'not subscribed again')
-    await until(() => isTold('logging/setLevel', 'level', 'warning'), 'no level')
-    await upstream.broadcast('notifications/resources/updated', { uri: 'fault://r' })
-    await stream.wait((message) => message.method === 'notifications/resources/updated')
-    stream.close()
   })
 
   await t.test('under a call whose stream broke: it may have run, and is not repeated', async () => {

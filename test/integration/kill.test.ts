@@ -1,20 +1,18 @@
 // kill -9 of a process that writes without a pause: what it acknowledged is stored, on file, PostgreSQL and PGlite.
-// How often: 2 or 3 times here, 20 and 100 times in test/soak.
+// How often: 2 or 3 times here, 100 times in `npm run soak`.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { openStorage } from '../../db/open.ts'
-import type { Change, Storage } from '../../db/store.ts'
+import type { Change } from '../../db/store.ts'
 import { change } from '../contracts/store.ts'
 import { killRounds } from '../contracts/store-kill.ts'
-import { vault } from '../fakes/replica.ts'
-import { openPostgres } from '../fakes/store-database.ts'
+import { openAt, openPostgres } from '../fakes/store-database.ts'
 import { openFile } from '../fakes/store-file.ts'
 import { pglite } from '../helpers/database.ts'
 import { isFull } from '../helpers/full.ts'
 
 const server = (key: string): Change => ({ entity: 'mcpServers', key, value: { command: 'node', description: '' } })
 /** Each one starts a process. */
-const rounds = (short: number): number => isFull ? 20 : short
+const rounds = (short: number): number => isFull ? 100 : short
 
 void test('file: kill -9 under continuous writes loses nothing that was acknowledged', async (t) => {
   const { path, store, document } = await openFile(t, { mcpServers: {} })
@@ -46,16 +44,6 @@ void test('PostgreSQL: kill -9 under continuous writes loses nothing that was ac
   const { servers } = await store.load()
   for (const [name, { config }] of servers) assert.equal(config.env?.SECRET, name, 'a secret of another server, or half a change')
 })
-
-const openAt = async (dbUrl: string): Promise<Storage> =>
-  await openStorage({
-    settingsPath: '/nonexistent/mcp_settings.json',
-    dbUrl,
-    startupTimeout: 60_000,
-    vault: await vault(),
-    warn: () => {},
-    info: () => {}
-  })
 
 void test('PGlite: kill -9 under continuous writes loses nothing that was acknowledged', async (t) => {
   const { url } = await pglite(t)

@@ -1,15 +1,14 @@
 // What clients are shown of servers, and what they reach by it: names and lists while servers come and go, errors, records.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { Raw, Refusal, startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
 import { managed } from '../fakes/replica.ts'
-import { at, connected, failure, KEY, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
-import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { at, connected, failure, KEY, names, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
+import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { alive, stdioFake } from '../helpers/stdio-fake.ts'
 
@@ -23,57 +22,6 @@ async function startOne (t: Cleanup, options: Options = {}, config: Json = {}, m
   await connected(hub, 1)
   return { hub, upstream }
 }
-
-test('an exposed name means the same while its server is away, after a restart, or lists less', async (t) => {
-  const tools = { a: [tool('b-c'), tool('x')], ab: [tool('c'), tool('d')] }
-  const first = await startUpstream(t, { on: ({ method }) => method === 'tools/list' ? { tools: tools.a } : undefined })
-  const second = await startUpstream(t, {
-    tools: tools.ab,
-    resources: [{ uri: 'x:1', name: 'of the second' }],
-    on: ({ method }) => method === 'resources/read' ? { contents: [{ uri: 'x:1', text: 'of the second' }] } : undefined
-  })
-  const servers = { 'a-b': http(second.url, { owner: 'bob', visibility: 'public' }), a: http(first.url), 'a-x': http(second.url) }
-  const given = settings(servers, { users: [{ username: 'bob' }] })
-  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-'))
-  t.after(() => { rmSync(folder, { recursive: true, force: true }) })
-  const hub = await startHub(t, { settings: given, env: { DATA_DIR: folder } })
-  await connected(hub, 3)
-  const session = await Session.open(`${hub.url}/mcp`)
-  const listed = await session.tools()
-  assert.deepEqual(listed.slice(0, 4), ['a-b-c', 'a-x', 'a-x-c', 'a-x-d'], 'the admins\' first, each in the order of configuration')
-  assert.deepEqual(listed.slice(4).map((name) => name.replace(/_[0-9a-f]{8}$/, '_#')), ['a-b-c_#', 'a-b-d_#'], 'then the users\'')
-  const ofUser = listed[4] ?? ''
-  const reached = async (by: Session, name: string): Promise<string> => {
-    const [before, other] = [first.count('tools/call'), second.count('tools/call')]
-    await by.request('tools/call', { name, arguments: {} })
-    if (first.count('tools/call') > before) return 'first'
-    return second.count('tools/call') > other ? 'second' : 'none'
-  }
-  const reach = async (by = session): Promise<string[]> => [await reached(by, 'a-b-c'), await reached(by, ofUser)]
-  assert.deepEqual(await reach(), ['first', 'second'])
-  const own = await Session.open(`${hub.url}/mcp/a-b`)
-  assert.equal(await reached(own, ofUser), 'second', 'its own route takes that name, too')
-
-  const change = async (...changed: Json[]): Promise<void> => {
-    tools.a = changed
-    await first.broadcast('notifications/tools/list_changed', {})
-  }
-  await change(tool('x'))
-  await until(async () => !(await session.tools()).includes('a-b-c'), 'the name is still listed')
-  assert.deepEqual(await reach(), ['none', 'second'])
-  await change(tool('b-c'), tool('x'))
-  await until(async () => (await session.tools()).includes('a-b-c'), 'the name is not back')
-  await first.close()
-  await until(async () => await statusOf(hub, 'a') !== 'connected', 'it is still connected')
-  assert.deepEqual(await reach(), ['none', 'second'])
-  await hub.stop()
-
-  const again = await startHub(t, { settings: given, env: { DATA_DIR: folder } })
-  await connected(again, 2)
-  const later = await Session.open(`${again.url}/mcp`)
-  assert.deepEqual(await later.tools(), listed, 'from the catalogue that was kept')
-  assert.deepEqual(await reach(later), ['none', 'second'])
-})
 
 test('lists that fail', async (t) => {
   await t.test('what was known stays, on disk as well, and it is asked again', async (t) => {
@@ -146,19 +94,47 @@ test('a server without a type that moved to another transport is found there', a
   await until(async () => (await session.tools()).includes('echo'), () => `not found: ${hub.output()}`)
 })
 
-test('a call aimed at a server that is still connecting waits for it on merged routes, too', async (t) => {
+test('names longer than 64 characters are cut, each to a name of its own that leads back', async (t) => {
+  const long = 'y'.repeat(70)
+  const { hub } = await startOne(t, {
+    tools: [tool(`${long}1`), tool(`${long}2`)],
+    prompts: [{ name: long }],
+    on: ({ method, params }) =>
+      method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: String(params.name) } }] } : undefined
+  })
+  const [all, single] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp/a`)]
+  const cut = [...await all.tools(), ...names(await all.list('prompts/list', 'prompts'))]
+  for (const name of cut) assert.match(name, /^[A-Za-z0-9_.-]{64}$/)
+  const [first = '', second = '', prompt = ''] = cut
+  for (const session of [all, single]) {
+    assert.deepEqual([text(await session.call(first)), text(await session.call(second))], [`${long}1`, `${long}2`])
+    assert.equal(text(await session.ask('prompts/get', { name: prompt })), long)
+  }
+})
+
+test('what is asked of a server that is still connecting waits for it: on its own route, on merged ones, and over REST', async (t) => {
   let answer = (): void => {}
   const answered = new Promise<void>((resolve) => { answer = resolve })
-  const slow = await startUpstream(t, { on: async ({ method }) => { if (method === 'initialize') await answered; return undefined } })
+  const slow = await startUpstream(t, {
+    prompts: [{ name: 'greet' }],
+    on: async ({ method }) => {
+      if (method === 'initialize') await answered
+      return method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: 'hello' } }] } : undefined
+    }
+  })
   const never = await startUpstream(t, { on: ({ method }) => method === 'initialize' ? 'never' : undefined })
   const groups = [{ id: 'g1', name: 'crew', servers: [{ name: 's', alias: 'x' }] }]
   const hub = await startHub(t, { settings: settings({ s: http(slow.url), 'dead-end': http(never.url) }, { groups }) })
   const [session, crew] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp/crew`)]
   const call = async (by: Session, name: string): Promise<Message> => await by.request('tools/call', { name, arguments: { message: 'hello' } })
-  const calls = [call(session, 's-echo'), call(crew, 'x-echo')]
+  const opened = Session.open(`${hub.url}/mcp/s`)
+  const calls = [call(session, 's-echo'), call(crew, 'x-echo'), opened.then(async (own) => await call(own, 'echo'))]
+  const others = Promise.all([opened.then(async (own) => await own.tools()), managed(hub, 'POST', '/mcp/s/prompts/greet', {})])
   assert.equal((await call(session, 'nothing-echo')).error?.code, -32602)
   answer()
-  assert.deepEqual((await Promise.all(calls)).map(({ result }) => text(result)), ['hello', 'hello'])
+  assert.deepEqual((await Promise.all(calls)).map(({ result }) => text(result)), ['hello', 'hello', 'hello'])
+  const [tools, prompt] = await others
+  assert.deepEqual([tools, text(prompt)], [['echo'], 'hello'])
   setLimits(t, limits, { connectionWait: 100 })
   const dead = await call(session, 'dead-end-echo')
   assert.equal(dead.error?.code, -32001)
@@ -179,29 +155,6 @@ test('what is no request of a client\'s own runs nothing', async (t) => {
   await session.notify('notifications/vendor', { of: 'its own' })
   await until(() => upstream.count('notifications/vendor') === 1, 'a notification is still passed on')
   assert.deepEqual(upstream.received.map(({ message }) => message.method), ['notifications/vendor'])
-})
-
-test('a task is its principal\'s, though two have one of the same id', async (t) => {
-  const on: Options['on'] = ({ method, params, session }) => {
-    const at = '2026-01-01T00:00:00Z'
-    const task = { taskId: 'task-1', status: 'working', ttl: 60_000, pollInterval: 1_000, createdAt: at, lastUpdatedAt: at }
-    if (method === 'tools/call' && params.task !== undefined) return { task }
-    return method.startsWith('tasks/') ? { ...task, statusMessage: session.id } : undefined
-  }
-  const keys = ['c', 'd'].map((letter) => bearerKey({ id: `${letter.repeat(8)}-3333-4333-8333-333333333333`, name: letter, token: `thk_${letter.repeat(64)}` }))
-  const capabilities = { tools: {}, tasks: { requests: { tools: { call: {} } } } }
-  const { hub } = await startOne(t, { capabilities, on }, { isolation: 'session' }, { bearerKeys: [bearerKey(), ...keys] })
-  const [ann, bob, carol] = await Promise.all([KEY, ...keys.map(({ token }) => token)].map(
-    async (key) => await Session.open(`${hub.url}/mcp/a`, { key })
-  )) as [Session, Session, Session]
-  for (const session of [ann, bob]) {
-    assert.equal(at(await session.ask('tools/call', { name: 'echo', arguments: {}, task: { ttl: 60_000 } }), 'task', 'taskId'), 'task-1')
-  }
-  const [anns, his] = [await ann.ask('tasks/get', { taskId: 'task-1' }), await bob.ask('tasks/get', { taskId: 'task-1' })]
-  assert.notEqual(anns.statusMessage, his.statusMessage, 'each is answered by its own connection')
-  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update']) {
-    assert.match(failure(await carol.request(method, { taskId: 'task-1' })), /Unknown task/, method)
-  }
 })
 
 test('an upstream\'s own error is relayed whatever its HTTP status, and a session that is gone is renewed', async (t) => {
@@ -234,26 +187,6 @@ test('an upstream\'s own error is relayed whatever its HTTP status, and a sessio
   error = { code: -32001, message: 'Session not found' }
   id = null
   assert.equal(text(await session.call('fail', { message: 'renewed' })), 'renewed')
-})
-
-test('names and members that stand in another way', async (t) => {
-  const { hub } = await startOne(t, {
-    tools: [tool('y'.repeat(70))],
-    resources: [{ uri: 'file:///secret', name: 's' }],
-    resourceTemplates: [{ uriTemplate: 'file:///{path}', name: 't' }],
-    on: ({ method, params }) => (method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'read' }] } : undefined)
-  }, { resources: { 'file:///secret': { enabled: false } } }, { groups: [{ id: 'g', name: 'twice', servers: ['a', 'a'] }] })
-  const [all, single, twice] = await Promise.all(
-    ['/mcp', '/mcp/a', '/mcp/twice'].map(async (route) => await Session.open(`${hub.url}${route}`))
-  ) as [Session, Session, Session]
-  const [cut = ''] = await all.tools()
-  assert.equal(cut.length, 64)
-  for (const session of [all, single]) assert.equal(text(await session.call(cut, { message: 'x' })), 'x', 'the cut name is good on both')
-  assert.deepEqual(await twice.tools(), [cut], 'who stands there twice brings nothing twice')
-  for (const uri of ['file:///secret', 'file:///secre%74', 'file:///./secret', 'file:///secret?', 'FILE:///secret', 'file:///secret#x']) {
-    for (const session of [all, single]) assert.match(failure(await session.request('resources/read', { uri })), /Resource not found/, uri)
-  }
-  assert.ok((await single.ask('resources/read', { uri: 'file:///open' })).contents)
 })
 
 test('a gateway that is its own server notices', async (t) => {

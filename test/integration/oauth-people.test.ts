@@ -85,6 +85,10 @@ test('the pages: whose they are, what they say, and whom they refuse', async (t)
 
   await t.test('a client that registered itself asks each time, one of an admin\'s once for a resource and scopes', async () => {
     const known = await withSession(world)
+    // Who serves another port of this host gets nothing of a login: browsers do not tell ports apart.
+    const cookies = known.visits.flatMap(({ headers }) => headers.getSetCookie())
+    for (const line of cookies) assert.match(line, /; *path=\/oauth/i)
+    assert.ok(cookies.length > 0)
     const first = await known.get(await begin(known))
     assert.match(first.text, /name="decision"/)
     const client = await world.client({ requireSecret: false })

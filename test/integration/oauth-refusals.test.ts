@@ -255,27 +255,6 @@ test('the token endpoint refuses', async (t) => {
   })
 })
 
-test('a code or a refresh token that is presented again ends all that was issued for it, at once', async (t) => {
-  const world = await startWorld(t)
-  const code = await world.code(alice)
-  const { body } = await world.token(code)
-  assert.ok(await world.isValid(String(body.access_token)))
-  assertRefusal(await world.token(code), [400, 'invalid_grant'], 'the code again')
-  assert.equal(await world.isValid(String(body.access_token)), false)
-  assertRefusal(await world.refresh(String(body.refresh_token), code.client_id), [400, 'invalid_grant'], 'its refresh token')
-
-  const first = await world.tokens(alice, {}, code.client_id)
-  const second = await world.refresh(first.refresh, first.clientId)
-  assert.equal(second.status, 200)
-  const third = await world.refresh(String(second.body.refresh_token), first.clientId)
-  assert.equal(third.status, 200)
-  const live = [first.access, String(second.body.access_token), String(third.body.access_token)]
-  for (const token of live) assert.ok(await world.isValid(token))
-  assertRefusal(await world.refresh(first.refresh, first.clientId), [400, 'invalid_grant'], 'the first refresh token again')
-  for (const token of live) assert.equal(await world.isValid(token), false)
-  assertRefusal(await world.refresh(String(third.body.refresh_token), first.clientId), [400, 'invalid_grant'], 'the newest refresh token')
-})
-
 test('revocation (RFC 7009)', async (t) => {
   const world = await startWorld(t)
   const { client_id: stranger = '' } = await register(world.base)

@@ -134,6 +134,9 @@ test('what a token may do', async (t) => {
     for (const answer of [await world.mcp('x'.repeat(43)), await world.by('x'.repeat(43), 'GET', '/oauth/userinfo')]) {
       assert.deepEqual([answer.status, challengeOf(answer).error], [401, 'invalid_token'])
     }
+    // No credentials, no error (RFC 6750, section 3.1).
+    const { error, scope, resource_metadata: address } = challengeOf(await world.ask('POST', '/mcp', {}))
+    assert.deepEqual([error, scope, address], [undefined, 'mcp', `${base}/.well-known/oauth-protected-resource/mcp`])
     const none = await world.ask('GET', '/oauth/userinfo')
     assert.deepEqual([none.status, none.headers.get('www-authenticate')], [401, 'Bearer'])
   })
@@ -143,28 +146,6 @@ function assertScope (answer: Answer, scope: string): void {
   assert.deepEqual([answer.status, answer.body.code], [403, 'TH_INSUFFICIENT_SCOPE'], JSON.stringify(answer.body))
   assert.deepEqual(challengeOf(answer), { error: 'insufficient_scope', scope })
 }
-
-test('the challenge names the scope that lacks, and the union of both is granted', async (t) => {
-  const world = await startWorld(t)
-  const client = await world.client({ requireSecret: false })
-  const first = await world.tokens(admin, { scope: 'profile' }, client.id)
-  const lacks = challengeOf(await world.mcp(first.access)).scope ?? ''
-  const second = await world.tokens(admin, { scope: `profile ${lacks}` }, client.id)
-  assert.ok(await world.isValid(second.access))
-  const change = async (token: string): Promise<Answer> => await world.by(token, 'POST', '/api/groups', { name: 'made', servers: [] })
-  const more = challengeOf(await change(second.access)).scope ?? ''
-  const third = await world.tokens(admin, { scope: `profile ${lacks} ${more}` }, client.id)
-  assert.equal((await change(third.access)).status, 201)
-})
-
-test('refresh tokens follow the grant types of a client, whatever scope it asks for', async (t) => {
-  const world = await startWorld(t)
-  for (const [grants, isRefreshed] of [[['authorization_code', 'refresh_token'], true], [['authorization_code'], false], [undefined, true]] as const) {
-    const { client_id: clientId = '' } = await register(world.base, { grant_types: grants })
-    const { body } = await world.token(await world.code(alice, { scope: 'mcp offline_access' }, clientId))
-    assert.deepEqual([body.scope, body.refresh_token !== undefined], ['mcp', isRefreshed], String(grants))
-  }
-})
 
 test('each client authenticates as it was registered, and in no other way', async (t) => {
   const world = await startWorld(t)

@@ -7,15 +7,13 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { join } from 'node:path'
 import { before, t, test } from 'tap'
 import { PGlite } from '@electric-sql/pglite'
-import { openStorage } from '../../db/open.ts'
 import { PgliteDriver } from '../../db/postgres/connection/pglite.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
-import type { Storage } from '../../db/store.ts'
 import { portsContract } from '../contracts/ports.ts'
 import { storeContract } from '../contracts/store.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { loggedIn, managed, parked, serverNames, spawnReplica, vault } from '../fakes/replica.ts'
-import { inTurn, openPglite } from '../fakes/store-database.ts'
+import { loggedIn, managed, parked, serverNames, spawnReplica } from '../fakes/replica.ts'
+import { inTurn, openAt, openPglite } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { openPorts } from '../fakes/store-ports.ts'
 import { connected, Session, settings, text, within } from '../helpers/client.ts'
@@ -27,16 +25,6 @@ before(emptyFolder)
 
 storeContract('PGlite', isFull ? openPglite : inTurn(openPglite, t), { alone: true })
 portsContract('PGlite', async (t) => await openPorts(t, (await pglite(t)).url), { database: true })
-
-const openAt = async (dbUrl: string): Promise<Storage> =>
-  await openStorage({
-    settingsPath: '/nonexistent/mcp_settings.json',
-    dbUrl,
-    startupTimeout: 60_000,
-    vault: await vault(),
-    warn: () => {},
-    info: () => {}
-  })
 
 void test('PGlite: migrations that were noted under Drizzle\'s own name are taken over', async (t) => {
   const { url, folder } = await pglite(t)

@@ -6,27 +6,17 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { test } from 'tap'
 import type { Client } from '../../db/ports.ts'
-import type { Driver } from '../../db/postgres/connection/driver.ts'
-import { openDatabase } from '../../db/postgres/open.ts'
 import { readRows } from '../../db/postgres/settings/read.ts'
 import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
 import { planWrites, write } from '../../db/postgres/settings/write.ts'
 import { StorageError, type Vault } from '../../db/store.ts'
 import { openVault } from '../../plugins/secrets/vault.ts'
 import { activity, authorization, client, consent, hashOf, issued, race, soon } from '../contracts/ports-data.ts'
-import { change } from '../contracts/store.ts'
 import { database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { vault } from '../fakes/replica.ts'
-import { openPorts as open } from '../fakes/store-ports.ts'
-import { until, type Cleanup } from '../helpers/hub.ts'
-
-/** Access to a database beside its storage. */
-async function driverOf (t: Cleanup, url: string): Promise<Driver> {
-  const driver = await openDatabase({ dbUrl: url, startupTimeout: 60_000, info: () => {}, warn: () => {} })
-  t.after(async () => { await driver.end() })
-  return driver
-}
+import { driverOf, openPorts as open } from '../fakes/store-ports.ts'
+import { until } from '../helpers/hub.ts'
 
 // ---- the settings file ----------------------------------------------------------------------------
 
@@ -70,19 +60,6 @@ void test(
     assert.deepEqual((await document(path)).oauthTokens.slice(0, 3), foreign)
   }
 )
-
-void test('file: tokens and settings that are written at once are all there', async (t) => {
-  const { path, storage: { store, tokens } } = await open(t)
-  const all = Array.from({ length: 30 }, () => issued('access'))
-  await race(60, async (n) => {
-    const token = all[n / 2]
-    if (token !== undefined) await tokens.put(authorization(), [token])
-    else await change(store, () => [{ entity: 'mcpServers', key: `s${n}`, value: { command: 'node' } }])
-  })
-  const { oauthTokens, mcpServers } = await document(path)
-  assert.deepEqual(new Set(oauthTokens.map(({ hash }) => hash)), new Set(all.map(({ hash }) => hash)))
-  assert.equal(Object.keys(mcpServers as object).length, 30)
-})
 
 void test('file: an edit can take tokens away, and brings none back', async (t) => {
   const { path, storage: { store, tokens } } = await open(t)
@@ -316,27 +293,6 @@ void test(
   }
 )
 
-void test('file: an edit that makes another kind of value of clients, consents or tokens is refused', async (t) => {
-  const { path, storage: { store, clients, consents, tokens } } = await open(t)
-  const [own, given, access] = [client(), consent(), issued('access')]
-  await clients.create(own)
-  await consents.put(given)
-  await tokens.put(authorization(), [access])
-  const good = await readFile(path, 'utf8')
-  for (const section of ['oauthClients', 'oauthConsents', 'oauthTokens']) {
-    for (const value of [{}, null, 'text']) {
-      await writeFile(path, JSON.stringify({ ...JSON.parse(good), [section]: value }))
-      await assert.rejects(store.load(), new RegExp(`"${section}" is not a list`))
-      assert.ok(await clients.find(own.clientId), section)
-      assert.ok(await consents.find(given.username, given.clientId), section)
-      assert.ok(await tokens.find(access.hash), section)
-      await assert.rejects(clients.create(client()), StorageError)
-    }
-  }
-  await writeFile(path, good)
-  await clients.create(client())
-})
-
 // ---- clients of a settings file in a database -----------------------------------------------------
 
 void test('a database that begins with a settings file takes its clients, and gives them back', async (t) => {
@@ -417,32 +373,31 @@ void test('clients that an earlier version kept as an unknown section move to th
   assert.deepEqual(await query("SELECT 1 FROM sections WHERE name = 'oauthClients'"), [])
 })
 
+/** A vault with these keys, as ENCRYPTION_KEY has them. */
+const vaultWith = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
+
 void test('unknown members of clients are sealed again with a new key', async (t) => {
   const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
-  const vaultOf = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
   const { url, query } = await database(t)
   const { admins } = mcphubEntries()
   const sealed = async (): Promise<unknown> => (await query('SELECT sealed FROM oauth_clients'))[0]?.sealed
-  await open(t, url, { oauthClients: [admins] }, vaultOf(former))
+  await open(t, url, { oauthClients: [admins] }, vaultWith(former))
   const before = await sealed()
-  await open(t, url, undefined, vaultOf(`${newest},${former}`))
+  await open(t, url, undefined, vaultWith(`${newest},${former}`))
   await until(async () => await sealed() !== before, 'not sealed again')
   const driver = await driverOf(t, url)
-  const { document, locked } = await exportDocument(driver, await vaultOf(newest)()) ?? {}
+  const { document, locked } = await exportDocument(driver, await vaultWith(newest)()) ?? {}
   assert.deepEqual([(document?.oauthClients as Array<Record<string, unknown>>)[0]?.['x-note'], locked], [{ by: 'hand' }, []])
   // With another key a client works as it did, and its export says what is left out.
-  const other = await open(t, url, undefined, vaultOf('c'.repeat(64)))
+  const other = await open(t, url, undefined, vaultWith('c'.repeat(64)))
   assert.equal((await other.storage.clients.find('mcphub-1'))?.name, 'an app')
   await other.storage.clients.replace('mcphub-1', (client) => ({ ...client, name: 'renamed' }))
-  const withoutKey = await exportDocument(driver, await vaultOf('c'.repeat(64))())
+  const withoutKey = await exportDocument(driver, await vaultWith('c'.repeat(64))())
   assert.match(String(withoutKey?.locked), /The client "mcphub-1" cannot be opened: .*ENCRYPTION_KEY/)
-  const again = await exportDocument(driver, await vaultOf(newest)())
+  const again = await exportDocument(driver, await vaultWith(newest)())
   const [entry] = again?.document.oauthClients as Array<Record<string, unknown>>
   assert.deepEqual([entry?.name, entry?.['x-note']], ['renamed', { by: 'hand' }])
 })
-
-/** A vault with these keys, as ENCRYPTION_KEY has them. */
-const vaultWith = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
 
 for (const kind of ['file', 'PostgreSQL']) {
   void test(`${kind}: a login that cannot be opened counts as none, and another one takes its place, once`, async (t) => {

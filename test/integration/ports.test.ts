@@ -21,7 +21,6 @@ import { timeouts } from '../../db/postgres/connection/timeouts.ts'
 import { PostgresClients } from '../../db/postgres/ports/clients.ts'
 import { PostgresConsents } from '../../db/postgres/ports/consents.ts'
 import { PostgresGrants } from '../../db/postgres/ports/grants.ts'
-import { openDatabase } from '../../db/postgres/open.ts'
 import { PostgresUsedStates } from '../../db/postgres/ports/used-states.ts'
 import { PostgresLoginStates } from '../../db/postgres/ports/login-states.ts'
 import { PostgresTokens, selectToken } from '../../db/postgres/ports/tokens.ts'
@@ -34,7 +33,7 @@ import { cluster, database, passwordCanary, type Cluster, type Database } from '
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { vault } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { openPorts as open } from '../fakes/store-ports.ts'
+import { driverOf, openPorts as open } from '../fakes/store-ports.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 
@@ -45,49 +44,10 @@ async function openPostgres (t: Cleanup, on?: Cluster): Promise<OpenedPorts & Da
   return { ...made, ...await open(t, made.url) }
 }
 
-/** Access to a database beside its storage. */
-async function driverOf (t: Cleanup, url: string): Promise<Driver> {
-  const driver = await openDatabase({ dbUrl: url, startupTimeout: 60_000, info: () => {}, warn: () => {} })
-  t.after(async () => { await driver.end() })
-  return driver
-}
-
 portsContract('file', async (t) => await open(t), { database: false })
 portsContract('PostgreSQL', async (t) => await openPostgres(t), { database: true })
 
 // ---- several replicas -----------------------------------------------------------------------------
-
-void test(
-  'two replicas: 20 takes and 20 swaps at once have one first, and what one revokes the other does not find',
-  async (t) => {
-    const { storage, another } = await openPostgres(t)
-    const both = [storage, await another()]
-    const at = (n: number): Storage => both[n % 2] ?? storage
-    for (let round = 0; round < 5; round++) {
-      const hash = fresh()
-      await storage.grants.put(hash, 'family', { round }, soon())
-      const taken = await race(20, async (n) => await at(n).grants.take(hash))
-      assert.deepEqual(
-        taken.filter((each) => each?.first === true),
-        [{ first: true, family: 'family', value: { round } }]
-      )
-      assert.equal(taken.filter((each) => each?.first === false).length, 19)
-
-      const [refresh, next] = [issued('refresh'), Array.from({ length: 20 }, () => issued('refresh'))]
-      await storage.tokens.put(authorization(), [refresh])
-      assert.deepEqual(counted(await race(20, async (n) => await at(n).tokens.swap(refresh.hash, next.slice(n, n + 1)))), {
-        reused: 19,
-        swapped: 1
-      })
-      for (const [n, { hash }] of next.entries()) assert.equal(await at(n).tokens.find(hash), undefined)
-    }
-    const [own, token] = [authorization({ username: 'bob' }), issued('access')]
-    await at(0).tokens.put(own, [token])
-    assert.deepEqual(await at(1).tokens.find(token.hash), { ...own, ...token })
-    await at(1).tokens.revoke({ username: 'bob' })
-    assert.equal(await at(0).tokens.find(token.hash), undefined)
-  }
-)
 
 void test('two replicas: whoever revokes users and clients while tokens are swapped hinders nobody', async (t) => {
   const { storage, another } = await openPostgres(t)
@@ -190,41 +150,6 @@ void test('no secret stands in a table: values of grants are sealed, and gone on
   await assert.rejects(grants.take(hashOf('another')), StorageError)
 })
 
-void test('no secret stands in a table: of clients it has hashes; sessions and unknown members are sealed', async (t) => {
-  const { url, query } = await database(t)
-  const entry = {
-    clientId: 'c1',
-    clientSecret: canary('client-secret'),
-    name: 'c1',
-    redirectUris: ['https://app.example.com/callback'],
-    owner: 'admin',
-    'x-secret': canary('unknown-member')
-  }
-  const { storage: { clients, consents, loginStates, tokens } } = await open(t, url, { oauthClients: [entry] })
-  const [secret, registration, cookie, token] = [canary('secret'), canary('registration'), canary('cookie'), canary('access')]
-  const own = fullClient({ secretHash: hashOf(secret), registrationTokenHash: hashOf(registration) })
-  await clients.create(own)
-  await clients.replace('c1', (former) => ({ ...former, name: 'changed' }))
-  await consents.put(consent({ clientId: own.clientId }))
-  await tokens.put(authorization({ clientId: own.clientId }), [issued('access', { hash: hashOf(token) })])
-  await loginStates.put(hashOf(cookie), { kind: 'session', username: 'ann', value: canary('mark'), createdAt: 1 }, soon())
-  const tables = await query<{ name: string }>("SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'")
-  assert.ok(['oauth_clients', 'oauth_consents', 'login_states'].every((name) => tables.some((each) => each.name === name)))
-  for (const { name } of tables) {
-    assertNoCanary((await query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`)).map(({ row }) => row), name)
-  }
-  const masks = "SELECT DISTINCT unknown->>'secret' AS shown FROM oauth_clients WHERE sealed IS NOT NULL " +
-    "UNION ALL SELECT data->>'secret' FROM login_states"
-  assert.deepEqual(await query(masks), [{ shown: '••••' }, { shown: '••••' }])
-  assert.deepEqual(
-    [(await clients.find('c1'))?.secretHash, (await clients.find(own.clientId))?.secretHash],
-    [hashOf(entry.clientSecret), hashOf(secret)]
-  )
-  // What is sealed for one hash opens for no other: the session has ended.
-  await query(`UPDATE login_states SET hash = '${hashOf('another')}'`)
-  assert.equal(await loginStates.find(hashOf('another')), undefined)
-})
-
 void test('a token among 100,000 is found by an index, in a few pages', async (t) => {
   const { storage: { tokens }, query, url } = await openPostgres(t)
   const driver = await driverOf(t, url)
@@ -289,14 +214,16 @@ void test('what is over is swept away by a write in passing, and too much of it,
   )
   await floodOfClients(new PostgresClients(asks, 8))
   await boundOfClients(new PostgresClients(asks, 3), storage)
-  await boundOfConsents(
+  await boundOfUsers(
     () => new PostgresConsents(asks, { perUser: 2, all: 3 }),
+    oneConsent,
     async () => { await until(async () => (await count('oauth_consents')) <= 3, 'too many consents') }
   )
   for (let n = 0; n < 2; n++) await storage.loginStates.put(fresh(), { kind: 'session', username: 'over', value: '', createdAt: Date.now() }, past)
   const ownVault = await vault()
-  await boundOfLoginStates(
+  await boundOfUsers(
     () => new PostgresLoginStates(asks, ownVault, { perUser: 2, all: 3 }),
+    oneSession,
     async () => { await until(async () => (await count('login_states')) <= 3, 'too many login sessions') }
   )
   await storage.usedStates.use(fresh(), 'expired', past)
@@ -353,36 +280,33 @@ async function floodOfClients (clients: Clients): Promise<void> {
   for (const id of [...inUse, ...unused, ...later]) await clients.remove(id)
 }
 
-/** Beyond two consents of a user and three of all, the oldest goes. */
-async function boundOfConsents (make: () => Consents, settled: () => Promise<void>): Promise<void> {
+/** Beyond two entries of a user and three of all, the oldest goes. @param use puts and finds an entry of a user, made at this time */
+async function boundOfUsers<Port> (
+  make: () => Port,
+  use: (username: string, at: number) => { put: (port: Port) => Promise<void>, find: (port: Port) => Promise<unknown> },
+  settled: () => Promise<void>
+): Promise<void> {
   // Later than whatever else is there.
   const start = Date.now() + 60_000
-  const all = ['a', 'b', 'b', 'b', 'c', 'd'].map((username, n) => consent({ username: `bound-${username}`, grantedAt: start + n }))
+  const all = ['a', 'b', 'b', 'b', 'c', 'd'].map((username, n) => use(`bound-${username}`, start + n))
   const first = make()
-  for (const each of all.slice(0, 5)) await first.put(each)
+  for (const each of all.slice(0, 5)) await each.put(first)
   const last = make()
-  for (const each of all.slice(5)) await last.put(each)
+  for (const each of all.slice(5)) await each.put(last)
   await settled()
-  const found = await Promise.all(all.map(async ({ username, clientId }) => await last.find(username, clientId) !== undefined))
+  const found = await Promise.all(all.map(async ({ find }) => await find(last) !== undefined))
   assert.deepEqual(found, [false, false, false, true, true, true])
 }
-
-/** Beyond two login sessions of a user and three of all, the oldest ends. */
-async function boundOfLoginStates (make: () => LoginStates, settled: () => Promise<void>): Promise<void> {
-  const start = Date.now() + 60_000
-  const all = ['a', 'b', 'b', 'b', 'c', 'd'].map((username, n) => ({
-    hash: fresh(),
-    session: { kind: 'session', username, value: '', createdAt: start + n } as const
-  }))
-  const first = make()
-  for (const { hash, session } of all.slice(0, 5)) await first.put(hash, session, soon())
-  const last = make()
-  for (const { hash, session } of all.slice(5)) await last.put(hash, session, soon())
-  await settled()
-  assert.deepEqual(
-    await Promise.all(all.map(async ({ hash }) => await last.find(hash) !== undefined)),
-    [false, false, false, true, true, true]
-  )
+const oneConsent: Parameters<typeof boundOfUsers<Consents>>[1] = (username, grantedAt) => {
+  const own = consent({ username, grantedAt })
+  return { put: async (consents) => { await consents.put(own) }, find: async (consents) => await consents.find(username, own.clientId) }
+}
+const oneSession: Parameters<typeof boundOfUsers<LoginStates>>[1] = (username, createdAt) => {
+  const hash = fresh()
+  return {
+    put: async (states) => { await states.put(hash, { kind: 'session', username, value: '', createdAt }, soon()) },
+    find: async (states) => await states.find(hash)
+  }
 }
 
 /** Beyond three used states, the oldest are forgotten. */
@@ -447,9 +371,9 @@ void test('in memory, the oldest go first; in the file, the families that have m
   const [tokens, consents] = [new FileTokens(store), new FileConsents(store)]
   await floodOfClients(new FileClients({ file: store, tokens, consents, count: 8 }))
   await boundOfClients(new FileClients({ file: store, tokens, consents, count: 3 }), { tokens, consents })
-  await boundOfConsents(() => new FileConsents(store, { perUser: 2, all: 3 }), async () => {})
+  await boundOfUsers(() => new FileConsents(store, { perUser: 2, all: 3 }), oneConsent, async () => {})
   const sessions = new MemoryLoginStates({ perUser: 2, all: 3 })
-  await boundOfLoginStates(() => sessions, async () => {})
+  await boundOfUsers(() => sessions, oneSession, async () => {})
   const used = new MemoryUsedStates(3)
   await boundOfUsedStates(() => used, async () => {})
 })

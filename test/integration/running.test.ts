@@ -2,11 +2,11 @@
 // systemd where that is there, and the compose file and the chart as far as they can be read.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { at, type Json } from '../helpers/client.ts'
 import { copyImage, instructions, isKnown, run, runAsImage, stages } from '../helpers/dockerfile.ts'
 import { path, startHub } from '../helpers/hub.ts'
@@ -14,8 +14,7 @@ import { path, startHub } from '../helpers/hub.ts'
 const read = (name: string): string => readFileSync(path(name), 'utf8')
 
 test('what the Dockerfile copies runs by its command, its environment and its health check', async (t) => {
-  const root = await mkdtemp(join(tmpdir(), 'tool-hub-image-'))
-  t.after(async () => { await rm(root, { recursive: true, force: true }) })
+  const root = await temporaryFolder(t)
   const [build = [], , image = []] = stages
   assert.match(build[0] ?? '', /^FROM node:22-bookworm-slim AS build$/)
   const steps = instructions(build, 'RUN').map((line) => line.split(' ').slice(0, 3).join(' '))
@@ -74,8 +73,7 @@ test('the unit for systemd', async (t) => {
   for (const [, name = ''] of read('examples/systemd/tool-hub.env').matchAll(/^#?(\w+)=/gm)) assert.ok(isKnown(name), name)
   assert.ok(unit.includes(`tool-hub --config ${/SETTINGS_PATH=(\S+)/.exec(unit)?.[1]} status`), 'it says how the command line is used')
   if (!existsSync('/usr/bin/systemd-analyze')) { t.comment('systemd-analyze is not here: the unit was not verified'); return }
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-unit-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'tool-hub.service'), unit.replace('/usr/local/bin/tool-hub serve', '/bin/true'))
   const { stderr } = await run('systemd-analyze', ['verify', join(folder, 'tool-hub.service')])
   assert.equal(stderr, '')
@@ -132,8 +130,7 @@ test('alerts and dashboard name metrics that a gateway of their kind has', async
     const text = await (await fetch(`${hub.url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).text()
     return new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name))
   }
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-metrics-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await temporaryFolder(t)
   const [file, database] = [await metricsOf({}), await metricsOf({ DB_URL: `pglite://${folder}` })]
   const [any, recorded] = [metricsIn([...panels, ...rulesOf('alerts.yaml')]), metricsIn(rulesOf('alerts-database.yaml'))]
   for (const name of any) assert.ok(file.has(name) && database.has(name), name)

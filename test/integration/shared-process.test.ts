@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startGates } from '../fakes/gates.ts'
 import { managed } from '../fakes/replica.ts'
-import { at, connected, OTHER, otherKey, Session, settings, text, type Json, type Message, type Stream } from '../helpers/client.ts'
+import { at, connected, otherKey, Session, settings, text, type Json, type Message, type Stream } from '../helpers/client.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { stdioFake, type Entry } from '../helpers/stdio-fake.ts'
 
@@ -47,17 +47,6 @@ test('tasks on a process that several share', async (t) => {
     assert.equal(others.messages.length, 1)
     await other.ask('resources/unsubscribe', { uri: 'r://1' })
     for (const stream of [news, others]) stream.close()
-  })
-
-  await t.test('progress of a task comes for as long as it lasts, under the token of the call that began it', async () => {
-    const [session] = await pair('a')
-    const news = await session.listen()
-    await begin(session, { gate: gates.at('progress') }, { _meta: { progressToken: 'mine' } })
-    gates.open('progress')
-    await news.wait(isStatus)
-    const progress = news.messages.flatMap(({ method, params }) => method === 'notifications/progress' ? [params] : [])
-    assert.deepEqual(progress, [1, 2].map((step) => ({ progressToken: 'mine', progress: step })))
-    news.close()
   })
 
   await t.test('a question of a task is for who began it or waits for its result, whoever else has a call open', async () => {
@@ -106,20 +95,6 @@ test('messages of a process that several share', async (t) => {
   await connected(hub, 1)
   const gates = await startGates(t)
   const open = async (more: object = {}): Promise<Session> => await Session.open(`${hub.url}/mcp/a`, more)
-
-  await t.test('a log message that may be of several calls is for all of them, if they are one principal\'s', async () => {
-    const [one, other, stranger] = [await open(), await open(), await open({ key: OTHER })]
-    /** Whether the call that says it, and another one that is open then, get it. */
-    const said = async (data: string, session: Session): Promise<boolean[]> => {
-      const call = session.post(toolCall('echo', { gate: gates.at(data) }))
-      await gates.reached(data)
-      const say = await one.post(toolCall('say', { data }))
-      gates.open(data)
-      return [say, await call].map(({ messages }) => messages.some(({ params }) => params?.data === data))
-    }
-    assert.deepEqual(await said('of-one', other), [true, true])
-    assert.deepEqual(await said('of-two', stranger), [false, false])
-  })
 
   await t.test('the end of a visit to a page is told to who was sent there', async () => {
     const session = await open(askable)

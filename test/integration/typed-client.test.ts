@@ -1,10 +1,8 @@
 // The API's own document is complete enough to make a client of, and the client works: it compiles against the generated types,
 // which refuse what the API would refuse, and it runs against a gateway.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { validate } from '@readme/openapi-parser'
@@ -14,6 +12,8 @@ import openapiTS, { astToString } from 'openapi-typescript'
 import { at, KEY, settings, type Json } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { path, startHub, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { runToEnd, type Run } from '../helpers/programs.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 
 const PASSWORD = 'Open-Sesame-1'
 
@@ -364,8 +364,7 @@ console.log('all of it')
 
 /** A folder with the generated types and these programs, that finds the packages of the project. */
 async function workplace (t: Cleanup, document: Json, programs: Record<string, string>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-client-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await temporaryFolder(t)
   await symlink(path('node_modules'), join(folder, 'node_modules'))
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
   await writeFile(
@@ -389,15 +388,8 @@ async function workplace (t: Cleanup, document: Json, programs: Record<string, s
   return folder
 }
 
-async function run (cwd: string, args: string[], env: Record<string, string> = {}): Promise<{ code: number | null, output: string }> {
-  const child = spawn(process.execPath, args, {
-    cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'pipe', 'pipe']
-  })
-  let output = ''
-  child.stdout.on('data', (chunk) => { output += String(chunk) })
-  child.stderr.on('data', (chunk) => { output += String(chunk) })
-  return { code: await new Promise((resolve) => { child.once('close', resolve) }), output }
-}
+const run = async (cwd: string, args: string[], env: Record<string, string> = {}): Promise<Run> =>
+  await runToEnd(process.execPath, args, { cwd, env })
 
 test('a client generated from it compiles, and runs', async (t) => {
   const fake = await startUpstream(t, {
@@ -415,12 +407,12 @@ test('a client generated from it compiles, and runs', async (t) => {
   assert.ok(shown)
   const folder = await workplace(t, document, { 'program.ts': program, 'shown.ts': shown })
   const compiled = await run(folder, [tsc, '-p', '.'])
-  assert.equal(compiled.code, 0, compiled.output)
+  assert.equal(compiled.code, 0, compiled.said)
 
   await t.test('one that uses most of it', async () => {
     const ran = await run(folder, ['--import', 'tsx', 'program.ts'], env)
-    assert.equal(ran.code, 0, ran.output)
-    assert.match(ran.output, /all of it/)
+    assert.equal(ran.code, 0, ran.said)
+    assert.match(ran.said, /all of it/)
   })
 
   await t.test('the one that docs/api.md shows', async () => {
@@ -431,7 +423,7 @@ test('a client generated from it compiles, and runs', async (t) => {
     })
     assert.equal(reply.status, 200)
     const ran = await run(folder, ['--import', 'tsx', 'shown.ts'], env)
-    assert.equal(ran.code, 0, ran.output)
-    assert.match(ran.output, /^(?:connected|connecting) \d$/m)
+    assert.equal(ran.code, 0, ran.said)
+    assert.match(ran.said, /^(?:connected|connecting) \d$/m)
   })
 })

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
@@ -15,6 +14,7 @@ import {
 } from '../helpers/accounts.ts'
 import { at, initialize, send, Session, settings, within, type Json } from '../helpers/client.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { bearerKey, freePort, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 
@@ -252,35 +252,6 @@ test('a removed user leaves nothing to who gets the name', async (t) => {
   )
 })
 
-test('of 50 admins who demote or delete each other at once, in pairs, one of each pair is left, and in the end one of all', async (t) => {
-  const names = Array.from({ length: 25 }, (_, n) => [`a${n}`, `b${n}`] as const)
-  const hub = await start(t, { settings: settings({}, { users: names.flat().map((username) => ({ username, isAdmin: true })) }) })
-  const system = withKey(hub)
-  const admins = async (): Promise<number> => Number(data(await system('GET', '/users-stats')).adminUsers)
-  const against = async (n: number, by: string, whom: string): Promise<Answer> => n % 2 === 0
-    ? await withToken(hub, tokenOf({ username: by }))('PUT', `/users/${whom}`, { isAdmin: false })
-    : await withToken(hub, tokenOf({ username: by }))('DELETE', `/users/${whom}`)
-
-  await t.test('all pairs at the same time: one of each', async () => {
-    const answers = await Promise.all(names.map(async ([a, b], n) => await Promise.all([against(n, a, b), against(n, b, a)])))
-    for (const pair of answers) {
-      assert.deepEqual(pair.map(({ status }) => status === 200).sort(), [false, true], JSON.stringify(pair.map(({ status }) => status)))
-    }
-    for (const { status } of answers.flat()) assert.ok([200, 400, 401, 403, 404].includes(status), String(status))
-    assert.equal(await admins(), 25)
-  })
-
-  await t.test('all at the last two', async () => {
-    const rest = rows(await system('GET', '/users')).filter(({ isAdmin }) => isAdmin).map(({ username }) => String(username))
-    for (const username of rest.slice(2)) fine(await system('PUT', `/users/${username}`, { isAdmin: false }))
-    const answers = await Promise.all(Array.from({ length: 40 }, async (_, n) => n % 4 < 2
-      ? await system('PUT', `/users/${rest[n % 2]}`, { isAdmin: false })
-      : await against(n, String(rest[n % 2]), String(rest[(n + 1) % 2]))))
-    for (const { status } of answers) assert.ok([200, 400, 401, 403, 404].includes(status), String(status))
-    assert.equal(await admins(), 1)
-  })
-})
-
 test('who is deleted, demoted or revoked changes nothing more by requests that are on the way', async (t) => {
   const keys = ['a', 'b'].map((letter, n) =>
     bearerKey({ id: `2222222${n}-2222-4222-8222-222222222222`, token: `thk_${letter.repeat(64)}` })
@@ -381,7 +352,7 @@ test('change-password', async (t) => {
 })
 
 test('npm run dev: a password that everybody knows, and a login with it says so', async (t) => {
-  const [folder, port] = [await mkdtemp(join(tmpdir(), 'tool-hub-test-')), await freePort()]
+  const [folder, port] = [await temporaryFolder(t), await freePort()]
   const { TOOL_HUB_TEST_BUILD: build } = process.env
   const program = build === undefined ? ['--import', 'tsx', path('server.ts')] : [path(build)]
   const child = spawn(process.execPath, ['--import', path('test/helpers/cheap-hashes.mjs'), ...program, '--dev'], {
@@ -391,7 +362,6 @@ test('npm run dev: a password that everybody knows, and a login with it says so'
   t.after(async () => {
     child.kill('SIGKILL')
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-    await rm(folder, { recursive: true, force: true })
   })
   const hub = { url: `http://127.0.0.1:${port}` } as Hub
   await until(async () => (await fetch(`${hub.url}/health/ready`)).ok)
@@ -685,7 +655,10 @@ test('bearer keys are changed', async (t) => {
     refused(await eve('DELETE', route), 403)
     assert.deepEqual(rows(await eve('GET', '/auth/keys')), [])
     for (const id of ['nope', '__proto__', '00000000-0000-4000-8000-000000000000']) {
-      for (const caller of [root, eve]) refused(await caller('PUT', `/auth/keys/${id}`, { wrong: 1 }), 404, id)
+      for (const caller of [root, eve]) {
+        refused(await caller('PUT', `/auth/keys/${id}`, { wrong: 1 }), 404, id)
+        refused(await caller('DELETE', `/auth/keys/${id}`), 404, id)
+      }
     }
   })
 
@@ -705,14 +678,6 @@ test('bearer keys are changed', async (t) => {
     const own = await root('POST', '/auth/keys', { name: 'x', token })
     assert.ok(own.status === 400 || at(own.body, 'data', 'token') !== token, 'nobody chooses their own token')
     refused(await ask(hub, 'PUT', `/auth/keys/${String(system.id)}`, { wrong: 1 }), 401)
-  })
-
-  await t.test('a user key may have a scope, too', async () => {
-    const { token } = data(
-      await root('POST', '/auth/keys', { name: 'narrow', kind: 'user', owner: 'bob', accessType: 'servers', allowedServers: ['fake'] }),
-      201
-    )
-    assert.deepEqual([await opens(token), await opens(token, '/fake'), await opens(token, '/two')], [403, 200, 403])
   })
 
   await t.test('a user has so many keys', async (t) => {
@@ -744,26 +709,6 @@ test('when a key was used is shown at once, written later, and the token never',
   assert.equal(stored?.token, undefined, 'a write hashes what was plain')
 })
 
-test('routing.bearerAuthKey becomes a key once, and not again when that was deleted', async (t) => {
-  const legacy = 'an-old-key-that-somebody-chose'
-  const systemConfig = { routing: { bearerAuthKey: legacy } }
-  const ready = async (hub: Hub): Promise<void> => { await until(async () => (await fetch(`${hub.url}/health/ready`)).ok) }
-  const hub = await start(t, { settings: settings({}, { systemConfig }) })
-  await ready(hub)
-  fine(await withKey(hub, legacy)('GET', '/servers'))
-  const admin = await loggedIn(hub, 'admin')
-  const key = rows(await admin('GET', '/auth/keys')).find(({ name }) => name === 'default')
-  fine(await admin('DELETE', `/auth/keys/${String(key?.id)}`))
-  assert.equal(await hub.stop(), 0)
-  const stored = await onDisk(hub)
-  assert.equal(at(stored, 'systemConfig', 'routing', 'bearerAuthKey'), undefined)
-  const again = await start(t, { settings: { ...stored, systemConfig: { ...stored.systemConfig as Json, ...systemConfig } } })
-  await ready(again)
-  refused(await withKey(again, legacy)('GET', '/servers'), 401)
-  assert.deepEqual(rows(await withKey(again)('GET', '/auth/keys')).map(({ name }) => name), ['test'])
-  assert.equal(at(await onDisk(again), 'systemConfig', 'routing', 'bearerAuthKey'), undefined)
-})
-
 test('READONLY: nothing is written that nobody asked for', async (t) => {
   const text = JSON.stringify(
     settings({}, {
@@ -778,10 +723,7 @@ test('READONLY: nothing is written that nobody asked for', async (t) => {
   const admin = await loggedIn(hub, 'admin')
   fine(await admin('GET', '/users'))
   fine(await withKey(hub)('GET', '/auth/keys'))
-  for (const [method, route, body] of [
-    ['POST', '/users', {}], ['PUT', '/users/admin', {}], ['DELETE', '/users/nobody', undefined],
-    ['POST', '/auth/register', {}], ['POST', '/auth/change-password', {}], ['PUT', '/auth/keys/nope', {}]
-  ] as const) { refused(await admin(method, route, body), 403, route) }
+  refused(await admin('POST', '/auth/change-password', {}), 403)
   assert.equal(await hub.stop(), 0)
   assert.equal(await readFile(hub.settingsPath, 'utf8'), text)
 })

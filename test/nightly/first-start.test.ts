@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { firstWordsIn, freePort, path, until } from '../helpers/hub.ts'
 import { cachedPackages } from '../helpers/packages.ts'
 
@@ -20,12 +20,6 @@ const everything = '@modelcontextprotocol/server-everything'
 const inspector = { node: '22.23.3', '@modelcontextprotocol/inspector': '2.12.0' }
 const agents = { node: '22.23.3', '@anthropic-ai/claude-code': '2.1.330', '@google/gemini-cli': '0.61.0' }
 
-async function temporary (t: Test): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-first-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true, maxRetries: 3 }) })
-  return folder
-}
-
 /** Runs a line as a person pastes it into a shell. */
 async function pasted (line: string, cwd: string, env: Record<string, string> = {}): Promise<string> {
   const { stdout, stderr } = await execute('sh', ['-euc', line], { cwd, env: { PATH: process.env.PATH ?? '', ...env } })
@@ -34,7 +28,7 @@ async function pasted (line: string, cwd: string, env: Record<string, string> = 
 
 test('from an empty folder to a tool call', async (t) => {
   assert.ok(existsSync(path('dist/cli/main.js')), 'the package is packed as it was built: npm run build')
-  const folder = await temporary(t)
+  const folder = await temporaryFolder(t)
   const app = join(folder, 'app')
   const home = join(folder, 'home')
   const elsewhere = join(folder, 'elsewhere')
@@ -116,15 +110,4 @@ test('from an empty folder to a tool call', async (t) => {
     await pasted(line(/^gemini mcp add .*$/m), elsewhere, env)
     assert.match(await pasted('gemini mcp list 2>&1', elsewhere, env), /tool-hub: .* Connected/)
   })
-})
-
-test('npm ci --omit=dev builds nothing, says so, and is no error', async (t) => {
-  const folder = await temporary(t)
-  await mkdir(join(folder, 'cli'))
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: {}, devDependencies: {}, optionalDependencies: {} }))
-  for (const name of ['prepare.mjs', 'built.mjs']) await writeFile(join(folder, 'cli', name), readFileSync(path(`cli/${name}`)))
-  await execute('npm', ['install', '--package-lock-only', '--ignore-scripts', '--no-audit'], { cwd: folder })
-  const { stderr } = await execute('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], { cwd: folder })
-  assert.match(stderr, /Nothing was built.*npm run build/)
-  await assert.rejects(execute('npm', ['start'], { cwd: folder }), /There is no dist/)
 })

@@ -6,19 +6,14 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import { copyImage, healthCheck, run, runAsImage } from '../helpers/dockerfile.ts'
 import { freePort, path, until } from '../helpers/hub.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { cachedPackages } from '../helpers/packages.ts'
 
-async function temporary (t: Test): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-image-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
-  return folder
-}
-
 test('what the Dockerfile leaves of the dependencies runs the gateway', async (t) => {
-  const root = await temporary(t)
+  const root = await temporaryFolder(t)
   const app = join(root, 'build')
   await mkdir(app)
   for (const name of ['package.json', 'package-lock.json', '.npmrc', 'README.md', 'LICENSE', 'assets', 'db', 'dist']) {

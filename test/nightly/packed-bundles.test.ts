@@ -2,15 +2,15 @@
 // integration/bundles runs one of a few lines. The packer comes from npm's registry, or its cache.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { chmod, cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { test, type Test } from 'tap'
 import { askHub as ask, bundlesBeside, filesBelow, sendBundle as send, shellServer as shell } from '../helpers/bundles.ts'
-import { at, connected, Session, settings, text, type Json } from '../helpers/client.ts'
+import { connected, Session, settings, text, type Json } from '../helpers/client.ts'
 import { path, startHub, until } from '../helpers/hub.ts'
 import { cachedPackages } from '../helpers/packages.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 
 /* eslint-disable no-template-curly-in-string */
 
@@ -68,15 +68,6 @@ const samples = (folder: string): Sample[] => [
     answers: /a note/
   },
   {
-    name: 'files-by-default',
-    version: '0.2',
-    from: 'filesystem',
-    server: { ...node('filesystem'), mcp_config: { command: 'node', args: [script('filesystem'), '${user_config.folders}'] } },
-    more: { user_config: { folders: option({ type: 'directory', multiple: true, default: [folder, '/tmp'] }) } },
-    call: ['list_allowed_directories', {}],
-    answers: /tmp/
-  },
-  {
     name: 'memory',
     version: '0.1',
     from: 'memory',
@@ -85,18 +76,6 @@ const samples = (folder: string): Sample[] => [
     values: { file: join(folder, 'memory.json') },
     call: ['create_entities', { entities: [{ name: 'Ada', entityType: 'person', observations: [] }] }],
     answers: /Ada/
-  },
-  {
-    name: 'platforms',
-    version: '0.3',
-    server: {
-      type: 'binary',
-      entry_point: 'bin/server',
-      mcp_config: { command: '${__dirname}/bin/none', args: ['x'], platform_overrides: { linux: { command: '${__dirname}/bin/server', args: ['linux'] } } }
-    },
-    files: { 'bin/server': shell('binary on') },
-    call: ['greet', {}],
-    answers: /^binary on /
   },
   {
     name: 'python',
@@ -120,8 +99,7 @@ const samples = (folder: string): Sample[] => [
 
 /** Packs a sample with the official packer. */
 async function pack (t: Test, { name, version, from, server, more, files = {} }: Sample): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-pack-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await temporaryFolder(t)
   const source = join(folder, 'source')
   await mkdir(source)
   const stated = version.startsWith('dxt ') ? { dxt_version: version.slice(4) } : { manifest_version: version }
@@ -145,8 +123,7 @@ const filled = (config: unknown, values: Record<string, string>): unknown =>
   JSON.parse(JSON.stringify(config).replace(/\$\{user_config\.([^}]+)\}/g, (written, key: string) => values[key] ?? written))
 
 test('bundles of the official packer run and answer', async (t) => {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'tool-hub-files-')))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await realpath(await temporaryFolder(t))
   await writeFile(join(folder, 'note.txt'), 'a note')
   const hub = await startHub(t, { settings: settings({}), env: { PATH: process.env.PATH ?? '' } })
   const all = samples(folder)
@@ -163,22 +140,6 @@ test('bundles of the official packer run and answer', async (t) => {
       assert.match(text(await session.call(...sample.call)), sample.answers)
     })
   }
-
-  await t.test('a secret that was set is masked', async () => {
-    const { data } = await ask(hub, 'GET', '/api/servers/memory') as { data: Json }
-    assert.match(String(at(data, 'config', 'env', 'MEMORY_FILE_PATH')), /^••••/)
-  })
-
-  await t.test('a new version runs after a reload, and the former one until then', async (t) => {
-    const old = all.find(({ name }) => name === 'platforms')
-    assert.ok(old)
-    const { status, body } = await send(hub, await pack(t, { ...old, files: { 'bin/server': shell('newer on') } }))
-    assert.equal(status, 200, JSON.stringify(body))
-    assert.deepEqual(at(body, 'data', 'usedBy'), ['platforms'])
-    assert.match(text(await (await Session.open(`${hub.url}/mcp/platforms`)).call('greet')), /binary on/)
-    await ask(hub, 'POST', '/api/servers/platforms/reload')
-    await until(async () => /newer on/.test(text(await (await Session.open(`${hub.url}/mcp/platforms`)).call('greet'))))
-  })
 
   await t.test('the files go with the servers', async () => {
     for (const { name } of all) await ask(hub, 'DELETE', `/api/servers/${name}`)

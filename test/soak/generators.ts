@@ -2,13 +2,13 @@
 // a temporary folder: the project needs none of them.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { connected, settings, type Json } from '../helpers/client.ts'
 import { npmServer, startHub } from '../helpers/hub.ts'
 
@@ -38,8 +38,7 @@ interface Linter {
 }
 
 test('makers of clients take the documents', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-generators-'))
-  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies: packages }))
   const installing = run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline'], { cwd: folder })
 

@@ -1,13 +1,12 @@
 // SIGTERM: what was taken on is answered, new work is not taken.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { Agent, request as httpRequest } from 'node:http'
 import { test } from 'tap'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { assertPlain, KEY, Session, settings, text, within } from '../helpers/client.ts'
+import { KEY, Session, settings, text, within } from '../helpers/client.ts'
 import { appFor } from '../helpers/app.ts'
-import { spawnHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
-import { Api, fine, PASSWORD } from '../helpers/management-client.ts'
+import { until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { Api, fine } from '../helpers/management-client.ts'
 
 /** A server whose calls wait until they are answered. */
 async function holding (t: Cleanup): Promise<{ url: string, open: () => number, answer: () => void }> {
@@ -80,21 +79,4 @@ test('draining: a call by REST alone is finished as well', async (t) => {
   answer()
   assert.equal(text(fine(await call)), 'finished')
   await ended
-})
-
-test('draining has an end: a call that takes longer gets an error, and the process ends with 0', async (t) => {
-  const { open, url } = await holding(t)
-  const env = { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: '1s' }
-  const hub = await spawnHub(t, { env, settings: settings({ held: { url } }) })
-  const admin = Api.key(hub, KEY)
-  await admin.has('held', 'connected')
-  const call = admin.run('held', 'echo').catch((error: unknown) => ({ status: 0, text: String(error) }))
-  await until(() => open() === 1, 'the call never came')
-  // Not `stop`, which could send a second signal, and that one ends everything at once.
-  const exit = once(hub.child, 'exit')
-  hub.child.kill('SIGTERM')
-  assert.deepEqual(await within('the exit', exit), [0, null])
-  const answer = await within('the answer', call)
-  assert.ok(answer.status >= 500, `${answer.status} ${answer.text}`)
-  assertPlain(answer.text)
 })

@@ -1,6 +1,5 @@
 // What a gateway withstands (docs/withstands.md), as far as it is no matter of memory and time: those are in test/measure.
 import assert from 'node:assert/strict'
-import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
@@ -63,20 +62,4 @@ test('60 names of one user that are not answered delay no server of others', asy
   // They are looked up one after another, and given up after 10 s: there is no time for more in that of a test.
   const slow = new Set(asked.filter((name) => name.endsWith('.slow.test')))
   assert.ok(slow.size > 0 && slow.size < 10, `${[...slow].join()} are looked up at the same time`)
-})
-
-test('100 servers of one user that accept a connection and say nothing delay no server of others', async (t) => {
-  const upstream = await startUpstream(t)
-  // A place among those that dial is held until the connection is open, not until there is an answer (DECISIONS §7).
-  const pit = createServer((socket) => { socket.on('error', () => {}) })
-  await new Promise<void>((resolve) => { pit.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { pit.close() })
-  const { port } = pit.address() as AddressInfo
-  const servers = {
-    ...anns(100, (n) => `http://127.0.0.1:${port}/${n}`, { type: 'sse' }),
-    bens: { url: upstream.url, owner: 'ben', storedByUser: true },
-    admins: { url: upstream.url }
-  }
-  const env = { OUTBOUND_ALLOW: '127.0.0.0/8', INIT_TIMEOUT: '1h' }
-  await isConnected(await startHub(t, { settings: settings(servers, { users }), env }), 'bens', 'admins')
 })
