@@ -21,6 +21,10 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/assets ./assets
 COPY --from=build /app/db/migrations ./db/migrations
 COPY --from=build /app/dist ./dist
+# The command line: docker exec <container> tool-hub status
+RUN chmod 755 dist/cli/main.js && ln -s /app/dist/cli/main.js /usr/local/bin/tool-hub
+# The user of CHILD_USER, where the gateway runs as root (examples/compose.child-user.yaml).
+RUN useradd --create-home --uid 1001 mcp
 # All that is written is below /data: settings, encryption key, catalogues, bundles, and the caches of npx and uvx. /tmp may be a tmpfs.
 RUN mkdir /data && chown node:node /data
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 SETTINGS_PATH=/data/mcp_settings.json DATA_DIR=/data/.tool-hub \

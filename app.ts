@@ -213,7 +213,11 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await docs.register(swaggerUi, {
       routePrefix: `${basePath}/docs`,
       uiConfig: { persistAuthorization: true },
-      theme: { favicon: [{ filename: 'tool-hub.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: icon }] }
+      logo: { type: 'image/svg+xml', content: icon },
+      theme: {
+        title: 'Tool-Hub: the API',
+        favicon: [{ filename: 'tool-hub.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: icon }]
+      }
     })
   })
   await app.register(async (open) => {

@@ -1,8 +1,9 @@
 // The entry point of the process: reads the environment, opens the storage, starts the app, and shuts it down.
+import { closeSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
-import { buildApp, buildWaitingRoom, type AppOptions } from './app.ts'
+import { buildApp, buildWaitingRoom } from './app.ts'
 import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
@@ -10,8 +11,11 @@ import { packageVersion } from './package.ts'
 import { findChildUser } from './plugins/config/child-user.ts'
 import { readEnvironment } from './plugins/config/environment.ts'
 import { commandLine, firstLines, furtherLines, localUrl, quoted } from './plugins/config/first-start.ts'
+import { FirstWords } from './plugins/config/first-words.ts'
 import { explainListenError } from './plugins/config/listen-error.ts'
 import { newLocalToken, removeLocalAccess, storedAt, writeLocalAccess, type LocalAccess } from './plugins/config/local-file.ts'
+import { logOutput, lostTerminals, type LogOutput } from './plugins/logs/output.ts'
+import { loginSecret } from './plugins/secrets/login-secret.ts'
 import { openKeyRing } from './plugins/secrets/ring.ts'
 import { sealerOf } from './plugins/secrets/seal.ts'
 import { SealedVault } from './plugins/secrets/vault.ts'
@@ -23,20 +27,17 @@ import { doubtsOf, milliseconds, misspeltIn, type Env } from './schemas/env.ts'
 /** With `npm run dev` the admin has a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
 
+/** Warnings from before there is a log. */
+const early: string[] = []
+
 async function start (): Promise<void> {
   const env = readEnvironment(process.env)
   const childUser = findChildUser(env.CHILD_USER)
   const settingsPath = resolve(env.SETTINGS_PATH)
   const dataDir = env.DATA_DIR === undefined ? join(dirname(settingsPath), '.tool-hub') : resolve(env.DATA_DIR)
   const version = packageVersion()
-  const isTerminal = process.stdout.isTTY === true
-  // Messages before the app has made the log go to stderr.
-  const print = (message: string): void => { process.stderr.write(`${message}\n`) }
-  let log: { warn: (message: string) => void } = { warn: print }
-  const logger = {
-    level: env.LOG_LEVEL,
-    ...(isTerminal ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {})
-  }
+  let warn = (sentence: string): void => { early.push(sentence) }
+  const logger = { level: env.LOG_LEVEL, stream: await logOutput() }
   const room = new WaitingRoom(logger, env)
   const localToken = newLocalToken()
   let firstAdmin: Promise<FirstAdmin | undefined> = Promise.resolve(undefined)
@@ -46,11 +47,8 @@ async function start (): Promise<void> {
     dbUrl: env.DB_URL,
     startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
     vault: new SealedVault(keys),
-    warn: (message) => { log.warn(message) },
-    info: (message) => {
-      print(message)
-      room.open()
-    }
+    warn: (message) => { warn(message) },
+    info: (message) => { room.open(message) }
   })
   const app = await buildApp({
     logger,
@@ -59,7 +57,7 @@ async function start (): Promise<void> {
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
-    env,
+    env: { ...env, JWT_SECRET: loginSecret(env, dataDir, warn) },
     initTimeout: milliseconds(env.INIT_TIMEOUT),
     requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
     drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
@@ -68,8 +66,8 @@ async function start (): Promise<void> {
     localToken,
     developmentPassword
   })
-  log = app.log
-  for (const sentence of [...doubtsOf(process.env), ...misspeltIn(process.env)]) log.warn(sentence)
+  warn = (sentence) => { app.log.warn(sentence) }
+  for (const sentence of [...early.splice(0), ...doubtsOf(process.env), ...misspeltIn(process.env)]) warn(sentence)
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
     // Not `fatal`, which writes again and again to an output that is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
@@ -86,21 +84,37 @@ async function start (): Promise<void> {
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
   const place = env.DB_URL === undefined ? settingsPath : 'the database'
-  const announce = async (made: FirstAdmin): Promise<void> => { await printed(firstLines({ base: await listening, admin: made, place })) }
-  // A password that nobody can read is not spent. Of several gateways on one database, only the one whose password counts prints it.
-  const isAlone = env.DB_URL === undefined
+  const words = new FirstWords({
+    terminal: process.stderr.isTTY ? process.stderr : undefined,
+    dataDir,
+    makeFolder: () => { makeFolderSync(dataDir, 'DATA_DIR') },
+    named: (path) => { app.log.warn(`What a first start has to tell, with secrets in it, is in ${path}. Read it, and delete it`) }
+  })
+  const announce = async (made: FirstAdmin): Promise<void> => {
+    try {
+      await words.tell(firstLines({ base: await listening, admin: made, place }))
+    } catch (error) {
+      // A password that nobody can read is not spent.
+      if (made.password !== undefined) throw new Error(`Its password cannot be told. ${messageOf(error)}`)
+      warn(messageOf(error))
+    }
+  }
+  // Of several gateways on one database, only the one whose password counts prints it. A file can be removed again.
+  const isSure = env.DB_URL === undefined || !words.isTerminal
   const password = env.ADMIN_PASSWORD ?? developmentPassword
   if (env.ADMIN_PASSWORD !== undefined && app.settings.current.users.size > 0) {
     app.log.info('ADMIN_PASSWORD has no effect, since there are users: tool-hub user reset-password <username> sets another password')
   }
-  firstAdmin = app.users.bootstrap(password, listening, isAlone ? announce : undefined).then(async (admin) => {
-    if (admin) {
-      if (!isAlone) await announce(admin)
+  firstAdmin = app.users.bootstrap(password, listening, isSure ? announce : undefined).then(async (admin) => {
+    if (!admin) words.retract()
+    else {
+      if (!isSure) await announce(admin)
       const which = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
       app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${which}`)
     }
     return admin
   }, (error: unknown): undefined => {
+    words.retract()
     // Not fatal: without an admin the stored settings can still be served.
     app.log.warn(
       `The first admin could not be stored, so nobody can log in. ${messageOf(error).replace(/[^.]$/, '$&.')} ` +
@@ -123,24 +137,14 @@ async function start (): Promise<void> {
   app.phase.name = 'ready'
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
-  if (!admin) return
+  if (!admin || env.READONLY) return
   const key = await firstKey(app, admin.username)
   const url = `${configuredBase(app.settings.current.system, app.config) ?? base}/mcp`
   const hasServers = app.settings.current.servers.size > 0
   // A data folder of its own is given by the environment, and so it is for the command line.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${quoted(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${quoted(settingsPath)}`
-  process.stdout.write(furtherLines({ url, key, addWith }))
-}
-
-/** Prints text. @throws Error with a sentence when the output is closed, or cannot be written */
-async function printed (text: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    process.stdout.write(text, (error) => {
-      if (error) reject(new Error(`Its password could not be printed, since nothing reads the output (${messageOf(error)}).`))
-      else resolve()
-    })
-  })
+  await words.tell(furtherLines({ url, key, addWith })).catch((error: unknown) => { warn(messageOf(error)) })
 }
 
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
@@ -168,51 +172,51 @@ function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAc
   }
 }
 
-/** Ends the process while it waits for the database: there is nothing to shut down yet. */
-const stop = (): void => {
-  process.stderr.write('stopping (SIGTERM)\n')
-  process.exit(0)
-}
-
-/** Answers the health checks of orchestrators while the gateway waits for its database. */
+/** Answers the health checks of orchestrators while the gateway waits for its database, and logs that it waits. */
 class WaitingRoom {
-  readonly #logger: AppOptions['logger']
+  readonly #logger: { level: string, stream: LogOutput }
   readonly #env: Env
-  #app: Promise<FastifyInstance | undefined> | undefined
+  #app: Promise<FastifyInstance> | undefined
 
-  constructor (logger: AppOptions['logger'], env: Env) {
+  constructor (logger: { level: string, stream: LogOutput }, env: Env) {
     this.#logger = logger
     this.#env = env
   }
 
-  /** Starts to listen, unless it does already. */
-  open (): void {
-    if (this.#app) return
-    process.once('SIGTERM', stop)
-    this.#app = this.#listen()
+  /** Starts to listen, unless it does already. @param message why the gateway waits */
+  open (message: string): void {
+    if (!this.#app) process.once('SIGTERM', this.#stop)
+    this.#app ??= this.#listen(message)
   }
 
   /** Stops listening. When the promise resolves, the port is free. */
   async close (): Promise<void> {
-    process.removeListener('SIGTERM', stop)
+    process.removeListener('SIGTERM', this.#stop)
     await (await this.#app)?.close()
   }
 
-  async #listen (): Promise<FastifyInstance | undefined> {
+  /** Ends the process: there is nothing to shut down yet. */
+  readonly #stop = (): void => {
+    void this.#app?.then((app) => { app.log.info('stopping (SIGTERM)') }).finally(() => { process.exit(0) })
+  }
+
+  async #listen (message: string): Promise<FastifyInstance> {
     const { HOST: host, PORT: port } = this.#env
-    const app = await buildWaitingRoom({ logger: this.#logger, env: this.#env })
+    // Fastify takes the stream out of the options.
+    const app = await buildWaitingRoom({ logger: { ...this.#logger }, env: this.#env })
+    app.log.info(message)
     // Errors are ignored here: the gateway reports them when it listens on the same port itself.
-    return await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` }).then(
-      () => app,
-      () => undefined
-    )
+    await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` }).catch(() => {})
+    return app
   }
 }
 
 // Output that nobody reads any more, as after `| head`, is no reason to stop: the gateway serves on.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
+process.on('exit', lostTerminals(closeSync))
 
 start().catch((error: unknown) => {
+  for (const sentence of early) process.stderr.write(`${sentence}\n`)
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
   process.exit(1)
 })

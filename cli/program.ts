@@ -4,6 +4,8 @@ import { addCallCommand } from './commands/call.ts'
 import { addCheckCommand } from './commands/check.ts'
 import { addCompletion } from './commands/completion.ts'
 import { addImportCommand } from './commands/import.ts'
+import { addEditCommands } from './commands/edit.ts'
+import { addGroupCommands } from './commands/groups.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addScripts } from './commands/scripts.ts'
@@ -72,6 +74,8 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
       await run.serve(env)
     })
   addServerCommands(program, run)
+  addEditCommands(program, run)
+  addGroupCommands(program, run)
   addCallCommand(program, run)
   addImportCommand(program, run)
   addKeyCommands(program, run)

@@ -15,6 +15,7 @@ import { assertUrl } from '../db/postgres/open.ts'
 import { findChildUser } from '../plugins/config/child-user.ts'
 import { explainListenError } from '../plugins/config/listen-error.ts'
 import { assertFolder } from '../plugins/config/local-file.ts'
+import { checkLoginSecret, replicasProblem } from '../plugins/secrets/login-secret.ts'
 import { openKeyRing, type KeyRing } from '../plugins/secrets/ring.ts'
 import { SealedVault } from '../plugins/secrets/vault.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
@@ -53,6 +54,9 @@ export async function rehearse (
   if (dbUrl !== undefined) await attempt(async () => { await assertUrl(dbUrl) })
   await attempt(async () => { await listenBriefly(env) })
   await attempt(() => { assertFolder(places.dataDir) }, warnings)
+  if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecret(places.dataDir) })
+  const replicas = replicasProblem(env)
+  if (replicas !== undefined) warnings.push(replicas)
   const childUser = await attempt(() => findChildUser(env.CHILD_USER))
   await attempt(async () => {
     const app = await buildApp({
@@ -62,7 +66,8 @@ export async function rehearse (
       catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
       bundles: { root: join(tmpdir(), randomUUID()), isShared: true },
       version: packageVersion(),
-      env,
+      // A start makes the secret where it is unset.
+      env: { ...env, JWT_SECRET: env.JWT_SECRET ?? randomUUID() },
       initTimeout: milliseconds(env.INIT_TIMEOUT),
       requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
       drainTimeout: 1,

@@ -2,7 +2,7 @@ import { UpstreamError } from './errors.ts'
 import { membersOf } from './json.ts'
 import { largeText } from './large-message.ts'
 import { errorShape, paramsShape, resultShape } from './mended-members.ts'
-import { mend, type Shape } from './mending.ts'
+import { mayHaveGaps, mend, type Shape } from './mending.ts'
 import {
   errorText,
   notificationText,
@@ -131,14 +131,15 @@ export class Peer implements Receiver {
   #mendAnswer (answer: Response, method: string): void {
     if (answer.hasGaps === false) return
     const { resultText, errorText } = answer
-    if (errorText !== undefined) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`)
-    const shape = resultText === undefined ? undefined : resultShape(method, this.isModern)
-    if (resultText !== undefined && shape) answer.resultText = this.#mended(resultText, shape, `results of ${method}`)
+    if (errorText !== undefined && mayHaveGaps(errorText)) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`)
+    if (resultText === undefined || !mayHaveGaps(resultText)) return
+    const shape = resultShape(method, this.isModern)
+    if (shape) answer.resultText = this.#mended(resultText, shape, `results of ${method}`)
   }
 
   #withParams<Sent extends Request | Notification> (message: Sent): Sent {
-    if (message.hasGaps === false) return message
     const { method, params, paramsText } = message
+    if (message.hasGaps === false || !mayHaveGaps(paramsText)) return message
     const text = this.#mended(paramsText, paramsShape(method), method)
     if (text === paramsText) return message
     if (text.length <= largeText) return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }

@@ -51,7 +51,7 @@ export const Env = Type.Object({
   SETTINGS_PATH: Type.String({ default: 'mcp_settings.json', description: 'The settings file' }),
   DATA_DIR: Type.Optional(
     Type.String({
-      description: 'Folder of the catalogue cache, bundles and the encryption key. Default: `.tool-hub` beside the settings file'
+      description: 'Folder of the catalogue cache, bundles, and the keys that are made here. Default: `.tool-hub` beside the settings file'
     })
   ),
   DB_URL: Type.Optional(
@@ -101,14 +101,14 @@ export const Env = Type.Object({
       'Servers that callers without credentials can use; on MCP, while bearer auth is off. `public`: those whose visibility is public; ' +
       '`all`: all; `off`: as `public`, and the open tool routes are closed'
   }),
-  JWT_SECRET: Secret('Signs login tokens, at least 32 random bytes. Unset: a random one, so that logins end with the process'),
+  JWT_SECRET: Secret('Signs login tokens, at least 32 random bytes. Unset: `login.key` in `DATA_DIR`, generated once. All replicas need the same value'),
   JWT_EXPIRES_IN: Type.String({
     default: '24h',
     pattern: '^0*([1-9][0-9]{3,}(ms)?|[1-9][0-9]*[smhd])$',
     expected: 'a duration of at least a second, as "30m", "24h"',
     description: 'How long a login lasts'
   }),
-  ADMIN_PASSWORD: Secret('Password of the user `admin`, created when there are no users. Unset: a random one, printed once'),
+  ADMIN_PASSWORD: Secret('Password of the user `admin`, created when there are no users. Unset: a random one, shown once: on the terminal, else in `first-start.txt` in `DATA_DIR`, which the log names'),
   ALLOW_REGISTRATION: Type.Boolean({
     default: false,
     description: 'Lets anybody create an account without admin rights by `POST /api/auth/register`; otherwise only admins can'
@@ -174,6 +174,9 @@ export const Env = Type.Object({
       'Who may read `/metrics`. `admin`: who sends the credential of an admin, such as a system key good for everything, in ' +
       '`Authorization`; `public`: everybody, with the names of servers only for who may see them; `off`: nobody (404)'
   }),
+  METRICS_TOKEN: Secret(
+    'A bearer token that opens `/metrics` and nothing else, for Prometheus: at least 32 random bytes. Unset: there is none'
+  ),
   OUTBOUND_ALLOW: Type.String({
     default: '',
     description:

@@ -143,7 +143,8 @@ function isBehindDashes (target: readonly string[], argv: readonly string[]): bo
   return at >= 0 && argv.length - at - 1 >= target.length
 }
 
-function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
+/** The pairs that options state. @param shape for the message @throws Failure */
+export function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
   return Object.fromEntries(texts.map((text) => {
     const [, name, value] = pattern.exec(text) ?? []
     if (name === undefined || value === undefined) throw new Failure(`${option}: expected ${shape}`, exits.usage)

@@ -3,8 +3,38 @@ import { randomBytes } from 'node:crypto'
 import { ask, isAttended, piped } from '../ask.ts'
 import { segment, withApi, type Run } from '../context.ts'
 
+interface User { username: string, isAdmin: boolean }
+interface CreateOptions { admin?: boolean, passwordStdin?: boolean }
+
 export function addUserCommands (program: Command, run: Run): void {
   const user = program.command('user').description('accounts')
+  user.command('list')
+    .description('the accounts')
+    .action(async (_options, command: Command) => {
+      await withApi(run, command, async ({ api, out }) => {
+        const users = await api.get<User[]>('/api/users')
+        out.result(users, () => users.length === 0
+          ? 'There are no users yet: tool-hub user create <username> --admin'
+          : out.table(['USERNAME', 'ROLE'], users.map(({ username, isAdmin }) => [username, isAdmin ? 'admin' : 'user'])))
+      })
+    })
+
+  user.command('create')
+    .description('make an account')
+    .argument('<username>')
+    .option('--admin', 'with all rights')
+    .option('--password-stdin', 'read the password from stdin; without this, a random one is made and shown')
+    .action(async (username: string, { admin = false, passwordStdin = false }: CreateOptions, command: Command) => {
+      const password = passwordStdin ? await givenPassword(run, username) : randomPassword()
+      await withApi(run, command, async ({ api, out }) => {
+        const { data } = await api.whole<{ data: User }>('POST', '/api/users', { username, password, isAdmin: admin })
+        // The password alone on stdout, so that a script can take it.
+        const shown = passwordStdin ? undefined : password
+        out.result({ ...data, password: shown }, shown ?? `The user ${JSON.stringify(data.username)} was added`)
+        if (!passwordStdin && !out.json) out.remark(`This is the password of ${JSON.stringify(data.username)}. It is shown only now.`)
+      })
+    })
+
   user.command('reset-password')
     .description('set another password, which ends all logins of the account')
     .argument('<username>')

@@ -8,6 +8,7 @@ import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
 import { mayRun, type Principal } from '../access/view.ts'
+import { goodSecret } from '../secrets/login-secret.ts'
 import { statedAddress } from '../settings/base-url.ts'
 import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
@@ -272,14 +273,12 @@ function endExpired (app: FastifyInstance, standings: Standings): void {
   app.addHook('onClose', async () => { clearTimeout(timer) })
 }
 
-/** @param secret JWT_SECRET, which signs login tokens; without it they are valid until the process ends */
+/** @param secret signs login tokens; undefined: they are valid until the process ends */
 function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
-  const advice = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
   if (secret === undefined) {
-    const effect = 'logins end when the gateway stops, and of several gateways on one database each takes its own logins only'
-    app.log.warn(`JWT_SECRET is not set: ${effect}. Set it to ${advice}`)
+    app.log.warn(`JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ${goodSecret}`)
   } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
-    app.log.warn(`JWT_SECRET is weak: use ${advice}`)
+    app.log.warn(`JWT_SECRET is weak: use ${goodSecret}`)
   }
 }
 

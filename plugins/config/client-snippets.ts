@@ -1,5 +1,5 @@
-/** How to connect one client, as text to paste. `where`: a shell, or the file that it belongs into. */
-export interface Snippet { readonly client: string, readonly where: string, readonly text: string }
+/** How to connect one client, as text to paste. `where`: a shell, or the file that it belongs into; `needs`: what else has to be there. */
+export interface Snippet { readonly client: string, readonly where: string, readonly needs?: string, readonly text: string }
 
 /** The endpoint and the key that clients are given. */
 export interface Access { readonly url: string, readonly key: string }
@@ -32,6 +32,7 @@ export function clientSnippets ({ url, key }: Access): Snippet[] {
     {
       client: 'MCP Inspector',
       where: 'shell',
+      needs: 'Node 22.19 or newer',
       text: `npx @modelcontextprotocol/inspector --cli ${url} --transport http --header ${header} --method tools/list`
     }
   ]
@@ -39,5 +40,8 @@ export function clientSnippets ({ url, key }: Access): Snippet[] {
 
 /** The same for people: a heading and a block for each. */
 export const snippetsText = (access: Access): string => clientSnippets(access)
-  .map(({ client, where, text }) => `${client}${where === 'shell' ? '' : ` (${where})`}:\n\n${text}\n`)
+  .map(({ client, where, needs, text }) => {
+    const more = [...where === 'shell' ? [] : [where], ...needs === undefined ? [] : [`needs ${needs}`]].join('; ')
+    return `${client}${more === '' ? '' : ` (${more})`}:\n\n${text}\n`
+  })
   .join('\n')

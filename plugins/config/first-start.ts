@@ -35,7 +35,7 @@ export function firstLines (
   const { username, password } = admin
   const sentence = password === undefined
     ? `The first admin is "${username}", with the password of ADMIN_PASSWORD.`
-    : `The first admin is "${username}" with password "${password}". It is shown only now; ${place} keeps a hash of it.`
+    : `The first admin is "${username}" with password "${password}". It is shown only once; ${place} keeps a hash of it.`
   return `\nMCP endpoint:        ${base}/mcp\nAPI, to try in /docs: ${base}/docs\n\n${sentence}\n`
 }
 
@@ -48,7 +48,7 @@ export function furtherLines ({ url, key, addWith }: { url: string, key: string 
   const lines: string[] = []
   if (key !== undefined) {
     lines.push(
-      '', 'A key for your agents, shown only now. It opens MCP, and not the management API:', '', key, '',
+      '', 'A key for your agents, shown only once. It opens MCP, and not the management API:', '', key, '',
       'Connect a client with it:', '', snippetsText({ url, key })
     )
   }

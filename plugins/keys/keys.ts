@@ -236,7 +236,7 @@ function checkLabel (name: string): void {
  */
 function unknownNames (
   { groups, servers, users }: Snapshot,
-  { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind }: BearerKey
+  { accessType = 'all', allowedGroups = [], allowedServers = [], createdBy, owner, kind }: BearerKey
 ): string[] {
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
   const unknown = [
@@ -248,7 +248,10 @@ function unknownNames (
       : [],
     ...owner === undefined || users.has(owner)
       ? []
-      : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`]
+      : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`],
+    ...[...new Set(kind === 'user' ? [] : [createdBy, owner])]
+      .filter((name) => name !== undefined && users.get(name)?.isAdmin !== true)
+      .map((name) => `${JSON.stringify(name)} is no admin, so that this system key opens nothing`)
   ]
   const left = unknown.length - mostWarnings
   return left > 0 ? [...unknown.slice(0, mostWarnings), `${left} more servers and groups do not exist yet`] : unknown

@@ -19,9 +19,9 @@ declare module 'fastify' {
  * @param ring is filled by the logger, which was made before the app, as was `credentials`
  */
 export default fp<{ ring: LogRing, credentials: OwnCredentials }>(async (app, { ring, credentials }) => {
-  const { JWT_SECRET: secret } = app.config.env
+  const { JWT_SECRET, METRICS_TOKEN } = app.config.env
   credentials.watch(() => app.settings.current.keys)
-  const mask = maskerOf(() => app.settings.current, secret === undefined ? [] : [secret])
+  const mask = maskerOf(() => app.settings.current, [JWT_SECRET, METRICS_TOKEN].filter((secret) => secret !== undefined))
   ring.redactBy((text) => mask(credentials.mask(text)))
   app.decorate('credentials', credentials)
   app.decorate('logs', ring)

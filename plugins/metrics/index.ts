@@ -10,8 +10,8 @@ declare module 'fastify' {
 
 export interface Metrics {
   readonly contentType: string
-  /** All metrics as text; those of servers that the principal does not see are left out. */
-  read: (principal: Principal) => Promise<string>
+  /** All metrics as text; those of servers that a principal does not see are left out. */
+  read: (principal?: Principal) => Promise<string>
   /** Adds a number that only grows. @param read its value */
   count: (name: string, help: string, read: () => number) => void
   /** Adds a number. @param read its value */
@@ -97,7 +97,7 @@ export default fp(async (app) => {
     gauge: (name, help, read) => { gauge(name, help, read) },
     read: async (principal) => {
       const text = await register.metrics()
-      if (principal.isAdmin && principal.grant === undefined) return text
+      if (!principal || (principal.isAdmin && principal.grant === undefined)) return text
       const visible = new Set(app.access.visible(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name))
       return text.split('\n').filter((line) => {
         const [, name] = /^[^#]*\bserver="((?:[^"\\]|\\.)*)"/.exec(line) ?? []

@@ -12,19 +12,20 @@ const family = new RegExp(`(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)
 export const maskFamily = (text: string): string =>
   prefix.test(text) ? text.replace(family, (found) => `${found.slice(0, 4)}••••`) : text
 
-/** Whether a text holds a credential of this gateway's: one of the family, or a login token. */
-function holdsFamily (text: string): boolean {
-  return text.search(family) !== -1 || text.split(/[^\w.-]+/).some((word) => {
-    const [, payload, signature, ...more] = word.split('.')
-    if (payload === undefined || signature === undefined || more.length > 0) return false
-    try {
-      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { iss?: unknown } | null
-      return claims?.iss === 'tool-hub'
-    } catch {
-      return false
-    }
-  })
+/** Whether a word is a login token: a JWT that this gateway has issued. */
+function isLoginToken (word: string): boolean {
+  const [, payload, signature, ...more] = word.split('.')
+  if (payload === undefined || signature === undefined || more.length > 0) return false
+  try {
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { iss?: unknown } | null
+    return claims?.iss === 'tool-hub'
+  } catch {
+    return false
+  }
 }
+
+/** Whether a text holds a credential of this gateway's: one of the family, or a login token. */
+const holdsFamily = (text: string): boolean => text.search(family) !== -1 || text.split(/[^\w.-]+/).some(isLoginToken)
 
 /** A value as it came, and what it says in an encoding that headers use: percent-encoding, and base64, as of `Basic`. */
 function * readings (value: string): Generator<string> {
@@ -114,10 +115,11 @@ export class OwnCredentials {
 
   /** A text without them. */
   mask (text: string): string {
-    const masked = maskFamily(text)
+    const shown = maskFamily(text)
+    const masked = shown.includes('eyJ') ? shown.replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, (word) => isLoginToken(word) ? '••••' : word) : shown
     const parts: string[] = []
     let from = 0
-    for (const { start, end } of this.#search(masked)) {
+    for (const { start, end } of [...this.#search(masked)].sort((one, other) => one.start - other.start)) {
       if (start < from) continue
       parts.push(masked.slice(from, start), '••••')
       from = end

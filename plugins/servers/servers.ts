@@ -162,7 +162,8 @@ export class Servers {
 
   /** The reason why a stored server will not be connected; undefined when none is known. */
   #refusal (name: string): string | undefined {
-    const { url, command, openapi, ...config } = this.#settings.current.servers.get(name)?.config ?? {}
+    const { config: { url, command, openapi, ...config } = {}, problem } = this.#settings.current.servers.get(name) ?? {}
+    if (problem !== undefined) return `It will not be connected: ${problem}`
     if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
     const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
     const reasons = addresses.map((address) => this.#outbound.warning(address, reachOf(config)))

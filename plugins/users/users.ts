@@ -24,7 +24,7 @@ export interface FirstAdmin { username: string, password?: string }
 export interface UsersOptions {
   /** ALLOW_REGISTRATION: anyone may create an account for themselves. */
   allowRegistration: boolean
-  /** READONLY: the gateway neither makes the first admin nor rehashes passwords. */
+  /** READONLY: the gateway makes no accounts but the first admin, and rehashes no passwords. */
   readonly: boolean
   /** Logs a warning for the operator. */
   warn: (sentence: string) => void
@@ -218,10 +218,6 @@ export class Users {
 
   async #bootstrap (given: string | undefined, announce?: (admin: FirstAdmin) => Promise<void>): Promise<FirstAdmin | undefined> {
     if (this.#settings.current.users.size > 0) return undefined
-    if (this.#options.readonly) {
-      this.#options.warn('There are no users, and READONLY keeps the first admin from being created: nobody can log in')
-      return undefined
-    }
     const weak = given === undefined ? [] : weaknesses(given)
     if (weak.length > 0) this.#options.warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
     const password = given ?? randomBytes(12).toString('base64url')

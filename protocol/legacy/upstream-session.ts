@@ -184,7 +184,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}
-  if (version === undefined) {
+  if (version === undefined || version === null) {
     throw new UpstreamError('refused', 'the answer to initialize is not valid: its result has no protocolVersion', { isPublic: true })
   }
   if (!isLegacyVersion(version)) {

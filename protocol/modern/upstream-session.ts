@@ -167,9 +167,11 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 
   async #readTools (): Promise<void> {
     let params = '{}'
+    const read = new Set<string>()
     for (let page = 0; page < this.#options.bounds.headerPages; page++) {
       const cursor = memberOf(await this.request('tools/list', params), 'nextCursor')
-      if (cursor === undefined || cursor === 'null') return
+      if (cursor === undefined || cursor === 'null' || read.has(cursor)) return
+      read.add(cursor)
       params = `{"cursor":${cursor}}`
     }
   }

@@ -1,4 +1,4 @@
-import { RpcError, UpstreamError } from '../errors.ts'
+import { code, RpcError, UpstreamError } from '../errors.ts'
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import { inSteps, largeText } from '../large-message.ts'
 import type { Message } from '../message.ts'
@@ -11,6 +11,8 @@ import { follow } from './redirect.ts'
 import { isAnswer, isModernRefusal, refusal, statelessRefusal } from './refusal.ts'
 import { messagesIn, transportLimits, type SendOptions } from './transport.ts'
 
+/** A media type of something else than messages, as pages of proxies have it. */
+const otherType = /^(?!text\/event-stream$)(?!.*json)[\w.+-]{1,60}\/[\w.+-]{1,60}$/
 /** Max attempts in a row to resume a stream. */
 const maxTries = 5
 /** Max time that a stream stays open after the answer for which it was opened, in ms. */
@@ -48,6 +50,8 @@ export class HttpExchange implements AnswerHandlers {
   /** Redirects that it has followed. */
   #hops = 0
   #status = 0
+  /** The media type of the answer. */
+  #type = ''
   /** The answer is an event stream. */
   #streams = false
   #location: string | undefined
@@ -103,6 +107,7 @@ export class HttpExchange implements AnswerHandlers {
   ): EventStreamParser | 'collect' | 'discard' {
     const connection = this.#connection
     this.#status = status
+    this.#type = contentType.split(';', 1)[0]?.trim() ?? ''
     this.#location = location
     this.#wwwAuthenticate = wwwAuthenticate
     if (status < 300) this.#again = false
@@ -219,7 +224,11 @@ export class HttpExchange implements AnswerHandlers {
     else if (error instanceof RangeError) {
       this.#fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, { isPublic: true }))
     } else if (error instanceof SyntaxError || error instanceof RpcError) {
-      this.#fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`, { isPublic: true }))
+      const isPage = error instanceof RpcError && error.code === code.parse && otherType.test(this.#type)
+      const message = isPage
+        ? `the upstream answered with ${this.#type} in place of JSON`
+        : `the upstream's answer cannot be read: ${error.message}`
+      this.#fail(new UpstreamError('broken', message, { isPublic: true }))
     } else {
       const failure = networkFailure(error, this.#connection.options.url)
       if (this.#lastEvent !== undefined && !this.#isStateless) this.#resume(new UpstreamError('broken', failure), false)

@@ -1,6 +1,8 @@
+import { timingSafeEqual } from 'node:crypto'
 import { readAsset } from '../../plugins/config/assets.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { sendPage } from '../../plugins/pages/index.ts'
+import { sha256 } from '../../plugins/secrets/hash.ts'
 import { configuredBase } from '../../plugins/settings/base-url.ts'
 import { Failure } from '../../schemas/api.ts'
 import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
@@ -9,6 +11,16 @@ import health from './health.ts'
 import upstreamLogin from './upstream-login.ts'
 
 const tags = ['System']
+
+/** Whether an Authorization header holds a token, in constant time. @param token undefined: there is none */
+function bearerCheck (token: string | undefined): (authorization: string | undefined) => boolean {
+  if (token === undefined) return () => false
+  const expected = Buffer.from(sha256(token))
+  return (authorization = '') => {
+    const sent = /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+    return sent !== undefined && timingSafeEqual(Buffer.from(sha256(sent)), expected)
+  }
+}
 
 /** Scope `public`: no credentials needed, but for the metrics. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
@@ -38,22 +50,26 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   if (app.config.env.METRICS !== 'off') {
     const isPublic = app.config.env.METRICS === 'public'
+    const holdsToken = bearerCheck(app.config.env.METRICS_TOKEN)
     app.get(
       '/metrics',
       {
         schema: {
           tags,
           summary: 'Metrics, for Prometheus',
-          description: 'For admins, unless METRICS=public; then servers are named to those who may see them.',
+          description:
+            'For admins, and for the bearer of METRICS_TOKEN. With METRICS=public for everybody; then servers are named to those who may ' +
+            'see them.',
           ...(isPublic ? { security: [] } : {}),
           response: { 200: Metrics, 401: Failure, 403: Failure }
         },
         config: { effect: 'read' }
       },
       async (request, reply) => {
+        reply.type(app.metrics.contentType)
+        if (holdsToken(request.headers.authorization)) return await app.metrics.read()
         const principal = isPublic ? await app.auth.optional(request) : await app.auth.operator(request)
         if (!isPublic && !principal.isAdmin) throw new errors.Forbidden('Only an admin may read the metrics (METRICS=public opens them)')
-        reply.type(app.metrics.contentType)
         return await app.metrics.read(principal)
       }
     )

@@ -247,3 +247,14 @@ test('a key that opens MCP only is told so on the management API', async (t) => 
     assert.match(message, says)
   }
 })
+
+test('the page of the API has the title and the icon of the project', async (t) => {
+  const app = await appFor(t, stored, { BASE_PATH: '/hub' })
+  const { body } = await app.inject('/hub/docs')
+  assert.match(body, /<title>Tool-Hub: the API<\/title>/)
+  const icon = /<link rel="icon" type="image\/svg\+xml" href="([^"]+)"/.exec(body)?.[1]
+  const shown = await app.inject(String(icon))
+  assert.equal(shown.statusCode, 200)
+  const { body: script } = await app.inject('/hub/docs/static/swagger-initializer.js')
+  assert.ok(script.includes(Buffer.from(shown.rawPayload).toString('base64')), 'in the top bar as well')
+})

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash, generateKeyPairSync, sign as signWith } from 'node:crypto'
 import { connect, type AddressInfo } from 'node:net'
+import type { InjectOptions } from 'fastify'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
@@ -9,7 +10,7 @@ import { read } from '../../db/document.ts'
 import type { Snapshot, Store } from '../../db/store.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { appFor } from '../helpers/app.ts'
-import { within } from '../helpers/client.ts'
+import { initialize, within } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { bearerKey, deadline, until } from '../helpers/hub.ts'
 import { admin, alice, base64, claimsOf, hs, key, raw, start, type World } from '../helpers/doors.ts'
@@ -521,4 +522,63 @@ test('bodies of callers without credentials leave room for callers with some, at
   assert.equal(await post('/api/tools/one/echo', {}, pieces(body)), 429)
   const manager = { 'x-auth-token': app.auth.login(admin) }
   assert.equal(await post('/api/tools/call/one', manager, JSON.stringify({ toolName: 'echo', arguments: { message: 'x'.repeat(8_000) } })), 200)
+})
+
+test('a replica that lost its database for a minute refuses every credential with 503, and is not ready', async (t) => {
+  const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
+  const { snapshot } = read({ bearerKeys: [stored], users: [alice], systemConfig: { oauthServer: { enabled: true } } }, 1)
+  let now = Date.now()
+  t.intercept(Date, 'now', { value: () => now })
+  let away: string | undefined
+  const store: Store = {
+    load: async () => snapshot,
+    commit: async () => snapshot,
+    onChange: () => () => {},
+    refresh: async () => {},
+    health: () => away,
+    close: async () => {}
+  }
+  const localToken = `thl_${'b'.repeat(64)}`
+  const app = await appFor(t, {}, {}, { store, localToken })
+  app.phase.name = 'ready'
+  const bearer = { authorization: `Bearer ${key.token}` }
+  const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'server/discover' }
+  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
+  const accept = { accept: 'application/json, text/event-stream' }
+  const asks: Array<[says: string, ask: InjectOptions, known: number]> = [
+    ['the API, a key', { url: '/api/servers', headers: bearer }, 200],
+    ['the API, a login', { url: '/api/auth/user', headers: { 'x-auth-token': app.auth.login(alice) } }, 200],
+    ['legacy MCP', { url: '/mcp', method: 'POST', headers: { ...bearer, ...accept }, payload: initialize() }, 200],
+    ['modern MCP', {
+      url: '/mcp', method: 'POST', headers: { ...bearer, ...accept, ...modern }, payload: { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: meta } }
+    }, 200],
+    ['an unknown key', { url: '/mcp', method: 'POST', headers: { authorization: 'Bearer thk_0' }, payload: initialize() }, 401],
+    ['an open route', { url: '/api/openapi.json', headers: bearer }, 200],
+    ['the metrics', { url: '/metrics', headers: bearer }, 200],
+    ['nobody, on MCP', { url: '/mcp', method: 'POST', headers: accept, payload: initialize() }, 401],
+    ['nobody, on an open route', { url: '/api/openapi.json' }, 200],
+    ['the command line', { url: '/api/servers', headers: { authorization: `Bearer ${localToken}` } }, 200],
+    ['the supervisor', { url: '/health/live' }, 200],
+    ['the balancer', { url: '/health/ready' }, 200]
+  ]
+  const look = async (isLost: boolean): Promise<void> => {
+    for (const [says, ask, known] of asks) {
+      const { statusCode, headers, body } = await app.inject(ask)
+      const isFree = /^(nobody|the command line|the supervisor)/.test(says)
+      assert.equal(statusCode, isLost && !isFree ? 503 : known, `${says}: ${body}`)
+      if (statusCode === 503) assert.ok(Number(headers['retry-after']) > 0, says)
+    }
+  }
+  await look(false)
+  away = 'The database cannot be used.'
+  assert.equal(app.settings.outage, undefined)
+  now += limits.storageAway - 1_000
+  assert.equal((await app.inject({ url: '/api/servers', headers: bearer })).statusCode, 200, 'what is known counts for a while')
+  assert.equal((await app.inject({ url: '/health/ready' })).statusCode, 200)
+  now += 1_000
+  await look(true)
+  away = undefined
+  await look(false)
+  away = 'The database cannot be used.'
+  assert.equal((await app.inject({ url: '/api/servers', headers: bearer })).statusCode, 200, 'the next outage begins anew')
 })

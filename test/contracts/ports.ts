@@ -372,7 +372,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
 
   it('a consent is found by user and client, replaced, listed and withdrawn', async ({ consents }) => {
     const [ann, bob, first, second] = [`ann-${odd}`, randomUUID(), randomUUID(), `${odd}-${randomUUID()}`]
-    const old = consent({ username: ann, clientId: first, resource: odd, grantedAt: 1_000 })
+    const old = consent({ username: ann, clientId: first, resource: odd, mark: odd, grantedAt: 1_000 })
     const later = consent({ username: ann, clientId: first, scope: odd, grantedAt: 2_000 })
     const other = consent({ username: ann, clientId: second, grantedAt: 3_000 })
     const others = consent({ username: bob, clientId: second })

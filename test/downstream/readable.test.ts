@@ -19,6 +19,7 @@ test('one item that clients cannot read does not take the whole list from them',
       { name: 'untyped', inputSchema: {} },
       { name: 'anything', inputSchema: { type: 'object', properties: { x: true } } },
       { name: 'nothing', inputSchema: { type: 'object', properties: { x: null } } },
+      { name: 'number', inputSchema: { type: 'object', properties: { x: 5 } } },
       { name: 'required', inputSchema: { type: 'object', required: 'a' } },
       withOutput('type', { properties: { a: { type: 'text' } } }),
       withOutput('pattern', { properties: { a: { pattern: '(' } } }),
@@ -40,10 +41,11 @@ test('one item that clients cannot read does not take the whole list from them',
     const client = await agent(t, `${hub.url}${path}`)
     const { tools } = await client.listTools()
     const listed = new Map(tools.map((each) => [each.name, each]))
-    const readable = ['untyped', 'anything', 'type', 'pattern', 'reference', 'id', 'same'].map((name) => `${prefix}${name}`)
+    const readable = ['untyped', 'anything', 'nothing', 'type', 'pattern', 'reference', 'id', 'same'].map((name) => `${prefix}${name}`)
     assert.deepEqual([...listed.keys()], [...readable, ...prefix === '' ? [] : ['fine-fine']])
     assert.deepEqual(listed.get(`${prefix}untyped`)?.inputSchema, object)
     assert.deepEqual(listed.get(`${prefix}anything`)?.inputSchema, { type: 'object', properties: { x: {} } })
+    assert.deepEqual(listed.get(`${prefix}nothing`)?.inputSchema, { type: 'object', properties: { x: {} } })
     for (const name of ['type', 'pattern', 'reference', 'id']) assert.equal(listed.get(`${prefix}${name}`)?.outputSchema, undefined, name)
     assert.deepEqual(listed.get(`${prefix}same`)?.outputSchema, { type: 'object', properties: { a: { type: 'string' } } })
     assert.deepEqual((await client.listPrompts()).prompts.map(({ name }) => name), [`${prefix}good`])
@@ -56,7 +58,7 @@ test('one item that clients cannot read does not take the whole list from them',
   }
   const record = await (await fetch(`${hub.url}/api/servers/odd`, { headers: { authorization: `Bearer ${KEY}` } })).json() as Json
   const warnings = String(at(record, 'data', 'warnings'))
-  for (const name of ['described', 'titled', 'hinted', 'nothing', 'required', 'bad', 'r://priority', 't://{a}']) {
+  for (const name of ['described', 'titled', 'hinted', 'number', 'required', 'bad', 'r://priority', 't://{a}']) {
     assert.ok(warnings.includes(`"${name}" is left out`), `${name}: ${warnings}`)
   }
   for (const name of ['extensions.y', 'logging', 'resources.subscribe', 'tools.listChanged']) {

@@ -109,3 +109,29 @@ test('metrics: what activities count as an error is none of the calls that are o
   const counts = [...body.matchAll(/^toolhub_calls_total\{server="one",method="tools\/call",outcome="(\w+)"\} (\d+)$/gm)]
   assert.deepEqual(counts.map(([, outcome, count]) => [outcome, count]), [['ok', '1'], ['tool_error', '2'], ['error', '1']])
 })
+
+test('metrics: METRICS_TOKEN opens them, and nothing else', async (t) => {
+  const METRICS_TOKEN = 'a token for the metrics alone'
+  const variable = '$' + '{METRICS_TOKEN}'
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const stored = { ...settings({ closed: { url: upstream.url, visibility: 'private', headers: { 'x-t': variable } } }) }
+  const app = await appFor(t, stored, { METRICS_TOKEN }, { environment: { PATH: process.env.PATH, METRICS_TOKEN } })
+  await until(() => app.upstreams.counts().connected === 1)
+  assert.ok(upstream.received.every(({ headers }) => headers['x-t'] === variable), 'no server\'s config gets it')
+  const ask = async (url: string, authorization: string, method: 'GET' | 'POST' = 'GET'): Promise<number> =>
+    (await app.inject({ url, method, headers: { authorization, accept: 'application/json, text/event-stream' } })).statusCode
+  for (const [authorization, status] of [
+    [`Bearer ${METRICS_TOKEN}`, 200], [`bearer  ${METRICS_TOKEN} `, 200],
+    [METRICS_TOKEN, 401], [`Basic ${METRICS_TOKEN}`, 401], [`Bearer ${METRICS_TOKEN}x`, 401], ['Bearer ', 401], ['', 401]
+  ] as const) assert.equal(await ask('/metrics', authorization), status, authorization)
+  const { body } = await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${METRICS_TOKEN}` } })
+  assert.match(body, /server="closed"/, 'of all servers')
+  for (const url of ['/api/servers', '/api/settings', '/api/logs', '/api/auth/keys', '/mcp']) {
+    assert.equal(await ask(url, `Bearer ${METRICS_TOKEN}`), 401, url)
+  }
+  for (const url of [`/metrics?token=${METRICS_TOKEN}`, `/metrics?access_token=${METRICS_TOKEN}`]) assert.equal(await ask(url, ''), 401, url)
+  const none = await appFor(t, stored)
+  assert.equal((await none.inject({ url: '/metrics', headers: { authorization: 'Bearer undefined' } })).statusCode, 401)
+  const off = await appFor(t, stored, { METRICS_TOKEN, METRICS: 'off' })
+  assert.equal((await off.inject({ url: '/metrics', headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).statusCode, 404)
+})

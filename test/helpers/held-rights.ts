@@ -189,6 +189,13 @@ export class HeldRights {
       assert.equal(await this.#status(ofRoot, '/hidden'), 200, 'keys of others go on')
     })
 
+    await t.test('a change of such a key says that it opens nothing', async () => {
+      const { body } = await manage(hold, 'GET', '/auth/keys', undefined, root)
+      const { id } = (at(body, 'data') as Json[]).find((each) => each.createdBy === 'ann' && each.accessType === 'all' && each.kind === 'system') ?? {}
+      const answer = await manage(hold, 'PUT', `/auth/keys/${String(id)}`, { enabled: true }, root)
+      assert.deepEqual(at(answer.body, 'warnings'), ['"ann" is no admin, so that this system key opens nothing'])
+    })
+
     await t.test('a user key sees what its owner sees, and what an admin sees only if an admin made it', async () => {
       for (const token of [mine, forRoot]) {
         assert.equal(await opens(token), 200)

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -57,6 +58,21 @@ export interface Hub {
 export interface ProcessHub extends Hub {
   pid: number
   child: ChildProcess
+  /** What a first start tells where there is no terminal; empty until it does. */
+  firstWords: () => string
+}
+
+/** The program and the arguments that start the gateway. By itself, a test file runs the sources; `npm test` makes a build first. */
+export const serverProgram = (build = process.env.TOOL_HUB_TEST_BUILD): string[] =>
+  [process.execPath, ...cheapHashes, ...(build === undefined ? ['--import', 'tsx', join(root, 'server.ts')] : [join(root, build)])]
+
+/** What a first start over this folder has told where there is no terminal; empty: nothing yet. */
+export function firstWordsIn (dataDir: string): string {
+  try {
+    return readFileSync(join(dataDir, 'first-start.txt'), 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 /** Any test context that can clean up: tap's `t`. What is registered last runs first. */
@@ -132,9 +148,7 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
 export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promise<ProcessHub> {
   const { folder, settingsPath, remove } = await prepare(options)
   const port = Number(options.env?.PORT ?? await freePort())
-  // By itself, a test file runs the sources; `npm test` makes a build first.
-  const { TOOL_HUB_TEST_BUILD: build } = process.env
-  const command = [process.execPath, ...cheapHashes, ...(build === undefined ? ['--import', 'tsx', join(root, 'server.ts')] : [join(root, build)])]
+  const command = serverProgram()
   const limited = options.openFiles === undefined ? command : ['sh', '-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...command]
   const [program = '', ...args] = limited
   const child = spawn(program, args, {
@@ -157,7 +171,8 @@ export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promi
     await remove()
   })
   const base = `http://127.0.0.1:${port}${options.env?.BASE_PATH ?? ''}`
-  const hub: ProcessHub = { url: base, port, pid: child.pid ?? 0, folder, settingsPath, output: () => output, child, stop }
+  const firstWords = (): string => firstWordsIn(options.env?.DATA_DIR ?? join(folder, '.tool-hub'))
+  const hub: ProcessHub = { url: base, port, pid: child.pid ?? 0, folder, settingsPath, output: () => output, child, stop, firstWords }
   if (options.wait !== false) {
     await until(
       async () => (await fetch(`${base}/health`)).ok,

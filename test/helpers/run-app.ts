@@ -8,6 +8,7 @@ import { CatalogueFiles } from '../../db/json/catalogues.ts'
 import { openStorage } from '../../db/open.ts'
 import { readEnvironment } from '../../plugins/config/environment.ts'
 import { Passwords } from '../../plugins/secrets/password.ts'
+import { loginSecret } from '../../plugins/secrets/login-secret.ts'
 import { openKeyRing } from '../../plugins/secrets/ring.ts'
 import { sealerOf } from '../../plugins/secrets/seal.ts'
 import { SealedVault } from '../../plugins/secrets/vault.ts'
@@ -65,7 +66,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
-    env,
+    env: { ...env, JWT_SECRET: loginSecret(env, dataDir, (sentence) => { warn(sentence) }) },
     initTimeout: milliseconds(env.INIT_TIMEOUT),
     requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
     drainTimeout: milliseconds(env.DRAIN_TIMEOUT),

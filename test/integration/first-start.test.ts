@@ -2,22 +2,24 @@
 // that fails spends nothing. nightly/first-start does it with the packed tarball, and with the clients that the snippets are for.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
+import { quoted } from '../../plugins/config/first-start.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { cli } from '../helpers/cli.ts'
-import { npmServer, path, spawnHub, until } from '../helpers/hub.ts'
+import { firstWordsIn, freePort, npmServer, path, serverProgram, spawnHub, until } from '../helpers/hub.ts'
+import { onTerminal, skipWithoutTerminal } from '../helpers/terminal.ts'
 
 const execute = promisify(execFile)
 
-test('what a first start prints leads to a tool call', async (t) => {
+test('what a first start tells leads to a tool call', async (t) => {
   const hub = await spawnHub(t)
-  await until(() => / add everything .*\n/.test(hub.output()), hub.output)
-  const output = hub.output()
+  await until(() => / add everything .*\n/.test(hub.firstWords()), hub.output)
+  const output = hub.firstWords()
   const key = /^thk_[0-9a-f]{64}$/m.exec(output)?.[0] ?? ''
   /** The JSON that is printed for a client. */
   const json = (client: string): unknown =>
@@ -28,6 +30,15 @@ test('what a first start prints leads to a tool call', async (t) => {
     assert.ok(places.every((at) => at > 0))
     assert.deepEqual(places, [...places].sort((a, b) => a - b))
     assert.doesNotMatch(output, /curl/)
+  })
+
+  await t.test('without a terminal it is in a file for its owner only, and the log is JSON without a secret, a line of which names the file', async () => {
+    const file = join(hub.folder, '.tool-hub/first-start.txt')
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    const lines = hub.output().trim().split('\n').map((line) => JSON.parse(line) as { msg: string })
+    assert.equal(lines.filter(({ msg }) => msg.includes(file)).length, 1)
+    const password = /with password "([^"]+)"/.exec(output)?.[1] ?? ''
+    assert.ok(password !== '' && !hub.output().includes(password) && !hub.output().includes(key))
   })
 
   await t.test('the key opens MCP, and not the management API', async () => {
@@ -45,6 +56,7 @@ test('what a first start prints leads to a tool call', async (t) => {
       const line = pattern.exec(output)?.[0] ?? ''
       assert.ok(line.includes(`${hub.url}/mcp`) && line.includes(key), String(pattern))
     }
+    assert.match(output, /^MCP Inspector \(needs Node 22\.19 or newer\):$/m)
   })
 
   await t.test('the line to paste adds a server and calls a tool, in any folder', async (t) => {
@@ -76,10 +88,41 @@ test('a first start that cannot have its port makes no admin', async (t) => {
   assert.ok(!existsSync(hub.settingsPath) || !readFileSync(hub.settingsPath, 'utf8').includes('"users"'))
 })
 
-test('no key and no line to paste where there is no admin', async (t) => {
-  const hub = await spawnHub(t, { env: { READONLY: 'true' } })
-  await until(() => hub.output().includes('API and its documentation'), hub.output)
-  assert.doesNotMatch(hub.output(), /thk_|Add a first server|curl/)
+test('on a terminal it is shown as text, whatever becomes of the log', { skip: skipWithoutTerminal }, async (t) => {
+  for (const where of ['', '>log']) {
+    const folder = await temporaryFolder(t)
+    const program = `cd ${quoted(path(''))}; exec ${serverProgram().map(quoted).join(' ')} ${where.replace('log', quoted(join(folder, 'log')))}`
+    const terminal = onTerminal(t, program, {
+      cwd: folder, env: { HOME: folder, PORT: String(await freePort()), SETTINGS_PATH: join(folder, 's.json') }
+    })
+    await until(() => / call everything echo .*\n/.test(terminal.output()), terminal.output)
+    assert.match(terminal.output(), /^The first admin is "admin" with password "[^"]{16}"/m)
+    assert.match(terminal.output(), /^thk_[0-9a-f]{64}$/m)
+    assert.equal(firstWordsIn(join(folder, '.tool-hub')), '')
+    if (where === '') assert.match(terminal.output(), /INFO.*Tool-Hub .* listens at/)
+    else for (const line of readFileSync(join(folder, 'log'), 'utf8').trim().split('\n')) JSON.parse(line)
+  }
+})
+
+test('READONLY starts with its first admin, who can look, and makes no key', async (t) => {
+  for (const [env, given] of [[{}, undefined], [{ ADMIN_PASSWORD: 'Another-Word-2' }, 'Another-Word-2']] as const) {
+    const hub = await spawnHub(t, { env: { READONLY: 'true', ...env } })
+    await until(() => hub.output().includes('API and its documentation'), hub.output)
+    const password = given ?? /with password "([^"]+)"/.exec(hub.firstWords())?.[1] ?? ''
+    assert.doesNotMatch(hub.firstWords(), /thk_|Add a first server/)
+    const post = async (where: string, body: object, headers = {}): Promise<Response> => await fetch(`${hub.url}${where}`, {
+      method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body)
+    })
+    const login = await post('/api/auth/login', { username: 'admin', password })
+    assert.equal(login.status, 200)
+    const { token } = await login.json() as { token: string }
+    const headers = { 'x-auth-token': token }
+    assert.equal((await fetch(`${hub.url}/api/users`, { headers })).status, 200)
+    assert.equal((await post('/api/auth/keys', { name: 'k' }, headers)).status, 403)
+    assert.equal(await hub.stop(), 0)
+    const { users, bearerKeys = [] } = JSON.parse(readFileSync(hub.settingsPath, 'utf8')) as { users: unknown[], bearerKeys?: unknown[] }
+    assert.deepEqual([users.length, bearerKeys.length], [1, 0])
+  }
 })
 
 test('an installation without the bundler builds nothing and says so, and npm start says what is missing', async (t) => {

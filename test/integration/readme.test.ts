@@ -1,13 +1,17 @@
-// What the README says is what happens: its commands run as printed, its JSON parses, its settings file is taken. Its table of
-// environment variables and its links are held by docs.test.ts.
+// What the README says is what happens: its commands run as printed, in a folder in which nothing is but what a clone has, its JSON parses,
+// its settings file is taken. Its table of environment variables and its links are held by docs.test.ts. Needs a build, script(1) of
+// util-linux and, for one test, PostgreSQL.
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { test } from 'tap'
-import { freePort, path, startHub, until, type Cleanup } from '../helpers/hub.ts'
+import { test, type Test } from 'tap'
+import { temporaryFolder } from '../fakes/store-file.ts'
+import { database } from '../helpers/database.ts'
+import { freePort, path, startHub, until } from '../helpers/hub.ts'
+import { onTerminal, skipWithoutTerminal, type Terminal } from '../helpers/terminal.ts'
 
 const readme = readFileSync(path('README.md'), 'utf8')
 
@@ -25,97 +29,130 @@ function blocksOf (markdown: string): Block[] {
 
 const blocks = blocksOf(readme)
 const commands = blocks.filter(({ language }) => language === 'sh' || language === 'bash')
-const notRun = ({ mark }: Block): boolean => mark?.startsWith('not run: ') === true
+/** Whether a block is run apart from the others, by a test that its comment names, or by none. */
+const isApart = ({ mark }: Block): boolean => mark !== undefined
 
 /** What stands in the README for what differs from run to run. */
 const printedAddress = 'http://127.0.0.1:3000'
 const printedPassword = 'the password that the first start printed'
+const printedKey = 'the key that the first start printed'
 
-/** A program's output and how it ended. */
-async function run (
-  command: string,
-  args: string[],
-  input: string,
-  env: Record<string, string>
-): Promise<{ code: number | null; output: string }> {
-  const child = spawn(command, args, {
-    cwd: path(''),
-    env: { PATH: process.env.PATH ?? '', ...env },
-    stdio: ['pipe', 'pipe', 'pipe']
-  })
+/** Runs lines in a shell. */
+async function run (input: string, cwd: string, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
+  const child = spawn('sh', ['-eu', '-s'], { cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   let output = ''
   child.stdout.on('data', (chunk) => { output += String(chunk) })
   child.stderr.on('data', (chunk) => { output += String(chunk) })
   child.stdin.end(input)
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', (error) => {
-      reject(new Error(`${command} is needed to run the README's commands: ${error.message}`))
-    })
-    child.once('close', resolve)
-  })
+  const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('close', resolve) })
   return { code, output }
 }
 
-test('every command of the README is run, or says why not', async () => {
-  for (const block of commands.filter(notRun)) assert.match(block.mark ?? '', /^not run: \w.{10,}/, `line ${block.line} gives no reason`)
-  for (const block of commands.filter(({ text }) => text.includes('curl'))) {
-    assert.ok(!notRun(block), `line ${block.line}: curl lines are run`)
+/** A folder as `git clone && npm ci` leaves it, without a file of its own. */
+async function clone (t: Test): Promise<string> {
+  const folder = await temporaryFolder(t)
+  for (const name of readdirSync(path(''))) {
+    if (!/^(\.git|\.cache|\.tool-hub|mcp_settings\.json.*|data)$/.test(name)) await symlink(path(name), join(folder, name))
   }
-  assert.ok(commands.filter((block) => !notRun(block)).length >= 7)
-})
-
-/** The gateway as the first line of the README starts it, with all that it prints. Its first half installs, which CI has done. */
-async function firstStart (t: Cleanup): Promise<{ url: string, folder: string, output: () => string }> {
-  const [{ text = '' } = {}] = commands
-  assert.equal(text, 'npm ci && npm start\n')
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-readme-'))
-  const port = await freePort()
-  const hub = spawn('sh', ['-c', text.replace('npm ci && ', 'exec ')], {
-    cwd: path(''),
-    env: { PATH: process.env.PATH ?? '', HOME: folder, PORT: String(port), SETTINGS_PATH: join(folder, 'mcp_settings.json') },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true
-  })
-  let output = ''
-  for (const stream of [hub.stdout, hub.stderr]) stream.on('data', (chunk) => { output += String(chunk) })
-  const closed = new Promise((resolve) => { hub.once('close', resolve) })
-  t.after(async () => {
-    // As Ctrl-C does it: to the whole group.
-    if (hub.pid !== undefined && hub.exitCode === null && hub.signalCode === null) process.kill(-hub.pid, 'SIGINT')
-    await closed
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
-  })
-  await until(() => / call everything echo .*\n/.test(output), () => output)
-  return { url: `http://127.0.0.1:${port}`, folder, output: () => output }
+  return folder
 }
 
-test('the commands of the README run as printed, one after another in one shell, from the first start on', async (t) => {
-  const hub = await firstStart(t)
+test('every command of the README is run, or says why not', async () => {
+  for (const { mark = '', line } of commands.filter(isApart)) {
+    const [, file] = /^pasted[^:]*: (test\/\S+)$/.exec(mark) ?? []
+    if (file === undefined) assert.match(mark, /^not run: \w.{10,}/, `line ${line} gives no reason`)
+    else assert.ok(existsSync(path(file)), `line ${line}: ${file}`)
+  }
+  assert.deepEqual(commands.filter(({ mark }) => mark?.startsWith('not run')).map(({ text }) => text), ['npm ci && npm test\n'])
+  for (const { text, line } of commands.filter(({ text }) => text.includes('curl'))) {
+    assert.doesNotMatch(text, /curl -[a-zA-Z]*f/, `line ${line}: -f hides the reason of a failure`)
+  }
+  assert.ok(commands.filter((block) => !isApart(block)).length >= 7)
+})
+
+test('documents put $smart in single quotes where a shell reads it', async () => {
+  for (const name of ['README.md', ...readdirSync(path('docs')).filter((each) => each.endsWith('.md')).map((each) => `docs/${each}`)]) {
+    const shell = blocksOf(readFileSync(path(name), 'utf8')).filter(({ language }) => language === 'sh')
+    const lines = shell.flatMap(({ text }) => text.split('\n'))
+    for (const line of lines.filter((each) => each.includes('$smart'))) assert.match(line, /'[^']*\$smart[^']*'/, `${name}: ${line}`)
+  }
+  assert.match(readme, /'http:\/\/127\.0\.0\.1:3000\/mcp\/\$smart'/)
+})
+
+/** The gateway as the first line of the README starts it, on a terminal. Its first half installs, which CI has done. */
+async function firstStart (t: Test): Promise<{ url: string, folder: string, terminal: Terminal }> {
+  const [{ text = '' } = {}] = commands
+  assert.equal(text, 'npm ci && npm start\n')
+  assert.ok(existsSync(path('dist/server.js')), 'npm start runs what npm ci builds: npm run build')
+  const folder = await clone(t)
+  const port = await freePort()
+  const terminal = onTerminal(t, text.replace('npm ci && ', 'exec ').trim(), { cwd: folder, env: { HOME: folder, PORT: String(port) } })
+  const url = `http://127.0.0.1:${port}`
+  t.after(async () => {
+    terminal.hangUp()
+    await until(async () => await fetch(`${url}/health`).then(() => false, () => true), 'the gateway outlives its terminal')
+  })
+  await until(() => / call everything echo .*\n/.test(terminal.output()), terminal.output)
+  return { url, folder, terminal }
+}
+
+test('the commands of the README run as printed, from the first start on', { skip: skipWithoutTerminal }, async (t) => {
+  const begun = Date.now()
+  const { url, folder, terminal } = await firstStart(t)
   const [address, , password = '', key = '', snippet] = [
     /^MCP endpoint: +(\S+)$/m, /^API, to try in \/docs: (\S+)$/m, /with password "([^"]+)"/, /^(thk_[0-9a-f]{64})$/m, /^claude mcp add (.*)$/m
   ].map((pattern) => {
-    const found = pattern.exec(hub.output())
-    assert.ok(found, `${String(pattern)} in ${hub.output()}`)
+    const found = pattern.exec(terminal.output())
+    assert.ok(found, `${String(pattern)} in ${terminal.output()}`)
     return found[1]
   })
-  assert.equal(address, `${hub.url}/mcp`)
-  assert.ok(snippet?.includes(`${hub.url}/mcp`) && snippet.includes(key), snippet)
-  assert.ok(readme.includes(printedAddress) && readme.includes(printedPassword))
-  // As a person does who reads on while the new server connects.
-  const wait = 'until curl -fsS "$HUB/health" | grep -q \'"connected":1\'; do sleep 0.2; done\n'
-  const script = commands.filter((block) => !notRun(block))
-    .map(({ text, line }) => `echo '== line ${line}'\n${text}${text.includes('"command":"npx"') ? wait : ''}`).join('\necho\n')
-    .replaceAll(printedAddress, hub.url).replaceAll(printedPassword, password)
-  const { code, output } = await run('sh', ['-eu', '-s'], script, { HOME: hub.folder })
-  assert.equal(code, 0, `a command of the README failed, after:\n${output}\nThe gateway said:\n${hub.output()}`)
-  const [, answers = ''] = output.split('"username":"admin"')
-  assert.match(answers, /"data":\{"name":"everything","enabled":true,"status":"connecting"/)
-  assert.match(answers, /^thk_[0-9a-f]{64}$/m)
-  assert.match(answers, /"text":"Echo: Hello"/)
-  const list = JSON.parse(answers.trim().split('\n').at(-1) ?? '') as { result: { tools: Array<{ name: string }> } }
-  assert.deepEqual(list.result.tools.map(({ name }) => name), ['everything-echo', 'everything-get-sum'])
-  const call = await fetch(`${hub.url}/api/tools/everything/echo?message=Hello`, { headers: { authorization: `Bearer ${key}` } })
-  assert.match(await call.text(), /"text":"Echo: Hello"/, 'by the key that the first start prints')
+  assert.equal(address, `${url}/mcp`)
+  assert.ok(snippet?.includes(`${url}/mcp`) && snippet.includes(key), snippet)
+  const scripts = commands.filter((block) => !isApart(block))
+  for (const each of [printedAddress, printedPassword, printedKey]) assert.ok(scripts.some(({ text }) => text.includes(each)), each)
+  /** Pastes blocks, one after another in one shell. @returns what they print, by the line of the README */
+  const paste = async (pasted: readonly Block[], cwd: string): Promise<string[]> => {
+    const script = pasted.map(({ text, line }) => `echo '== line ${line}'\n${text}`).join('\necho\n')
+      .replaceAll(printedAddress, url).replaceAll(printedPassword, password).replaceAll(printedKey, key)
+    const { code, output } = await run(script, cwd, { HOME: folder })
+    assert.equal(code, 0, `a command of the README failed, after:\n${output}\nThe gateway said:\n${terminal.output()}`)
+    return output.split(/^== line \d+$/m).slice(1).map((text) => text.trim())
+  }
+
+  const [called = ''] = await paste(scripts.slice(0, 1), folder)
+  t.comment(`from npm start to the answer of the first call: ${((Date.now() - begun) / 1_000).toFixed(1)} s`)
+  assert.match(called, /everything is connected, with \d+ tools/)
+  const promised = /The last line answers `(.*?)`/.exec(readme)?.[1] ?? ''
+  assert.deepEqual(JSON.parse(called.split('\n').at(-1) ?? ''), JSON.parse(promised))
+
+  const [, login = '', added = '', made = '', graph = '', , list = ''] = await paste(scripts.slice(1), await temporaryFolder(t))
+  assert.match(login, /"username":"admin"/)
+  assert.match(added, /"data":\{"name":"memory","enabled":true,"status":"connecting"/)
+  assert.match(added, /"name":"memory","status":"connected","error":null/)
+  assert.match(made, /^thk_[0-9a-f]{64}$/)
+  assert.match(graph, /"content":\[/)
+  const { result } = JSON.parse(list.split('\n').at(-1) ?? '') as { result: { tools: Array<{ name: string }> } }
+  assert.deepEqual(result.tools.map(({ name }) => name).sort(), ['memory-read_graph', 'memory-search_nodes'])
+})
+
+test('the commands over a database run as printed', async (t) => {
+  const { url } = await database(t)
+  const block = commands.find(({ text }) => text.includes('npm run db:export'))
+  const [start = '', dump = ''] = (block?.text ?? '').replaceAll('postgres://hub:secret@127.0.0.1:5432/hub', url).split('\n')
+  const folder = await clone(t)
+  const port = await freePort()
+  const env = { PATH: process.env.PATH ?? '', HOME: folder, PORT: String(port) }
+  const hub = spawn('sh', ['-c', start], { cwd: folder, env, stdio: 'ignore', detached: true })
+  const closed = new Promise((resolve) => { hub.once('close', resolve) })
+  t.after(async () => {
+    if (hub.pid !== undefined && hub.exitCode === null && hub.signalCode === null) process.kill(-hub.pid, 'SIGINT')
+    await closed
+  })
+  await until(async () => (await fetch(`http://127.0.0.1:${port}/health/ready`)).ok, 'the gateway is not ready')
+  const { code, output } = await run(dump, folder, { HOME: folder })
+  assert.equal(code, 0, output)
+  const { users } = JSON.parse(readFileSync(join(folder, 'backup.json'), 'utf8')) as { users: Array<{ username: string }> }
+  assert.deepEqual(users.map(({ username }) => username), ['admin'])
 })
 
 test('every JSON block of the README parses', async () => {
@@ -190,7 +227,7 @@ test('npm run demo prints a client configuration and a curl line that calls a to
   await until(() => /^curl .+$/m.test(output), () => `the demo printed no curl line: ${output}`)
   const configuration: unknown = JSON.parse(/^\{\n.*?^\}$/ms.exec(output)?.[0] ?? '')
   assert.ok(JSON.stringify(configuration).includes(`http://127.0.0.1:${port}/mcp`))
-  const { code, output: answer } = await run('sh', ['-eu', '-s'], /^curl .+$/m.exec(output)?.[0] ?? '', {})
+  const { code, output: answer } = await run(/^curl .+$/m.exec(output)?.[0] ?? '', folder, {})
   assert.equal(code, 0, answer)
   const promised = blocks.find(({ language, text }) => language === 'json' && text.includes('Echo: Hello'))
   assert.deepEqual(JSON.parse(answer), JSON.parse(promised?.text ?? ''))

@@ -1,7 +1,7 @@
 // What runs the gateway elsewhere: what the Dockerfile copies and starts, in a plain folder (nightly/image builds the image); the unit for
 // systemd where that is there, and the compose file and the chart as far as they can be read.
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { test } from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { at, type Json } from '../helpers/client.ts'
 import { copyImage, instructions, isKnown, run, runAsImage, stages } from '../helpers/dockerfile.ts'
-import { path } from '../helpers/hub.ts'
+import { path, startHub } from '../helpers/hub.ts'
 
 const read = (name: string): string => readFileSync(path(name), 'utf8')
 
@@ -52,11 +52,27 @@ test('compose.yaml', async () => {
   assert.doesNotMatch(read('compose.yaml').replaceAll('$$', '').replace(/\$\{\w+/g, ''), /\$/, 'no $ that Compose would read as a variable')
 })
 
+test('compose with commands as another user', async () => {
+  const [base, variant] = [parse(read('compose.yaml')) as Json, parse(read('examples/compose.child-user.yaml')) as Json]
+  const hub = at(variant, 'services', 'tool-hub') as Json
+  assert.deepEqual(Object.keys(variant.services as Json).filter((name) => !(name in (base.services as Json))), [])
+  for (const name of Object.keys(hub.environment as Json)) assert.ok(isKnown(name), name)
+  assert.equal(hub.user, '0:0', 'only root starts processes as somebody else')
+  const CHILD_USER = String(at(hub, 'environment', 'CHILD_USER'))
+  assert.match(instructions(stages.at(-1) ?? [], 'RUN').join('\n'), new RegExp(`useradd --create-home .* ${CHILD_USER}$`, 'm'))
+  assert.deepEqual(hub.volumes, [`children:/home/${CHILD_USER}`])
+  assert.ok('children' in (variant.volumes as Json))
+})
+
 test('the unit for systemd', async (t) => {
   const unit = read('examples/systemd/tool-hub.service')
   for (const [, name = ''] of unit.matchAll(/^Environment=(.*)$/gm)) {
     for (const each of name.split(' ').map((pair) => pair.split('=')[0] ?? '')) assert.ok(isKnown(each) || ['NODE_ENV', 'HOME'].includes(each), each)
   }
+  const file = /^EnvironmentFile=-(.*)$/m.exec(unit)?.[1]
+  assert.ok(file !== undefined && unit.includes(`install -m 600 tool-hub.env ${file}`))
+  for (const [, name = ''] of read('examples/systemd/tool-hub.env').matchAll(/^#?(\w+)=/gm)) assert.ok(isKnown(name), name)
+  assert.ok(unit.includes(`tool-hub --config ${/SETTINGS_PATH=(\S+)/.exec(unit)?.[1]} status`), 'it says how the command line is used')
   if (!existsSync('/usr/bin/systemd-analyze')) { t.comment('systemd-analyze is not here: the unit was not verified'); return }
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-unit-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
@@ -76,7 +92,7 @@ test('the chart', async (t) => {
   }
   const filled = template
     .split('\n')
-    .filter((line) => !/^\s*\{\{-? *(if|end|range|\$name)/.test(line))
+    .filter((line) => !/^\s*\{\{-? *(if|end|range|fail|\$name|\$base)/.test(line))
     .join('\n')
     .replace(/\{\{-? *(toYaml[^}]*?) *-?\}\}/g, ' {}')
     .replace(/"\{\{.*?\}\}"|\{\{.*?\}\}(?::\{\{.*?\}\})?/g, 'x')
@@ -85,32 +101,42 @@ test('the chart', async (t) => {
     return at(document.toJS() as unknown, 'kind')
   })
   assert.deepEqual(kinds, ['StatefulSet', 'Service', 'Ingress'])
+  for (const name of ['startup', 'liveness', 'readiness']) {
+    assert.match(template, new RegExp(`${name}Probe: \\{ httpGet: \\{ path: "\\{\\{ \\$base \\}\\}/health/`), 'below BASE_PATH')
+  }
+  assert.match(template, /\$base := \.Values\.env\.BASE_PATH \| default "" \| trimSuffix "\/"/)
+  assert.match(template, /if and \(gt \(int \.Values\.replicas\) 1\) \(not \.Values\.database\) -\}\}\n\{\{- fail "[^"]*DB_URL/)
 })
 
-test('alerts and dashboard name metrics that exist', async () => {
-  const known = new Set(read('plugins/metrics/index.ts').concat(read('plugins/metrics/call-metrics.ts'), read('plugins/activities/index.ts'), authMetrics()).match(/toolhub_\w+/g))
+/** The names of metrics in expressions of Prometheus; parts of a histogram by its name. */
+const metricsIn = (expressions: readonly string[]): Set<string> => new Set(
+  expressions.flatMap((each) => each.replace(/"[^"]*"/g, '').match(/\b(?:toolhub|nodejs|process)_\w+/g) ?? []).map((name) => name.replace(/_bucket$/, ''))
+)
+
+test('alerts and dashboard name metrics that a gateway of their kind has', async (t) => {
+  const rulesOf = (name: string): string[] => {
+    const { groups } = parse(read(`examples/prometheus/${name}`)) as { groups: Array<{ rules: Array<{ expr: string }> }> }
+    return groups.flatMap(({ rules }) => rules.map(({ expr }) => expr))
+  }
   const dashboard = JSON.parse(read('examples/prometheus/grafana-dashboard.json')) as { panels: Array<{ targets: Array<{ expr: string }> }> }
-  const alerts = parse(read('examples/prometheus/alerts.yaml')) as { groups: Array<{ rules: Array<{ expr: string }> }> }
-  const expressions = [
-    ...dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
-    ...alerts.groups.flatMap(({ rules }) => rules.map(({ expr }) => expr))
-  ]
-  assert.ok(expressions.length > 15)
-  const { collectDefaultMetrics, Registry } = await import('prom-client')
-  const register = new Registry()
-  collectDefaultMetrics({ register })
-  const stock = new Set((await register.getMetricsAsArray()).map(({ name }) => name))
-  const functions = /^(sum|by|rate|count|or|vector|increase|histogram_quantile|up|server|le|status|outcome|credential|job)$/
-  for (const expression of expressions) {
-    const names = expression.replace(/"[^"]*"|\[[^\]]*\]/g, '').match(/\b[a-z_]{2,}\b/g) ?? []
-    for (const name of names) {
-      const isThere = functions.test(name) || known.has(name) || known.has(name.replace(/_(bucket|sum|count)$/, '')) || stock.has(name)
-      assert.ok(isThere, `${name} in ${expression}`)
+  const panels = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+  assert.ok(panels.length + rulesOf('alerts.yaml').length > 15)
+  for (const panel of panels) {
+    for (const [, selector = ''] of panel.matchAll(/\b(?:toolhub|nodejs|process)_\w+(\{[^}]*\})?/g)) {
+      assert.match(selector, /job=~"\$job"/, panel)
     }
   }
+  const METRICS_TOKEN = 'a token of this test for the metrics'
+  const metricsOf = async (env: Record<string, string>): Promise<Set<string>> => {
+    const hub = await startHub(t, { env: { METRICS_TOKEN, ...env }, settings: {} })
+    const text = await (await fetch(`${hub.url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).text()
+    return new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name))
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-metrics-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const [file, database] = [await metricsOf({}), await metricsOf({ DB_URL: `pglite://${folder}` })]
+  const [any, recorded] = [metricsIn([...panels, ...rulesOf('alerts.yaml')]), metricsIn(rulesOf('alerts-database.yaml'))]
+  for (const name of any) assert.ok(file.has(name) && database.has(name), name)
+  for (const name of recorded) assert.deepEqual([database.has(name), file.has(name)], [true, false], name)
+  assert.ok(any.size > 8 && recorded.size > 0)
 })
-
-/** Metrics that the authentication counts. */
-function authMetrics (): string {
-  return readdirSync(path('plugins/auth')).filter((name) => name.endsWith('.ts')).map((name) => read(`plugins/auth/${name}`)).join('\n')
-}

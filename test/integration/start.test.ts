@@ -1,11 +1,17 @@
-// How a process starts: where its files are, and where its output goes.
+// How a process starts: where its files are, and where its output goes. A terminal is that of script(1), from util-linux.
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { settings, within } from '../helpers/client.ts'
-import { spawnHub, startHub, until, type ProcessHub, type ProcessOptions } from '../helpers/hub.ts'
+import { quoted } from '../../plugins/config/first-start.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
+import { at, settings, within } from '../helpers/client.ts'
+import {
+  firstWordsIn, freePort, path, serverProgram, spawnHub, startHub, until, type ProcessHub, type ProcessOptions
+} from '../helpers/hub.ts'
+import { onTerminal, skipWithoutTerminal, type Terminal } from '../helpers/terminal.ts'
 
 const skip = existsSync('/proc/self/stat') ? false : 'needs the file system /proc of Linux'
 
@@ -58,18 +64,66 @@ async function cutShort (t: Test, options: ProcessOptions): Promise<ProcessHub> 
 }
 
 test('an output that is closed neither stops the gateway nor keeps it from stopping', async (t) => {
-  await t.test('at a first start, which then spends no password', async (t) => {
+  await t.test('at a first start, which tells its password in a file', async (t) => {
     const hub = await cutShort(t, {})
-    // Made once the first admin is done with.
-    await until(() => existsSync(join(hub.folder, '.tool-hub/command-line.json')), hub.output)
+    await until(() => hub.firstWords().includes(' add everything '), hub.output)
     assert.equal((await fetch(`${hub.url}/health`)).status, 200)
     assert.equal(await within('its end', hub.stop()), 0)
-    const stored = await readFile(hub.settingsPath, 'utf8').catch(() => '{}')
-    assert.deepEqual((JSON.parse(stored) as { users?: unknown[] }).users ?? [], [])
+    assert.equal(at(JSON.parse(await readFile(hub.settingsPath, 'utf8')), 'users', 0, 'username'), 'admin')
   })
 
   await t.test('at a later start', async (t) => {
     const hub = await cutShort(t, { settings: settings({}, { users: [{ username: 'admin', password: 'x', isAdmin: true }] }) })
     assert.equal(await within('its end', hub.stop()), 0)
+  })
+})
+
+test('a disk that is full under the log does not end the gateway', { skip: existsSync('/dev/full') ? false : 'needs /dev/full of Linux' }, async (t) => {
+  for (const where of ['>/dev/full', '>/dev/full 2>&1']) {
+    const folder = await temporaryFolder(t)
+    const port = await freePort()
+    const child = spawn('sh', ['-c', `exec "$@" ${where}`, 'sh', ...serverProgram()], {
+      cwd: path(''), env: { PATH: process.env.PATH ?? '', HOME: folder, PORT: String(port), SETTINGS_PATH: join(folder, 's.json'), LOG_LEVEL: 'debug' }
+    })
+    t.after(() => { child.kill('SIGKILL') })
+    const ended = new Promise((resolve) => { child.once('exit', resolve) })
+    const health = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${port}/health/ready`)).ok
+    await until(health, () => `exit code ${child.exitCode}`)
+    assert.match(firstWordsIn(join(folder, '.tool-hub')), /with password/)
+    assert.ok(await health())
+    child.kill('SIGTERM')
+    assert.equal(await within('its end', ended), 0)
+  }
+})
+
+test('a terminal that is gone', { skip: skipWithoutTerminal }, async (t) => {
+  /** A gateway on a terminal. @param line starts the program "$@", and leaves its pid in the file `pid` */
+  const start = async (t: Test, line: string): Promise<{ terminal: Terminal, pid: number, ready: () => Promise<boolean> }> => {
+    const folder = await temporaryFolder(t)
+    const port = await freePort()
+    const program = `set -- ${serverProgram().map(quoted).join(' ')}; ${line}`
+    const env = { HOME: folder, PORT: String(port), SETTINGS_PATH: join(folder, 's.json'), PID_FILE: join(folder, 'pid') }
+    const terminal = onTerminal(t, program, { cwd: path(''), env })
+    await until(() => / call everything echo .*\n/.test(terminal.output()), terminal.output)
+    const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'))
+    t.after(() => { try { process.kill(pid, 'SIGKILL') } catch {} })
+    const ready = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${port}/health/ready`)).ok
+    return { terminal, pid, ready }
+  }
+  const isThere = (pid: number): boolean => { try { return process.kill(pid, 0) } catch { return false } }
+
+  await t.test('ends the gateway that it started', async (t) => {
+    const { terminal, pid } = await start(t, 'echo $$ >"$PID_FILE"; exec "$@"')
+    terminal.hangUp()
+    await until(() => !isThere(pid), () => `it is still there: ${terminal.output()}`)
+  })
+
+  await t.test('does not end one in another session, which obeys SIGTERM all the same', async (t) => {
+    const { terminal, pid, ready } = await start(t, 'setsid sh -c \'echo $$ >"$PID_FILE"; exec "$@"\' sh "$@"')
+    terminal.hangUp()
+    await terminal.ended
+    assert.ok(await ready())
+    process.kill(pid, 'SIGTERM')
+    await until(() => !isThere(pid), () => `it is still there: ${terminal.output()}`)
   })
 })

@@ -2,7 +2,7 @@
 // client. Needs npm's registry, or its cache. integration/first-start does it with what is built here.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { test, type Test } from 'tap'
-import { freePort, path, until } from '../helpers/hub.ts'
+import { firstWordsIn, freePort, path, until } from '../helpers/hub.ts'
 import { cachedPackages } from '../helpers/packages.ts'
 
 const execute = promisify(execFile)
@@ -39,28 +39,36 @@ test('from an empty folder to a tool call', async (t) => {
   const home = join(folder, 'home')
   const elsewhere = join(folder, 'elsewhere')
   for (const each of [app, home, elsewhere]) await mkdir(each)
-  const { stdout } = await execute('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], { cwd: path('') })
-  const tarball = join(folder, (JSON.parse(stdout) as Array<{ filename: string }>)[0]?.filename ?? '')
-  await writeFile(join(app, 'package.json'), '{"private": true}')
-  const packages = [everything, 'mcp-remote'].map((name) => `${name}@${manifest.devDependencies[name]}`)
-  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--omit=optional', tarball, ...packages]
-  await execute('npm', install, { cwd: app, maxBuffer: 64 * 1024 * 1024 })
-
   const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  /** A line of the README that begins so, for this clone and this gateway. */
+  const readme = (beginning: string): string => {
+    const found = readFileSync(path('README.md'), 'utf8').split('\n').find((line) => line.startsWith(beginning))
+    assert.ok(found, beginning)
+    return found.replaceAll('http://127.0.0.1:3000', url).replaceAll('/path/to/the/clone', path(''))
+  }
+  const [packing = '', installing = '', starting = ''] = readme('npm pack ').split(' && ')
+  await pasted(`${packing} && ${installing}`, app)
+  const tarball = join(app, readdirSync(app).find((name) => name.endsWith('.tgz')) ?? '')
+  const packages = [everything, 'mcp-remote'].map((name) => `${name}@${manifest.devDependencies[name]}`)
+  await execute('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...packages], { cwd: app, maxBuffer: 64 * 1024 * 1024 })
+
   const began = Date.now()
-  const hub = spawn('npx', ['tool-hub'], {
+  const hub = spawn('sh', ['-c', `exec ${starting}`], {
     cwd: app, env: { PATH: process.env.PATH ?? '', HOME: home, PORT: String(port) }, stdio: ['ignore', 'pipe', 'pipe'], detached: true
   })
-  let output = ''
-  hub.stdout.on('data', (chunk) => { output += String(chunk) })
-  hub.stderr.on('data', (chunk) => { output += String(chunk) })
+  let log = ''
+  hub.stdout.on('data', (chunk) => { log += String(chunk) })
+  hub.stderr.on('data', (chunk) => { log += String(chunk) })
   const closed = new Promise((resolve) => { hub.once('close', resolve) })
   t.after(async () => {
     if (hub.pid !== undefined && hub.exitCode === null) process.kill(-hub.pid, 'SIGTERM')
     await closed
   })
+  await until(() => / add everything .*\n/.test(firstWordsIn(join(app, '.tool-hub'))), () => log)
+  const output = firstWordsIn(join(app, '.tool-hub'))
   const line = (pattern: RegExp): string => pattern.exec(output)?.[0] ?? ''
-  await until(() => / add everything .*\n/.test(output), () => output)
+  const KEY = line(/^thk_[0-9a-f]{64}$/m)
 
   await t.test('one paste calls a tool, in any folder', async (t) => {
     const answer = await pasted(line(/^.* add everything .*$/m), elsewhere, { HOME: home })
@@ -81,10 +89,10 @@ test('from an empty folder to a tool call', async (t) => {
 
   await t.test('MCP Inspector', async () => {
     const modules = await cachedPackages('inspector', inspector)
-    const answer = await pasted(line(/^npx @modelcontextprotocol\/inspector .*$/m), join(modules, '..'), {
-      PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, MCP_INSPECTOR_SECRET_STORE: 'file'
-    })
-    assert.match(answer, /everything-echo/)
+    const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, MCP_INSPECTOR_SECRET_STORE: 'file', KEY }
+    for (const each of [line(/^npx @modelcontextprotocol\/inspector .*$/m), readme('npx @modelcontextprotocol/inspector --cli')]) {
+      assert.match(await pasted(each, join(modules, '..'), env), /everything-echo/)
+    }
   })
 
   await t.test('npm install -g makes it a command', async () => {
@@ -99,7 +107,10 @@ test('from an empty folder to a tool call', async (t) => {
   // 650 MB are fetched for that.
   await t.test('Claude Code and Gemini CLI', async () => {
     const modules = await cachedPackages('agents', agents)
-    const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, GEMINI_CLI_TRUST_WORKSPACE: 'true' }
+    const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, GEMINI_CLI_TRUST_WORKSPACE: 'true', KEY }
+    await pasted(readme('claude mcp add '), elsewhere, env)
+    assert.match(await pasted('claude mcp list', elsewhere, env), /tool-hub: .* Connected/)
+    await pasted('claude mcp remove tool-hub', elsewhere, env)
     await pasted(line(/^claude mcp add .*$/m), elsewhere, env)
     assert.match(await pasted('claude mcp list', elsewhere, env), /tool-hub: .* Connected/)
     await pasted(line(/^gemini mcp add .*$/m), elsewhere, env)

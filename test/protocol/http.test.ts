@@ -361,3 +361,20 @@ test('http: an error page that cannot be read is told by its status', async (t) 
     }
   }
 })
+
+test('http: an answer that is no message is told by its media type', async (t) => {
+  for (const [type, reason] of [
+    ['text/html; charset=utf-8', 'the upstream answered with text/html in place of JSON'],
+    ['text/plain', 'the upstream answered with text/plain in place of JSON'],
+    ['application/json', 'the upstream\'s answer cannot be read: Parse error: the body is not valid JSON'],
+    ['<script>', 'the upstream\'s answer cannot be read: Parse error: the body is not valid JSON']
+  ] as const) {
+    await t.test(type, async (t) => {
+      const { transport, receiver, told, tick } = connection(t, HttpTransport, () => ({ status: 200, type, text: '<html>', end: 'well' }))
+      await transport.start(receiver)
+      transport.send(requestText(1, 'initialize'), { id: 1 })
+      await tick(0)
+      assert.deepEqual(told, [`1 broken: ${reason}`])
+    })
+  }
+})

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
 import type { Activities, Activity, ActivityFilter, ActivityPage, ActivityValues } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
@@ -10,6 +11,8 @@ import { appendCalls, hourLength, removeCalls, rowsOf, type CallRow } from './ac
 
 /** Bounds of one statement: rows that it adds, their size in characters. */
 const bounds = { rows: 500, size: 4 * 1024 * 1024 }
+/** Length of sealed texts that are made in one turn of the event loop, in characters. */
+const sealedAtOnce = 256 * 1024
 /** Max values of one kind to filter by. */
 const maxValues = 1_000
 /** Max number of entries that are counted one by one. */
@@ -41,7 +44,7 @@ export class PostgresActivities implements Activities {
   }
 
   async append (batch: readonly Activity[]): Promise<void> {
-    for (const rows of chunks(batch, (activity) => this.#toRow(activity))) {
+    for await (const rows of chunks(batch, (activity) => this.#toRow(activity))) {
       await this.#queries.record(async (tx) => { await appendCalls(tx, rows) })
     }
   }
@@ -210,18 +213,22 @@ export function sumUp (db: Db, filter: ActivityFilter) {
     .from(summed)
 }
 
-/** Splits a batch into chunks that fit into one statement. */
-function * chunks (batch: readonly Activity[], rowOf: (activity: Activity) => CallRow): Generator<CallRow[]> {
+/** Splits a batch into chunks that fit into one statement. Others have their turns while its texts are sealed. */
+async function * chunks (batch: readonly Activity[], rowOf: (activity: Activity) => CallRow): AsyncGenerator<CallRow[]> {
   let rows: CallRow[] = []
-  let size = 0
+  let [size, sealed] = [0, 0]
   for (const activity of batch) {
     const row = rowOf(activity)
     rows.push(row)
     size += row.sealed?.length ?? 0
+    if (size - sealed > sealedAtOnce) {
+      sealed = size
+      await turn()
+    }
     if (rows.length < bounds.rows && size < bounds.size) continue
     yield rows
-    rows = []
-    size = 0
+    rows = [];
+    [size, sealed] = [0, 0]
   }
   if (rows.length > 0) yield rows
 }

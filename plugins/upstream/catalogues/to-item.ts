@@ -57,18 +57,27 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
     warn(`${JSON.stringify(seen)} has control characters in its name and is left out`)
     return undefined
   }
-  const changes = additions(value, kind, name)
+  const changes: Record<string, string> = {}
+  // The name of a resource is for people to see.
+  if (value.name === undefined) {
+    changes.name = JSON.stringify(name)
+    value.name = name
+  }
+  const { description, inputSchema } = value
+  if (kind === 'tools' && !isObject(inputSchema)) {
+    warn(`${JSON.stringify(name)} has no inputSchema and is left out`)
+    return undefined
+  }
   const problem = itemProblem(kind, value)
   if (problem !== undefined) {
     warn(`${JSON.stringify(cut(name, 200))} is left out: ${problem}`)
     return undefined
   }
-  const { description, inputSchema } = value
   if (typeof description === 'string' && description.length > limits.description) {
     changes.description = JSON.stringify(cut(description, limits.description))
   }
   // MCP requires the type, which arguments have anyway.
-  if (changes.inputSchema === undefined && isObject(inputSchema) && inputSchema.type === undefined) {
+  if (isObject(inputSchema) && inputSchema.type === undefined) {
     changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
   }
   const item = { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
@@ -77,19 +86,4 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
   }
   if (places[0] !== undefined) notes.mended(name, places[0])
   return item
-}
-
-/** What MCP requires of an item and is missing, and is plain. It is added to `value`, too. */
-function additions (value: Record<string, unknown>, kind: ListKind, name: string): Record<string, string> {
-  const changes: Record<string, string> = {}
-  // The name of a resource is for people to see.
-  if (value.name === undefined) {
-    changes.name = JSON.stringify(name)
-    value.name = name
-  }
-  if (kind === 'tools' && value.inputSchema === undefined) {
-    changes.inputSchema = '{"type":"object"}'
-    value.inputSchema = { type: 'object' }
-  }
-  return changes
 }

@@ -75,6 +75,7 @@ export class RequestRunner {
         const reason = error.fault === 'share-used' ? 'share' : 'limit'
         return new RpcError(code.unavailable, `Server ${this.#name} answered, but ${why}. The request may have run`, reason)
       }
+      case 'refused': return new RpcError(code.unavailable, `Server ${this.#name} failed: ${why}`, 'no-answer')
       case 'closed': return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'cancelled')
       default: return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'no-answer')
     }

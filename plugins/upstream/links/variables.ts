@@ -19,7 +19,7 @@ export interface Expanded {
  * case-sensitive.
  */
 const ours = [
-  /^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|TOOL_HUB_KEY)(_FILE)?$/,
+  /^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|METRICS_TOKEN|TOOL_HUB_KEY)(_FILE)?$/,
   /_CLIENT_SECRET(_FILE)?$/,
   /^SOCIAL_AUTH_/,
   /^PG/,

@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { isAttended, piped } from '../ask.ts'
+import { withApi, type Run } from '../context.ts'
+import { exits, Failure } from '../failure.ts'
+import { collect, isObject, jsonOf, pairs, serverPath, type ServerRecord } from './servers.ts'
+
+type Config = Record<string, unknown>
+interface EditOptions { env: string[], header: string[], description?: string, visibility?: string, name?: string, configJson?: string }
+
+export function addEditCommands (program: Command, run: Run): void {
+  for (const [verb, enabled] of [['enable', true], ['disable', false]] as const) {
+    program.command(verb)
+      .description(enabled ? 'connect a server that is disabled' : 'end a server\'s connections, and keep its config')
+      .argument('<name>')
+      .action(async (name: string, _options, command: Command) => {
+        await withApi(run, command, async ({ api, out }) => {
+          const path = `${serverPath(name)}/toggle`
+          const { data, message } = await api.whole<{ data: ServerRecord, message?: string }>('POST', path, { enabled })
+          out.result(data, message ?? `The server was ${verb}d`)
+        })
+      })
+  }
+
+  program.command('edit')
+    .description('change a server\'s config: by options, or in $VISUAL or $EDITOR')
+    .argument('<name>')
+    .option('--env <NAME=value>', 'set an environment variable of the command (repeatable)', collect, [])
+    .option('--header <Name: value>', 'set a header for a remote server (repeatable)', collect, [])
+    .option('--description <text>')
+    .option('--visibility <visibility>', 'private or public')
+    .option('--name <new name>', 'give it another name, in groups and keys too')
+    .option('--config-json <json>', 'the whole config as JSON; - reads it from stdin. A mask (••••) keeps the secret that is stored')
+    .action(async (name: string, options: EditOptions, command: Command) => {
+      const given = await configIn(run, options)
+      const isByOptions = given !== undefined || hasChanges(options)
+      if (!isByOptions && !isAttended(run)) {
+        throw new Failure('Say what to change: edit --help lists the options. An editor needs a terminal.', exits.usage)
+      }
+      await withApi(run, command, async ({ api, out }) => {
+        const { config: stored } = await api.get<{ config: Config }>(serverPath(name))
+        const config = isByOptions ? changed(given ?? stored, options) : await edited(run, name, stored)
+        if (config === undefined) {
+          out.result({ name, changed: false }, 'Nothing was changed')
+          return
+        }
+        const body = { config, ...(options.name === undefined ? {} : { newName: options.name }) }
+        const { data, warnings = [] } = await api.whole<{ data: ServerRecord, warnings?: string[] }>('PUT', serverPath(name), body)
+        out.result({ ...data, ...(warnings.length > 0 && { warnings }) }, `The server ${JSON.stringify(data.name)} was changed`)
+        if (!out.json) for (const warning of warnings) out.warn(warning)
+      })
+    })
+}
+
+const hasChanges = ({ env, header, description, visibility, name }: EditOptions): boolean =>
+  env.length > 0 || header.length > 0 || [description, visibility, name].some((value) => value !== undefined)
+
+/** The config of --config-json. @throws Failure */
+async function configIn (run: Run, { configJson }: EditOptions): Promise<Config | undefined> {
+  if (configJson === undefined) return undefined
+  const config = jsonOf(configJson === '-' ? await piped(run) : configJson, '--config-json')
+  if (!isObject(config)) throw new Failure('--config-json: expected an object', exits.usage)
+  return config
+}
+
+/** A config with what the options set. @throws Failure */
+function changed (config: Config, { env, header, description, visibility }: EditOptions): Config {
+  const set = (member: 'env' | 'headers', given: Record<string, string>): Config =>
+    Object.keys(given).length === 0 ? {} : { [member]: { ...isObject(config[member]) ? config[member] : {}, ...given } }
+  return {
+    ...config,
+    ...set('env', pairs(env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')),
+    ...set('headers', pairs(header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')),
+    ...(description === undefined ? {} : { description }),
+    ...(visibility === undefined ? {} : { visibility })
+  }
+}
+
+/** A config as a person has edited it; undefined: as it was. What is no JSON stays in its file. @throws Failure */
+async function edited ({ env }: Run, name: string, config: Config): Promise<Config | undefined> {
+  const editor = env.VISUAL || env.EDITOR || 'vi'
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-edit-'))
+  const file = join(folder, 'config.json')
+  const before = `${JSON.stringify(config, null, 2)}\n`
+  await writeFile(file, before, { mode: 0o600 })
+  // As git and crontab do: the variable may have arguments.
+  const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit', env: { ...env } })
+  const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('exit', resolve) })
+  if (code !== 0) {
+    await rm(folder, { recursive: true, force: true })
+    throw new Failure(`The editor (${editor}) failed, so ${JSON.stringify(name)} was not changed`)
+  }
+  const after = await readFile(file, 'utf8')
+  let value: unknown
+  try {
+    value = jsonOf(after, 'The config')
+    if (!isObject(value)) throw new Failure('The config is no object', exits.usage)
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error)
+    throw new Failure(`${problem}. ${JSON.stringify(name)} was not changed; your text is in ${file}`)
+  }
+  await rm(folder, { recursive: true, force: true })
+  return after === before ? undefined : value
+}

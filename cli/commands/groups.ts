@@ -1,0 +1,69 @@
+import type { Command } from 'commander'
+import { segment, withApi, type Run } from '../context.ts'
+
+interface Member { name: string, alias?: string, tools?: 'all' | string[] }
+interface Group { id: string, name: string, description?: string, owner?: string, servers: Array<string | Member> }
+interface Answer { data: Group, message?: string, warnings?: string[] }
+
+const groupPath = (name: string): string => `/api/groups/${segment(name)}`
+
+const nameOf = (member: string | Member): string => typeof member === 'string' ? member : member.name
+
+export function addGroupCommands (program: Command, run: Run): void {
+  const group = program.command('group').description('groups of servers, each with a route of its own: /mcp/<group>')
+
+  group.command('list')
+    .description('the groups, with their servers')
+    .action(async (_options, command: Command) => {
+      await withApi(run, command, async ({ api, out }) => {
+        const groups = await api.get<Group[]>('/api/groups')
+        out.result(groups, () => groups.length === 0
+          ? 'There are no groups yet: tool-hub group create <name> <server> …'
+          : out.table(['NAME', 'SERVERS', 'OWNER', 'DESCRIPTION'], groups.map(({ name, servers, owner = '', description = '' }) =>
+            [name, servers.map(nameOf).join(', '), owner, description])))
+      })
+    })
+
+  group.command('create')
+    .description('make a group')
+    .argument('<name>')
+    .argument('[servers...]', 'servers that belong to it, with all that they list')
+    .option('--description <text>')
+    .action(async (name: string, servers: string[], { description }: { description?: string }, command: Command) => {
+      await change(run, command, 'POST', '/api/groups', { name, servers, ...(description === undefined ? {} : { description }) })
+    })
+
+  group.command('add')
+    .description('put a server into a group')
+    .argument('<group>')
+    .argument('<server>')
+    .action(async (name: string, serverName: string, _options, command: Command) => {
+      await change(run, command, 'POST', `${groupPath(name)}/servers`, { serverName })
+    })
+
+  group.command('remove')
+    .description('take a server out of a group; without a server, remove the group')
+    .argument('<group>')
+    .argument('[server]')
+    .action(async (name: string, server: string | undefined, _options, command: Command) => {
+      if (server !== undefined) await change(run, command, 'DELETE', `${groupPath(name)}/servers/${segment(server)}`)
+      else {
+        await withApi(run, command, async ({ api, out }) => {
+          const { message } = await api.whole<{ message?: string }>('DELETE', groupPath(name))
+          out.result({ name, removed: true }, message ?? 'The group was removed')
+        })
+      }
+    })
+}
+
+/** Changes a group, and shows what it is then. */
+async function change (run: Run, command: Command, method: string, path: string, body?: object): Promise<void> {
+  await withApi(run, command, async ({ api, out }) => {
+    const { data, warnings = [] } = await api.whole<Answer>(method, path, body)
+    out.result(
+      { ...data, ...(warnings.length > 0 && { warnings }) },
+      `The group ${JSON.stringify(data.name)} has ${data.servers.map(nameOf).join(', ') || 'no servers'}`
+    )
+    if (!out.json) for (const warning of warnings) out.warn(warning)
+  })
+}
