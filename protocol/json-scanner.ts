@@ -18,10 +18,15 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 const isNumbersEnd = (code: number): boolean => code === 0x2c || code === 0x5d || code === 0x7d
 const isHex = (code: number): boolean => (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66)
 const isEscape = (code: number): boolean => code < 0x80 && '"\\/bfnrt'.includes(String.fromCharCode(code))
-/** Max length of a key that may be wanted, in characters, with its quotes and escapes. */
-const maxKey = 256
+/** Max length of a key that is decoded as a whole, in characters, with its quotes and escapes; of a longer one the beginning is. */
+const maxKey = 2_048
+/** The beginning of a string, up to its last whole escape. */
+const BEGINNING = /^"(?:[^\\]|\\u[\da-f]{4}|\\[^u])*/i
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const literals = new Map([[0x74, 'true'], [0x66, 'false'], [0x6e, 'null']])
+
+/** The keys of members that are to be found. */
+export interface WantedKeys { readonly size: number, has: (key: string) => boolean }
 
 /** Thrown for JSON that is nested too deeply. */
 export class TooDeep extends Error {}
@@ -43,7 +48,7 @@ export class JsonScanner {
   readonly #text: string
   /** For each level that is open, 1 where it is an object. */
   readonly #levels: Uint8Array
-  readonly #wanted: ReadonlySet<string>
+  readonly #wanted: WantedKeys
   readonly #maxElements: number
   #depth = 0
   #next = VALUE
@@ -59,7 +64,7 @@ export class JsonScanner {
    * @param wanted keys of an object's members that are to be found
    * @param maxElements max elements of an array that are to be found
    */
-  constructor (text: string, maxDepth: number, wanted: ReadonlySet<string>, maxElements = Infinity) {
+  constructor (text: string, maxDepth: number, wanted: WantedKeys, maxElements = Infinity) {
     this.#text = text
     this.#levels = new Uint8Array(maxDepth + 1)
     this.#wanted = wanted
@@ -194,10 +199,16 @@ export class JsonScanner {
       if (this.elements++ < this.#maxElements) this.members.push({ key: '', keyStart: this.#start, start: this.#start, end })
       return
     }
-    if (this.#wanted.size === 0 || this.#keyEnd - this.#keyStart > maxKey) return
-    const key = JSON.parse(this.#text.slice(this.#keyStart, this.#keyEnd)) as string
+    if (this.#wanted.size === 0) return
+    const key = decodedKey(this.#text.slice(this.#keyStart, this.#keyEnd))
     if (this.#wanted.has(key)) this.members.push({ key, keyStart: this.#keyStart, start: this.#start, end })
   }
 
   #fail (): never { throw new SyntaxError(`not JSON at character ${this.#at}`) }
+}
+
+/** A key without its escapes, or the beginning of a long one. */
+function decodedKey (text: string): string {
+  if (text.length <= maxKey) return JSON.parse(text) as string
+  return JSON.parse(`${BEGINNING.exec(text.slice(0, maxKey))?.[0] ?? '"'}"`) as string
 }

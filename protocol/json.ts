@@ -221,3 +221,10 @@ export const oneLine = (text: string): string => text.includes('\n') || text.inc
 /** True for a JSON object: neither null nor an array. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * An object without members that are `null` or `""`, as many programs write what they have not. For documents of OAuth (metadata,
+ * registrations, answers of a token endpoint), where neither is a value.
+ */
+export const withoutAbsent = (document: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null && value !== ''))

@@ -1,7 +1,8 @@
 // Large messages, read in steps: nothing of them is made a value that nobody looks at, and nobody else waits for them meanwhile.
 import { RpcError } from './errors.ts'
 import type { Member } from './json.ts'
-import { JsonScanner, TooDeep } from './json-scanner.ts'
+import { JsonScanner, TooDeep, type WantedKeys } from './json-scanner.ts'
+import { checkedNames } from './lookalikes.ts'
 import { malformed, messageOf, notMessages, parseMessage, type Malformed, type Message, type Sender } from './message.ts'
 import { partOf, withoutMark } from './text.ts'
 import { turnForLongWork } from './yield.ts'
@@ -71,7 +72,7 @@ async function elementOf (text: string, maxDepth: number, pause: Pause, sender: 
 }
 
 /** Reads a text to its end. @throws RpcError */
-async function scanned (text: string, maxDepth: number, wanted: ReadonlySet<string>, pause: Pause, max?: number): Promise<JsonScanner> {
+async function scanned (text: string, maxDepth: number, wanted: WantedKeys, pause: Pause, max?: number): Promise<JsonScanner> {
   const scanner = new JsonScanner(text, maxDepth, wanted, max)
   try {
     while (!scanner.step()) await pause()
@@ -105,7 +106,9 @@ async function toMessage (text: string, scanner: JsonScanner, maxDepth: number, 
     if (params !== undefined) value.params = params.length <= small ? JSON.parse(params) : other
     return withGaps(messageOf(value, textOf, () => 0, sender), scanner, sender)
   }
-  const { members } = await scanned(params, maxDepth, membersOfParams, pause)
+  const names = checkedNames(String(value.method))
+  const wanted = { size: membersOfParams.size, has: (key: string) => membersOfParams.has(key) || names.isLookalike(key) }
+  const { members } = await scanned(params, maxDepth, wanted, pause)
   value.params = toParams(params, members)
   return withGaps(messageOf(value, textOf, () => members.length, sender), scanner, sender)
 }

@@ -10,6 +10,7 @@ import {
   withMembers,
   withoutRepeats
 } from './json.ts'
+import { checkedNames, withoutLookalikes } from './lookalikes.ts'
 import { copyOf, partOf, withoutMark } from './text.ts'
 
 export type RequestId = string | number
@@ -128,7 +129,7 @@ export function messageOf (
   if (typeof method === 'string') {
     const known = paramsOf(params, isServers)
     const text = known === params ? textOf('params') ?? '{}' : '{}'
-    const paramsText = readOnce(known, text, sizeOf(text))
+    const paramsText = readOnce(method, known, text, sizeOf(text))
     if (value.id === undefined || (isServers && value.id === null)) return { kind: 'notification', method, params: known, paramsText }
     if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
     return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method, params: known, paramsText }
@@ -155,11 +156,13 @@ function paramsOf (params: unknown, isServers: boolean): Record<string, unknown>
 }
 
 /**
- * The text of params with each member once, those of `ref` as well: what is passed on says nothing else than what was checked here,
- * whichever of two members another parser reads.
+ * The text of params with each member once, those of `ref` as well, and without lookalikes: what is passed on says nothing else than what
+ * was checked here, whichever of two members another parser reads.
  */
-function readOnce (params: Readonly<Record<string, unknown>>, paramsText: string, size: number): string {
-  const text = size > Object.keys(params).length ? withoutRepeats(paramsText) : paramsText
+function readOnce (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
+  const hasRepeats = size > Object.keys(params).length
+  const isOutermost = checkedNames(method).remove(params)
+  const text = withoutLookalikes(method, params, hasRepeats ? withoutRepeats(paramsText) : paramsText, isOutermost)
   const { ref } = params
   if (!isObject(ref)) return text
   const refText = memberOf(text, 'ref') ?? '{}'

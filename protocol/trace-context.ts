@@ -1,4 +1,5 @@
 import { memberOf, withMembers } from './json.ts'
+import { MemberNames } from './lookalikes.ts'
 
 /**
  * The place of a request in a trace (W3C Trace Context). Servers are told of it by headers of the same names, and by members of `_meta`
@@ -10,6 +11,8 @@ export interface TraceContext {
   readonly tracestate: string | undefined
 }
 
+const names = new MemberNames(['traceparent', 'tracestate'])
+
 /**
  * Changes of a request's params that also tell its place in a trace. The other members of `_meta` keep their bytes.
  * @param changes members of `params` that get another value, as JSON text
@@ -19,7 +22,7 @@ export function withTrace (
   changes: Readonly<Record<string, string>>,
   { traceparent, tracestate }: TraceContext
 ): Readonly<Record<string, string>> {
-  const _meta = withMembers(memberOf(paramsText, '_meta') ?? '{}', {
+  const _meta = withMembers(names.strip(memberOf(paramsText, '_meta') ?? '{}'), {
     traceparent: JSON.stringify(traceparent),
     tracestate: tracestate === undefined ? undefined : JSON.stringify(tracestate)
   })

@@ -30,6 +30,7 @@ export const addressPlaces = [
   ['openapi', 'schema'],
   ['openapi', 'security', 'tokenUrl'],
   ['openapi', 'security', 'url'],
+  ['oauth', 'issuer'],
   ['oauth', 'authorizationEndpoint'],
   ['oauth', 'tokenEndpoint']
 ] as const

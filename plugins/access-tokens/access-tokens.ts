@@ -4,7 +4,8 @@ import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
-import { ShareError } from '../limits/shares.ts'
+import { ownerAt } from '../limits/owner.ts'
+import { Shares } from '../limits/shares.ts'
 import { sha256 } from '../secrets/hash.ts'
 
 /** Time for which a found token is used without asking the storage, in ms. */
@@ -38,7 +39,9 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   readonly #known = new BoundedMap<string, Known>(limits.accessTokens)
   readonly #authorizations = new BoundedMap<string, Authorization>(limits.accessTokens)
   readonly #lookUps = new Semaphore({ places: limits.tokenLookUps.places })
-  #waiting = 0
+  /** Of tokens that were not found lately, which anybody can send: however many there are, the known ones have their own places. */
+  readonly #unknownLookUps = new Semaphore({ places: limits.tokenLookUps.places })
+  readonly #shares = new Shares(limits.tokenLookUps.waiting, 'look-ups of access tokens')
   /** Counts revocations: what was read before one says nothing after it. */
   #revocations = 0
   readonly #sweeper: NodeJS.Timeout
@@ -52,15 +55,17 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
 
   /**
    * Finds a valid access token. Synchronous where it was found a moment ago, since this is the path of every call.
+   * @param address of who sent it
    * @returns undefined: this is no access token, or it is not valid
-   * @throws StorageError
+   * @throws StorageError, ShareError
    */
-  find (text: string): Token | undefined | Promise<Token | undefined> {
+  find (text: string, address = ''): Token | undefined | Promise<Token | undefined> {
     if (!shape.test(text)) return undefined
     const hash = sha256(text)
     const known = this.#known.get(hash)
     const age = known ? Date.now() - known.at : Infinity
-    if (!known || age >= usable) return this.#readOnce(hash, known)
+    if (!known) return this.#askFor(hash, ownerAt(address))
+    if (age >= usable) return this.#readOnce(hash, known)
     if (age >= fresh) this.#readOnce(hash, known).catch(() => {})
     return known.token.expiresAt > Date.now() ? known.token : undefined
   }
@@ -90,24 +95,23 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
 
   close (): void { clearInterval(this.#sweeper) }
 
-  async #readOnce (hash: string, known: Known | undefined): Promise<Token | undefined> {
-    if (known?.reading) return await known.reading
-    const reading = this.#ask(hash)
-    if (known) known.reading = reading
+  async #readOnce (hash: string, known: Known): Promise<Token | undefined> {
+    known.reading ??= this.#lookUps.take().then(async (leave) => await this.#ask(hash, leave)).finally(() => { known.reading = undefined })
+    return await known.reading
+  }
+
+  /** Looks an unknown token up, in its turn among those of all addresses. @throws ShareError */
+  async #askFor (hash: string, owner: string): Promise<Token | undefined> {
+    const release = this.#shares.take(owner)
     try {
-      return await reading
+      return await this.#ask(hash, await this.#unknownLookUps.take(owner))
     } finally {
-      if (known) known.reading = undefined
+      release()
     }
   }
 
-  /** Asks the storage. Few do at the same time: unknown tokens are no load for a database. @throws StorageError, ShareError */
-  async #ask (hash: string): Promise<Token | undefined> {
-    if (this.#waiting >= limits.tokenLookUps.waiting) {
-      throw new ShareError('The gateway looks up as many tokens as it can; try again later', false)
-    }
-    this.#waiting++
-    const leave = await this.#lookUps.take()
+  /** Asks the storage. @param leave gives the place back @throws StorageError */
+  async #ask (hash: string, leave: () => void): Promise<Token | undefined> {
     try {
       for (;;) {
         const [at, revocations] = [Date.now(), this.#revocations]
@@ -118,7 +122,6 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
         return token
       }
     } finally {
-      this.#waiting--
       leave()
     }
   }

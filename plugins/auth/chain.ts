@@ -6,11 +6,12 @@ import { mayHaveSession } from '../social/cookies.ts'
 /** A class of routes: a credential may be valid on one and not on another. `open`: credentials are optional. */
 export type RouteClass = 'api' | 'mcp' | 'open'
 
-/** The parts of a request that may carry credentials. `socket`: where it came from. */
+/** The parts of a request that may carry credentials. `socket`: where it came from; `ip`: the address of the client, behind proxies too. */
 export interface Credentials {
   headers: IncomingHttpHeaders
   query: Readonly<Record<string, unknown>>
   socket?: { readonly remoteAddress?: string }
+  readonly ip?: string
 }
 
 /** Undefined: not identified. A promise only where a step has to wait: most do not. */

@@ -105,8 +105,8 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const chain: readonly Step[] = [key, local, token, socialSession(app.social), login, guest]
   const operators: readonly Step[] = [key, local, token, login]
   const isLocal = holdsLocal(localToken)
-  const credentialsOf = ({ headers, query, socket }: FastifyRequest): Credentials =>
-    ({ headers, query: query as Record<string, unknown>, socket })
+  const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): Credentials =>
+    ({ headers, query: query as Record<string, unknown>, socket, ip })
   /**
    * Identifies a caller; one whose credentials are unknown, again where another replica has just made a change.
    * @throws DataAway while a replica has been without its database for long

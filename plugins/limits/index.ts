@@ -68,7 +68,10 @@ export const limits = {
   freshLookUps: { perSecond: 10, timeout: 1_000 },
   /** Max access tokens, and families of them, that are cached; beyond: the oldest is forgotten, and looked up again on demand. */
   accessTokens: 20_000,
-  /** Look-ups of access tokens. `places`: max at the same time; `waiting`: max that run or wait; beyond: 503. */
+  /**
+   * Look-ups of access tokens. `places`: max at the same time, of known tokens and of unknown ones each; `waiting`: max of unknown ones
+   * that run or wait, of which each address has a share; beyond: 429 or 503.
+   */
   tokenLookUps: { places: 8, waiting: 1_000 },
 
   /** Bounds of the authorization server. */

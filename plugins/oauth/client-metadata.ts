@@ -1,5 +1,6 @@
 import type { Client } from '../../db/ports.ts'
 import { prototypeProblem } from '../../schemas/names.ts'
+import { mcpScope } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import { OAuthError } from '../errors/oauth-error.ts'
 import { authMethods } from './metadata.ts'
@@ -48,6 +49,21 @@ function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OA
 }
 
 /**
+ * The scopes of a client that registers itself: those that it names and may have, all where it names none. Without `mcp` no MCP route is
+ * open to it, so it has that in any case: some name those of OpenID Connect alone, and ask for `mcp` when they are told of it.
+ */
+function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
+  const possible = allowedScopes.filter((scope) => scope !== manageScope)
+  const asked = (text(metadata, 'scope') ?? '').split(' ').filter((scope) => scope !== '')
+  const isKnown = asked.length === 0 || asked.some((scope) => allowedScopes.includes(scope))
+  const scopes = possible.filter((scope) => asked.length === 0 || asked.includes(scope) || scope === mcpScope)
+  if (isKnown && scopes.length > 0) return scopes.join(' ')
+  throw invalid(possible.length === 0
+    ? 'A client that registers itself can be granted no scope here; ask an admin for a client'
+    : `"scope" names none that exist here; leave it out, or name some of: ${possible.join(' ')}`)
+}
+
+/**
  * Reads the metadata of a client that registers itself (RFC 7591, section 2). Members that are not known are ignored, and
  * `application_type` as well: every client may have redirect URIs of either kind. It cannot have the scope `manage`.
  * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri`
@@ -61,9 +77,6 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
   if (!authMethods(settings).includes(tokenEndpointAuthMethod)) {
     throw invalid(`"token_endpoint_auth_method" must be one of ${authMethods(settings).join(', ')}`)
   }
-  const allowed = settings.allowedScopes.filter((scope) => scope !== manageScope)
-  const asked = text(metadata, 'scope')?.split(' ')
-  const scope = asked === undefined ? allowed : allowed.filter((each) => asked.includes(each))
   const name = text(metadata, 'client_name')
   const problem = name === undefined ? undefined : prototypeProblem(name)
   if (problem !== undefined) throw invalid(`"client_name" ${problem}`)
@@ -82,7 +95,7 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
     grantTypes,
     responseTypes,
     tokenEndpointAuthMethod,
-    scope: scope.join(' '),
+    scope: scopeOf(metadata, settings),
     ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
   }
   if (Buffer.byteLength(JSON.stringify(stated)) > limits.oauth.metadata) {

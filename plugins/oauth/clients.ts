@@ -1,5 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Client, Clients } from '../../db/ports.ts'
+import { withoutAbsent } from '../../protocol/json.ts'
 import type { Author } from '../access/author.ts'
 import { errors, noSuch } from '../errors/list.ts'
 import { sha256 } from '../secrets/hash.ts'
@@ -206,10 +207,10 @@ function existing (client: Client | undefined, clientId: string): Client {
   return client
 }
 
-/** @throws OAuthError */
+/** Metadata as they were sent; `null` deletes a member (RFC 7592, section 2.2). @throws OAuthError */
 function asObject (body: unknown): Json {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new OAuthError('invalid_client_metadata', 'The body must be a JSON object with the metadata of the client')
   }
-  return body as Json
+  return withoutAbsent(body)
 }

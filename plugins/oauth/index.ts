@@ -4,7 +4,7 @@ import type { Provider } from 'oidc-provider'
 import type { Client, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { mcpScope } from '../access/view.ts'
-import { pathOf } from '../auth/check-token.ts'
+import { trustsPeer } from '../config/trust-proxy.ts'
 import type { Parts } from '../audit/entries.ts'
 import { unanswered } from '../errors/index.ts'
 import { errors, noSuch } from '../errors/list.ts'
@@ -17,7 +17,7 @@ import { requestOf } from './provider/hand-over.ts'
 import type { Problem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
 import { Providers } from './providers.ts'
-import { resourcePath } from './resources.ts'
+import { resourceName } from './resources.ts'
 import { oauthSettingsOf, problemsOf, scopesFor, type OAuthSettings } from './settings.ts'
 
 /** The ports that the authorization server needs. */
@@ -58,6 +58,8 @@ declare module 'fastify' {
 export default fp<OAuthPorts>(async (app, ports) => {
   const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
   const { accessTokens } = app
+  const isProxy = trustsPeer(app.config.env.TRUST_PROXY)
+  const issuer = (request: FastifyRequest): string => issuerOf(app, request, isProxy)
   const revokeClient = async (clientId: string): Promise<void> => { await accessTokens.revoke({ clientId }) }
   const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
     app.audit.note(by, auditOf(before, after))
@@ -113,8 +115,8 @@ export default fp<OAuthPorts>(async (app, ports) => {
     get settings () { return settings() },
     clients,
     interactions,
-    challenge: (request, { code }) => settings().enabled ? challengeOf(app, request, code) : undefined,
-    issuer: (request) => issuerOf(app, request),
+    challenge: (request, { code }) => settings().enabled ? challengeOf(app.config.basePath, issuer(request), request, code) : undefined,
+    issuer,
     provider: async (issuer) => await providers.get(issuer),
     consents: async (username) => {
       const user = app.settings.current.users.get(username)
@@ -195,15 +197,13 @@ async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Modu
   }
 }
 
-function challengeOf (app: FastifyInstance, request: FastifyRequest, code: string | undefined): string | undefined {
+function challengeOf (basePath: string, issuer: string, request: FastifyRequest, code: string | undefined): string | undefined {
   if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
   const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
-  const { basePath } = app.config
-  const issuer = issuerOf(app, request)
   // An SSE client posts its messages to another path than that of its resource.
-  const path = pathOf(request.url).slice(basePath.length)
-  const metadata = `${issuer}/.well-known/oauth-protected-resource${resourcePath(issuer, `${issuer}${path}`) ?? ''}`
+  const path = (request.url.split('?', 1)[0] ?? '').slice(basePath.length)
+  const metadata = `${issuer}/.well-known/oauth-protected-resource${resourceName(issuer, `${issuer}${path}`) ?? ''}`
   const error = isForbidden ? 'insufficient_scope' : request.headers.authorization === undefined ? undefined : 'invalid_token'
   return `Bearer ${error === undefined ? '' : `error="${error}", `}resource_metadata="${metadata}", scope="${mcpScope}"`
 }

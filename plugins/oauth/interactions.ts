@@ -1,8 +1,9 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Interaction, InteractionResults, Provider } from 'oidc-provider'
+import type { Client as ProviderClient, Interaction, InteractionResults, Provider } from 'oidc-provider'
 import type { Consent, Consents } from '../../db/ports.ts'
 import type { User } from '../../schemas/settings.ts'
+import { sha256 } from '../secrets/hash.ts'
 import { describeScopes, type Page, type PageClient, type Pages } from '../pages/index.ts'
 import { accountId, accountOf, parseAccountId } from './accounts.ts'
 import type { ClientRegistry } from './clients.ts'
@@ -39,8 +40,40 @@ export type Authenticate = (username: string, password: string) => Promise<User 
 
 export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
 
-/** The token of a form of one interaction: nobody makes it who does not have the browser's cookie. */
-const csrfOf = (key: string, uid: string): string => createHmac('sha256', key).update(uid).digest('base64url')
+/**
+ * The token of a form of one interaction: nobody makes it who does not have the browser's cookie.
+ * @param shown what the page of the form shows, so that nothing else is decided with it
+ */
+const csrfOf = (key: string, uid: string, shown = ''): string =>
+  `${shown === '' ? '' : `${Buffer.from(shown).toString('base64url')}.`}${macOf(key, uid, shown)}`
+
+const macOf = (key: string, uid: string, shown: string): string =>
+  createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
+
+/** What the page of a form has shown, by its token; undefined: the token is not of this interaction and browser. */
+function shownBy (key: string, uid: string, csrf: string): string | undefined {
+  const [mac = '', text = ''] = csrf.split('.').reverse()
+  const shown = Buffer.from(text, 'base64url').toString()
+  const [given, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]
+  return given.length === expected.length && timingSafeEqual(given, expected) ? shown : undefined
+}
+
+/** What a consent page shows, as far as it can change until the user decides. */
+interface Shown {
+  readonly account: string
+  readonly scopes: readonly string[]
+  /** Identifies what the client says of itself. */
+  readonly client: string
+}
+
+/** What a user is asked. */
+interface Asked {
+  readonly clientId: string
+  readonly client: ProviderClient | undefined
+  readonly scopes: string[]
+  readonly isSelfRegistered: boolean
+  readonly fingerprint: string
+}
 
 /** The pages on which a user logs in, and allows or denies what a client asks for. */
 export class Interactions {
@@ -95,12 +128,17 @@ export class Interactions {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     const account = details.session?.accountId
-    if (!this.#isOwnForm(request, details, fields)) return this.#expired()
+    const text = shownBy(request.csrfKey, details.uid, fields.csrf ?? '')
+    if (text === undefined) return this.#expired()
     if (details.prompt.name !== 'consent' || account === undefined) return await this.#login(request, details, {})
+    if (text === '') return this.#expired()
     if (fields.decision !== 'allow') {
       return await this.#finish(request, details, { error: 'access_denied', error_description: 'The user denied the request' })
     }
-    const { clientId, scopes } = await this.#asked(details)
+    const shown = JSON.parse(text) as Shown
+    const { clientId, scopes: possible, fingerprint } = await this.#asked(request, details)
+    const scopes = possible.filter((scope) => shown.scopes.includes(scope))
+    if (shown.account !== account || shown.client !== fingerprint || scopes.length === 0) return await this.#outdated(details)
     const scope = scopes.join(' ')
     const { username, mark } = parseAccountId(account)
     const resource = textOf(details.params.resource)
@@ -145,9 +183,19 @@ export class Interactions {
     })
   }
 
+  /** Ends a request whose page shows what is not so any more: the user would allow something else. */
+  async #outdated (details: Interaction): Promise<Page> {
+    await details.destroy()
+    return this.#deps.pages.problem({
+      title: 'What you were asked has changed',
+      text: 'The application, what it may have, or the account that you are signed in with has changed since this page was made. ' +
+        'Nothing was allowed. Go back to the application, and start again.',
+      status: 400
+    })
+  }
+
   #isOwnForm ({ csrfKey }: BrowserRequest, { uid }: Interaction, { csrf = '' }: Fields): boolean {
-    const [given, expected] = [Buffer.from(csrf), Buffer.from(csrfOf(csrfKey, uid))]
-    return given.length === expected.length && timingSafeEqual(given, expected)
+    return shownBy(csrfKey, uid, csrf) !== undefined
   }
 
   async #login (
@@ -167,12 +215,13 @@ export class Interactions {
     })
   }
 
-  async #consent ({ provider, csrfKey, issuer }: BrowserRequest, details: Interaction): Promise<Answer> {
+  async #consent (request: BrowserRequest, details: Interaction): Promise<Answer> {
     const { pages, path } = this.#deps
+    const { csrfKey, issuer } = request
     const { uid, params, session } = details
-    const { clientId, scopes, isSelfRegistered } = await this.#asked(details)
-    const client = await provider.Client.find(clientId)
+    const { clientId, client, scopes, isSelfRegistered, fingerprint } = await this.#asked(request, details)
     if (!client || session?.accountId === undefined) return this.#expired()
+    const shown: Shown = { account: session.accountId, scopes, client: fingerprint }
     return pages.consent({
       username: parseAccountId(session.accountId).username,
       client: {
@@ -184,7 +233,7 @@ export class Interactions {
       isSelfRegistered,
       scopes: describeScopes(scopes),
       resource: textOf(params.resource) ?? issuer,
-      csrf: csrfOf(csrfKey, uid),
+      csrf: csrfOf(csrfKey, uid, JSON.stringify(shown)),
       action: `${path(issuer, uid)}/consent`,
       logoutAction: `${path(issuer, uid)}/logout`,
       hidden: {}
@@ -192,12 +241,14 @@ export class Interactions {
   }
 
   /** The client that asks, and the scopes of those that it asks for that it may have. */
-  async #asked ({ params }: Interaction): Promise<{ clientId: string, scopes: string[], isSelfRegistered: boolean }> {
+  async #asked ({ provider }: BrowserRequest, { params }: Interaction): Promise<Asked> {
     const clientId = textOf(params.client_id) ?? ''
-    const client = await this.#deps.clients.find(clientId)
+    const [stored, client] = [await this.#deps.clients.find(clientId), await provider.Client.find(clientId)]
     const asked = (textOf(params.scope) ?? defaultScope).split(' ')
-    const scopes = scopesFor(client, this.#deps.settings()).filter((scope) => asked.includes(scope))
-    return { clientId, scopes, isSelfRegistered: client?.origin !== 'admin' }
+    const scopes = scopesFor(stored, this.#deps.settings()).filter((scope) => asked.includes(scope))
+    const { client_secret: _, ...metadata } = client?.metadata() ?? {}
+    const fingerprint = sha256(JSON.stringify([metadata, stored?.scope, stored?.origin]))
+    return { clientId, client, scopes, isSelfRegistered: stored?.origin !== 'admin', fingerprint }
   }
 
   /** The browser's session passes to another user, who logs in beside one that was logged in. */

@@ -1,17 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { configuredBase, listeningOrigin } from '../settings/base-url.ts'
 
+type IsProxy = (address: string) => boolean
+
 /** The names that this computer has for itself. */
 const ownNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * The issuer identifier (RFC 8414): the public base as configured, else the address on which the gateway listens. A forwarded host
- * counts only where TRUST_PROXY says so, since a header is what a caller can set.
+ * The issuer identifier (RFC 8414): the public base as configured, else the address on which the gateway listens. A forwarded host counts
+ * only where a proxy that TRUST_PROXY names has sent the request, since a header is what a caller can set.
+ * @param isProxy whether an address that connects is that of such a proxy
  */
-export function issuerOf (app: FastifyInstance, request: FastifyRequest): string {
-  const { basePath, env } = app.config
+export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy: IsProxy): string {
   return configuredBase(app.settings.current.system, app.config) ??
-    `${forwardedOrigin(request, env.TRUST_PROXY) ?? ownOrigin(listeningOrigin(app), request)}${basePath}`
+    `${forwardedOrigin(request, isProxy) ?? ownOrigin(listeningOrigin(app), request)}${app.config.basePath}`
 }
 
 /** The path of an issuer, without a slash at the end. */
@@ -28,7 +30,7 @@ function ownOrigin (listening: string, { headers: { host = '' } }: FastifyReques
   return ownNames.has(hostname) && port === own.port ? origin : listening
 }
 
-function forwardedOrigin ({ headers, host, protocol }: FastifyRequest, trustProxy: string | undefined): string | undefined {
-  const isForwarded = trustProxy !== undefined && headers['x-forwarded-host'] !== undefined
-  return isForwarded && URL.canParse(`${protocol}://${host}`) ? new URL(`${protocol}://${host}`).origin : undefined
+function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, isProxy: IsProxy): string | undefined {
+  if (headers['x-forwarded-host'] === undefined || !isProxy(socket.remoteAddress ?? '')) return undefined
+  return URL.canParse(`${protocol}://${host}`) ? new URL(`${protocol}://${host}`).origin : undefined
 }

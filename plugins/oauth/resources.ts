@@ -15,3 +15,11 @@ export function resourcePath (issuer: string, uri: string): string | undefined {
   const path = address.slice(issuer.length)
   return paths.test(path) ? path : undefined
 }
+
+/**
+ * The same as it is named in metadata: with a slash at its end where its client uses one, which compares the two (RFC 9728, section 3.3).
+ */
+export function resourceName (issuer: string, uri: string): string | undefined {
+  const path = resourcePath(issuer, uri)
+  return path !== undefined && path !== '' && uri.endsWith('/') ? `${path}/` : path
+}

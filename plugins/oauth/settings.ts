@@ -3,6 +3,7 @@ import type { Client } from '../../db/ports.ts'
 import type { SystemConfig } from '../../schemas/settings.ts'
 import { OAuthServer } from '../../schemas/oauth.ts'
 import { isLoopback } from '../config/loopback.ts'
+import { trustedProxies } from '../config/trust-proxy.ts'
 import { statedAddress } from '../settings/base-url.ts'
 
 /** `systemConfig.oauthServer` with all defaults. Lifetimes are in seconds. */
@@ -45,7 +46,7 @@ function addressProblem (system: SystemConfig, addressing: Addressing): string |
     const isOpen = url.protocol === 'http:' && !isLoopback(url.hostname)
     return isOpen ? `${stated.name} is an http address: passwords, codes and tokens can be read on the way` : undefined
   }
-  if (isLoopback(host) || proxy !== '') return undefined
+  if (isLoopback(host) || trustedProxies(proxy) !== false) return undefined
   return host === '0.0.0.0' || host === '::'
     ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines are told of addresses at ` +
       'localhost, and cannot log in. Set it to the address that they use, with https'

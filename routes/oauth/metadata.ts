@@ -1,9 +1,8 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { pathOf } from '../../plugins/auth/check-token.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { issuerPath } from '../../plugins/oauth/issuer.ts'
 import { resourceMetadata, serverMetadata } from '../../plugins/oauth/metadata.ts'
-import { resourcePath } from '../../plugins/oauth/resources.ts'
+import { resourceName } from '../../plugins/oauth/resources.ts'
 import { forAnyOrigin } from '../any-origin.ts'
 
 const server = '/.well-known/oauth-authorization-server'
@@ -21,15 +20,15 @@ const routes: FastifyPluginAsync = async (app) => {
     done()
   })
   // As it was sent: the router has decoded its parameter, and names may hold spaces.
-  const restOf = ({ url }: FastifyRequest): string => /\/\.well-known\/[^/]+(\/.*)?$/.exec(pathOf(url))?.[1] ?? ''
+  const restOf = ({ url }: FastifyRequest): string => /^[^?]*?\/\.well-known\/[^/?]+(\/[^?]*)?/.exec(url)?.[1] ?? ''
   const describeServer = async (request: FastifyRequest): Promise<object> => serverMetadata(app.oauth.issuer(request), app.oauth.settings)
   /** By the path of the issuer behind the well-known one. */
   const describeServerAt = async (request: FastifyRequest): Promise<object> => {
-    if (restOf(request) !== issuerPath(app.oauth.issuer(request))) throw new errors.NotFound()
+    if (restOf(request).replace(/\/+$/, '') !== issuerPath(app.oauth.issuer(request))) throw new errors.NotFound()
     return await describeServer(request)
   }
   const describeResource = (issuer: string, rest: string): object => {
-    const path = resourcePath(issuer, `${issuer}${rest}`)
+    const path = resourceName(issuer, `${issuer}${rest}`)
     if (path === undefined) throw new errors.NotFound()
     return resourceMetadata(issuer, path, app.oauth.settings)
   }

@@ -11,6 +11,7 @@ import { sha256 } from '../../plugins/secrets/hash.ts'
 import { PlainExchange } from '../../plugins/tools/exchange.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { initialize } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
 
 const principals = [
@@ -111,33 +112,15 @@ const records = [
 ]
 
 const authorizationServer = [
-  'GET /.well-known/oauth-authorization-server',
-  'GET /.well-known/oauth-authorization-server/*',
-  'GET /.well-known/oauth-protected-resource',
-  'GET /.well-known/oauth-protected-resource/*',
-  'GET /oauth/authorize',
-  'GET /oauth/authorize/:uid',
-  'POST /oauth/authorize',
-  'POST /oauth/token',
-  'POST /oauth/revoke',
-  'GET /oauth/interaction/:uid',
-  'GET /oauth/interaction/:uid/social',
-  'POST /oauth/interaction/:uid/login',
-  'POST /oauth/interaction/:uid/consent',
-  'POST /oauth/interaction/:uid/logout',
-  'POST /oauth/register',
-  'GET /oauth/register/:clientId',
-  'PUT /oauth/register/:clientId',
-  'DELETE /oauth/register/:clientId',
-  'GET /oauth/userinfo',
-  'POST /oauth/userinfo',
-  'GET /api/oauth/consents',
-  'DELETE /api/oauth/consents/:clientId',
-  'GET /api/oauth/clients',
-  'POST /api/oauth/clients',
-  'GET /api/oauth/clients/:clientId',
-  'PUT /api/oauth/clients/:clientId',
-  'DELETE /api/oauth/clients/:clientId',
+  'GET /.well-known/oauth-authorization-server', 'GET /.well-known/oauth-authorization-server/*',
+  'GET /.well-known/oauth-protected-resource', 'GET /.well-known/oauth-protected-resource/*', 'GET /oauth/authorize',
+  'GET /oauth/authorize/:uid', 'POST /oauth/authorize', 'POST /oauth/token', 'POST /oauth/revoke',
+  'GET /oauth/interaction/:uid', 'GET /oauth/interaction/:uid/social', 'POST /oauth/interaction/:uid/login',
+  'POST /oauth/interaction/:uid/consent', 'POST /oauth/interaction/:uid/logout', 'POST /oauth/register',
+  'GET /oauth/register/:clientId', 'PUT /oauth/register/:clientId', 'DELETE /oauth/register/:clientId',
+  'GET /oauth/userinfo', 'POST /oauth/userinfo', 'GET /api/oauth/consents', 'DELETE /api/oauth/consents/:clientId',
+  'GET /api/oauth/clients', 'POST /api/oauth/clients', 'GET /api/oauth/clients/:clientId',
+  'PUT /api/oauth/clients/:clientId', 'DELETE /api/oauth/clients/:clientId',
   'POST /api/oauth/clients/:clientId/regenerate-secret'
 ]
 
@@ -298,19 +281,12 @@ const mcpPlaces: Readonly<Record<string, Target>> = {
   '/:user/sse/$smart/:name': 'own route of a server',
   '/messages': 'nothing'
 }
-const initialize = {
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'matrix', version: '1' } }
-}
-
 function placeOf (row: RouteRow): Place | undefined {
   const { method, url, scope } = row
   if (scope === 'docs') return nothing()
   if (scope !== 'mcp') return Object.hasOwn(places, routeOf(row)) ? places[routeOf(row)] : undefined
   const target = mcpPlaces[url]
-  return target && { target, body: method === 'POST' ? initialize : undefined }
+  return target && { target, body: method === 'POST' ? initialize() : undefined }
 }
 
 // ---- the world ------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
 // Who may see which server, by which route.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { makeView, type Grant, type Principal, type Scope } from '../../plugins/access/view.ts'
-import { admits, canSee, toScope, visibleServers, type PublicReach } from '../../plugins/access/visibility.ts'
-import type { ServerConfig } from '../../schemas/server.ts'
+import { makeView, type Principal, type Scope } from '../../plugins/access/view.ts'
+import { toScope, visibleServers } from '../../plugins/access/visibility.ts'
 import { snapshotOf, type Given } from '../helpers/snapshot.ts'
 
 const principals = {
@@ -15,55 +14,6 @@ const principals = {
 } as const satisfies Record<string, Principal>
 
 type Who = keyof typeof principals
-
-test('canSee: SPEC "Visibility", DECISIONS §8', async (t) => {
-  const configs: Record<string, ServerConfig> = {
-    'public, of root': { visibility: 'public', owner: 'root' },
-    'public, of ann': { visibility: 'public', owner: 'ann' },
-    'private, of root': { visibility: 'private', owner: 'root' },
-    'private, of ann': { visibility: 'private', owner: 'ann' },
-    'group, of root': { visibility: 'group', owner: 'root' },
-    'group, of ann': { visibility: 'group', owner: 'ann' },
-    'none given, of root': { owner: 'root' },
-    'none given, of ann': { owner: 'ann' },
-    'none given, of admin': { owner: 'admin' },
-    'none given, of nobody': {},
-    'none given, of one who is gone': { owner: 'gone' }
-  }
-  const table = `
-                                    admin  root  ann  bob  nobody:off  public  all
-    public, of root                 +      +     +    +    +           +       +
-    public, of ann                  +      +     +    +    +           +       +
-    private, of root                +      +     -    -    -           -       +
-    private, of ann                 +      +     +    -    -           -       +
-    group, of root                  +      +     -    -    -           -       +
-    group, of ann                   +      +     +    -    -           -       +
-    none given, of root             +      +     -    -    -           -       +
-    none given, of ann              +      +     +    -    -           -       +
-    none given, of admin            +      +     -    -    -           -       +
-    none given, of nobody           +      +     -    -    -           -       +
-    none given, of one who is gone  +      +     -    -    -           -       +
-  `.split('\n').filter((line) => line.trim() !== '').slice(1).map((line) => line.trim().split(/ {2,}/))
-  assert.equal(table.length, Object.keys(configs).length)
-  for (const [name = '', ...cells] of table) {
-    await t.test(name, async () => {
-      const config = configs[name]
-      assert.ok(config)
-      const columns: Array<[Who, PublicReach[]]> = [
-        ...(['admin', 'root', 'ann', 'bob'] as const).map((who): [Who, PublicReach[]] => [who, ['off', 'public', 'all']]),
-        ...(['off', 'public', 'all'] as const).map((publicTools): [Who, PublicReach[]] => ['nobody', [publicTools]])
-      ]
-      columns.forEach(([who, settings], at) => {
-        for (const publicTools of settings) {
-          assert.equal(
-            canSee(principals[who], { name: 'x', config }, publicTools) ? '+' : '-', cells[at],
-            `${who}, PUBLIC_TOOLS=${publicTools}`
-          )
-        }
-      })
-    })
-  }
-})
 
 test('visibleServers: the servers behind a view', async (t) => {
   const snapshot = snapshotOf({
@@ -153,56 +103,6 @@ test('toScope: of a group and a server of one name the server, where the group i
     })
     assert.equal(toScope(snapshot, 'both', true)?.kind, kind, `group of ${ofGroup}, server of ${ofServer}`)
     assert.equal(toScope(snapshot, 'g1', true)?.kind, 'group', 'by its id in any case')
-  }
-})
-
-test('admits: what a scoped key opens (DECISIONS §4)', async (t) => {
-  const snapshot = snapshotOf({
-    servers: { a: {}, b: {}, c: {} },
-    groups: [
-      { id: 'g1', name: 'team', members: ['a', 'b'] }, { id: 'g2', name: 'others', members: ['b', 'c'] },
-      { id: 'g3', name: 'empty', members: [] }, { id: 'g4', name: 'a', members: ['c'] }
-    ]
-  })
-  const routes: Record<string, Scope> = {
-    global: { kind: 'global' },
-    a: { kind: 'server', name: 'a' },
-    b: { kind: 'server', name: 'b' },
-    c: { kind: 'server', name: 'c' },
-    'g1 team': { kind: 'group', id: 'g1', name: 'team' },
-    'g2 others': { kind: 'group', id: 'g2', name: 'others' },
-    'g3 empty': { kind: 'group', id: 'g3', name: 'empty' },
-    'g4 a': { kind: 'group', id: 'g4', name: 'a' }
-  }
-  const grant = (accessType: Grant['accessType'], groups: string[], servers: string[]): Grant => ({ accessType, groups, servers })
-  const table: Array<[string, Grant | undefined, string[]]> = [
-    ['all: everything', undefined, Object.keys(routes)],
-    ['groups: by id', grant('groups', ['g1'], []), ['g1 team']],
-    ['groups: by name', grant('groups', ['others', 'g3'], []), ['g2 others', 'g3 empty']],
-    ['groups: nothing else, whatever servers it lists', grant('groups', ['g1'], ['a', 'b', 'c']), ['g1 team']],
-    ['groups: none', grant('groups', [], ['a']), []],
-    ['servers: those listed', grant('servers', [], ['a']), ['a']],
-    ['servers: a group of which every member is listed', grant('servers', [], ['a', 'b']), ['a', 'b', 'g1 team']],
-    ['servers: and not one of which one is not; nor an empty one', grant('servers', [], ['b', 'c']), ['b', 'c', 'g2 others', 'g4 a']],
-    ['servers: nothing else, whatever groups it lists', grant('servers', ['g1', 'others', 'g3', 'global'], ['a']), ['a']],
-    ['servers: a group is not entered by a server of its name', grant('servers', [], ['a', 'g4']), ['a']],
-    ['custom: either', grant('custom', ['g2', 'empty'], ['a']), ['a', 'g2 others', 'g3 empty']],
-    ['custom: a group of which every member is listed', grant('custom', [], ['a', 'b']), ['a', 'b', 'g1 team']],
-    [
-      'custom: an empty group needs to be listed',
-      grant('custom', ['g1'], ['a', 'b', 'c']),
-      ['a', 'b', 'c', 'g1 team', 'g2 others', 'g4 a']
-    ],
-    ['custom: none', grant('custom', [], []), []]
-  ]
-  for (const [says, given, opened] of table) {
-    await t.test(says, async () => {
-      assert.deepEqual(
-        Object.entries(routes).filter(([, scope]) => admits(snapshot, { ...principals.admin, grant: given }, scope))
-          .map(([name]) => name),
-        opened
-      )
-    })
   }
 })
 

@@ -69,6 +69,12 @@ test('pages and fields of lists', async (t) => {
     assert.deepEqual(await ask(`${path}?fields=${field}&limit=1&cursor=${String(first.nextCursor)}`), { success: true, data: few.slice(1) })
     assert.match(String((await ask(`${path}?fields=${field},zz`, 400)).message), new RegExp(`^"fields": "zz" is not known; there are .*\\b${field}\\b`))
     assert.match(String((await ask(`${path}?cursor=zz`, 400)).message), /cursor/)
-    await ask(`${path}?limit=0`, 400)
+    for (const limit of ['0', '-1', 'x', '1.5', '']) await ask(`${path}?limit=${limit}`, 400)
+  }
+  // Where the entry went at which a page ended, the list is to be begun again.
+  for (const path of ['/servers', '/groups']) {
+    const { nextCursor } = await ask(`${path}?limit=1`)
+    assert.equal((await app.inject({ method: 'DELETE', url: `/api${path}/one`, headers })).statusCode, 200)
+    assert.match(String((await ask(`${path}?cursor=${String(nextCursor)}`, 400)).message), /begin again/)
   }
 })

@@ -209,22 +209,6 @@ test('the system configuration', async (t) => {
   const opened = async (route: string, key: string | null = KEY, headers: Record<string, string> = {}): Promise<number> =>
     (await send(`${hub.url}${route}`, { key, headers, body: initialize() })).status
 
-  await t.test('enableGlobalRoute, enableGroupNameRoute', async () => {
-    const { id } = await admin.ok('POST', '/groups', { name: 'team', servers: ['alpha'] }, 201)
-    const look = async (): Promise<number[]> => await Promise.all(
-      ['/mcp', '/mcp/team', `/mcp/${String(id)}`, '/mcp/alpha', '/api/mcp', '/api/mcp/group/team'].map(
-        async (route) => await opened(route)
-      )
-    )
-    assert.deepEqual(await look(), [200, 200, 200, 200, 200, 200])
-    fine(await put({ routing: { enableGlobalRoute: false } }))
-    assert.deepEqual(await look(), [403, 200, 200, 200, 403, 200])
-    fine(await put({ routing: { enableGlobalRoute: null, enableGroupNameRoute: false } }))
-    assert.deepEqual(await look(), [200, 404, 200, 200, 200, 404])
-    fine(await put({ routing: { enableGroupNameRoute: true } }))
-    assert.deepEqual(await look(), [200, 200, 200, 200, 200, 200])
-  })
-
   await t.test('enableBearerAuth, bearerAuthHeaderName', async () => {
     assert.deepEqual([await opened('/mcp', null), await opened('/mcp')], [401, 200])
     fine(await put({ routing: { bearerAuthHeaderName: 'X-Hub-Key' } }))
@@ -270,24 +254,6 @@ test('the system configuration', async (t) => {
       if (answer.status === 200) fine(await put({ routing: { jsonBodyLimit: null } }))
       else refused(answer, 400, jsonBodyLimit)
     }
-  })
-
-  await t.test('enableSessionRebuild', async () => {
-    const unknown = async (): Promise<number> => (await send(`${hub.url}/mcp/alpha`, {
-      headers: { 'mcp-session-id': 'f'.repeat(64), 'mcp-protocol-version': '2025-11-25' },
-      body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-    })).status
-    assert.equal(await unknown(), 404)
-    fine(await put({ enableSessionRebuild: true }))
-    assert.equal(await unknown(), 200)
-    fine(await put({ enableSessionRebuild: null }))
-    assert.equal(
-      (await send(`${hub.url}/mcp/alpha`, {
-        headers: { 'mcp-session-id': 'e'.repeat(64) },
-        body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-      })).status,
-      404
-    )
   })
 
   await t.test('skipAuth: a guest who is an admin, on the API only', async () => {

@@ -10,7 +10,7 @@ import { read } from '../../db/document.ts'
 import type { Snapshot, Store } from '../../db/store.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { appFor } from '../helpers/app.ts'
-import { initialize, within } from '../helpers/client.ts'
+import { initialize, Session, within } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { bearerKey, deadline, until } from '../helpers/hub.ts'
 import { admin, alice, base64, claimsOf, hs, key, raw, start, type World } from '../helpers/doors.ts'
@@ -100,12 +100,7 @@ test('pages of trusted origins may read, others may not even ask', async (t) => 
     env: { ALLOWED_ORIGINS: 'https://good.example' },
     settings: { systemConfig: { install: { baseUrl: 'https://hub.example/x' } } }
   })
-  const body = JSON.stringify({
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'initialize',
-    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'page', version: '1' } }
-  })
+  const body = JSON.stringify(initialize())
   for (const origin of ['https://good.example', 'https://hub.example']) {
     const preflight = await fetch(`${url}/mcp`, {
       method: 'OPTIONS',
@@ -168,10 +163,8 @@ test('what the management API answers is kept by nobody on the way', async (t) =
   }
   assert.deepEqual(await ask('POST', '/auth/login', { username: 'admin', password: 'Same-1234' }), [200, 'no-store'])
   const token = app.auth.login(app.settings.current.users.get('admin') ?? admin)
-  assert.deepEqual(await ask('POST', '/auth/register', { username: 'ada', password: 'Same-1234' }, { 'x-auth-token': token }), [
-    201,
-    'no-store'
-  ])
+  const account = { username: 'ada', password: 'Same-1234' }
+  assert.deepEqual(await ask('POST', '/auth/register', account, { 'x-auth-token': token }), [201, 'no-store'])
   assert.deepEqual(await ask('POST', '/auth/keys', { name: 'one' }, { 'x-auth-token': token }), [201, 'no-store'])
   assert.deepEqual(await ask('GET', `/auth/user?token=${token}`), [200, 'no-store'])
   for (const { method, url: path, scope } of app.routeTable.filter(({ scope }) => scope === 'api' || scope === 'admin')) {
@@ -245,23 +238,9 @@ test('what is withdrawn ends open sessions, and those of nobody else', async (t)
     }
   })
   await until(() => app.upstreams.counts().connected === 2)
-  const begin = async (path: string, token: string): Promise<() => Promise<number>> => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-    const reply = await fetch(`${url}${path}`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'initialize',
-        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
-      })
-    })
-    assert.equal(reply.status, 200, path)
-    const id = reply.headers.get('mcp-session-id') ?? ''
-    return async () => (await fetch(`${url}${path}`, {
-      method: 'POST', headers: { ...headers, 'mcp-session-id': id }, body: '{"jsonrpc":"2.0","id":2,"method":"ping"}'
-    })).status
+  const begin = async (path: string, key: string): Promise<() => Promise<number>> => {
+    const session = await Session.open(`${url}${path}`, { key })
+    return async () => (await session.post({ jsonrpc: '2.0', id: 2, method: 'ping' })).status
   }
   const [mine, hers, shown] = [await begin('/mcp', key.token), await begin('/mcp', other.token), await begin('/mcp/shown', other.token)]
   assert.deepEqual([await mine(), await hers(), await shown()], [200, 200, 200])

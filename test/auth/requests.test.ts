@@ -282,11 +282,7 @@ test('a body of another type: what to send, in every dialect', async (t) => {
   const { app, url } = await start(t)
   for (const path of ['/api/servers', '/api/auth/login', '/api/tools/a/b', '/mcp']) {
     for (const type of [
-      'text/plain',
-      'nonsense',
-      undefined,
-      'application/json; charset=latin1',
-      'application/json;charset="UTF-16"',
+      'text/plain', 'nonsense', undefined, 'application/json; charset=latin1', 'application/json;charset="UTF-16"',
       'application/json; boundary=x; Charset = utf-7'
     ]) {
       const reply = await fetch(`${url}${path}`, {

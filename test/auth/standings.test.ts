@@ -11,8 +11,9 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
-import { connected, initialize, Session, send, settings, silence, within, type Json } from '../helpers/client.ts'
-import { bearerKey, startHub, until } from '../helpers/hub.ts'
+import { initialize, Session, send, silence, within, type Json } from '../helpers/client.ts'
+import { bearerKey, until } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
 
 const person = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
 
@@ -194,10 +195,7 @@ test('a key that has expired counts as disabled', async (t) => {
   let now = Date.now()
   t.intercept(Date, 'now', { value: () => now })
   const soon = { ...keyOf('soon', 'ann', 'e'), kind: 'system', owner: undefined, expiresAt: new Date(now + 500).toISOString() }
-  const hub = await startHub(t, {
-    settings: settings({ up: { url: upstream.url } }, { bearerKeys: [bearerKey(), expired, unreadable, soon] })
-  })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { bearerKeys: [bearerKey(), expired, unreadable, soon] })
   const api = async (method: string, path: string, key: string, body?: Json): Promise<{ status: number, data?: Json }> => {
     const reply = await fetch(`${hub.url}/api/auth/keys${path}`, {
       method,
@@ -236,8 +234,7 @@ test('a key that has expired counts as disabled', async (t) => {
 test('sessions that were opened by the name of a group end with enableGroupNameRoute, those by its id do not', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
   const id = '33333333-3333-4333-8333-333333333333'
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { groups: [{ id, name: 'daily', servers: ['up'] }] }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } }, { groups: [{ id, name: 'daily', servers: ['up'] }] })
   const [byName, byId] = [await Session.open(`${hub.url}/mcp/daily`), await Session.open(`${hub.url}/mcp/${id}`)]
   const stream = await byName.listen()
   const reply = await fetch(`${hub.url}/api/system-config`, {

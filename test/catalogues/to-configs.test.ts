@@ -12,9 +12,8 @@ import type { Ready } from '../../schemas/catalogues.ts'
 import { newNameProblem } from '../../schemas/names.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { ServerJson } from '../../schemas/server-json.ts'
-import { mcpRegistry } from '../fakes/mcp-registry.ts'
 import { registryEntries } from '../fakes/registry-entries.ts'
-import { entryShape, errorShape, listShape, membersOf, pathsIn } from '../fakes/registry-shapes.ts'
+import { entryShape, membersOf, pathsIn } from '../fakes/registry-shapes.ts'
 import { appFor } from '../helpers/app.ts'
 
 type Json = Record<string, unknown>
@@ -261,45 +260,6 @@ test('the entries of these tests have the shapes that the API allows, and every 
     for (const path of pathsIn(value)) seen.add(path)
   }
   assert.deepEqual(membersOf(entryShape).filter((path) => !seen.has(path)), [])
-})
-
-test('the registry of the tests answers as the API says', async (t) => {
-  const entries = fc.sample(registryEntries, 60).map((each, at) => {
-    const { server, _meta } = JSON.parse(JSON.stringify(each)) as { server: Json, _meta?: Json }
-    return { server: { ...server, name: `com.example/s${at % 50}`, version: `1.${Math.floor(at / 50)}.0` }, ...(_meta && { _meta }) }
-  })
-  const { api } = await mcpRegistry(t, entries)
-  const ask = async (path: string, shape: typeof listShape | typeof entryShape | typeof errorShape, status = 200): Promise<Json> => {
-    const answer = await fetch(`${api.url}/v0.1/servers${path}`)
-    const body = await answer.json() as Json
-    assert.equal(answer.status, status, path)
-    assert.deepEqual(problemOf(shape, body), undefined, path)
-    return body
-  }
-  const first = await ask('', listShape)
-  const { nextCursor } = first.metadata as { nextCursor?: string }
-  assert.ok(nextCursor)
-  const second = await ask(`?cursor=${encodeURIComponent(nextCursor)}&limit=5`, listShape)
-  assert.equal((second.servers as unknown[]).length, 5)
-  for (const query of ['search=s4', 'version=latest', 'version=1.0.0', 'updated_since=2026-01-01T00:00:00Z', 'include_deleted=true&limit=100']) {
-    await ask(`?${query}`, listShape)
-  }
-  const name = encodeURIComponent('com.example/s1')
-  assert.equal((await ask(`/${name}/versions?include_deleted=true`, listShape)).servers instanceof Array, true)
-  await ask(`/${name}/versions/1.0.0?include_deleted=true`, entryShape)
-  await ask(`/${name}/versions/9.9.9`, errorShape, 404)
-  await ask(`/${encodeURIComponent('com.example/none')}/versions`, errorShape, 404)
-})
-
-test('what is deleted is among the versions of an entry only where it is asked for', async (t) => {
-  const deleted = { 'io.modelcontextprotocol.registry/official': { status: 'deleted' } }
-  const server = { name: 'com.example/s', description: 'd' }
-  const { api } = await mcpRegistry(t, [{ server: { ...server, version: '1.0.0' } }, { server: { ...server, version: '2.0.0' }, _meta: deleted }])
-  const versions = async (query: string): Promise<number> => {
-    const answer = await fetch(`${api.url}/v0.1/servers/${encodeURIComponent(server.name)}/versions${query}`)
-    return (await answer.json() as { servers: unknown[] }).servers.length
-  }
-  assert.deepEqual([await versions(''), await versions('?include_deleted=true')], [1, 2])
 })
 
 test('a large answer of a registry is read in the turns of who asks for it', async () => {

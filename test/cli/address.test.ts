@@ -1,14 +1,13 @@
 // The address of a gateway elsewhere, and the time at which a key expires: what is taken, and what is said otherwise.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { Api } from '../../cli/api.ts'
 import { expiryOf } from '../../cli/commands/keys.ts'
 import { connect } from '../../cli/connect.ts'
 import { exits, Failure } from '../../cli/failure.ts'
 import { readEnv } from '../../schemas/env.ts'
+import { listen } from '../helpers/listen.ts'
 
 const fails = (exit: number, pattern: RegExp) => (error: unknown): boolean => {
   assert.ok(error instanceof Failure)
@@ -30,10 +29,8 @@ test('--url', async (t) => {
   const server = createServer((_request, response) => {
     response.statusCode = 404
     response.end(JSON.stringify({ success: false, message: 'There is nothing at this path', code: 'TH_NOT_FOUND' }))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => { server.close() })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/foo`
+  })
+  const url = `http://127.0.0.1:${await listen(t, server)}/foo`
   const api = await connect({ url })
   await assert.rejects(api.get('/api/servers'), fails(exits.unreachable, new RegExp(`No gateway answers at ${url}: its answer to /api/servers was 404`)))
 })

@@ -1,10 +1,8 @@
 // The command line with the gateway down works on the settings that are there, and makes none: a mistyped path or DB_URL leaves no trace.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { placesOf } from '../../cli/backup/places.ts'
@@ -16,6 +14,7 @@ import { storedAt, writeLocalAccess } from '../../plugins/config/local-file.ts'
 import { readEnv } from '../../schemas/env.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { emptyFolder } from '../helpers/database.ts'
+import { listen } from '../helpers/listen.ts'
 
 const opened = async (environment: Record<string, string>): Promise<void> => {
   const env = readEnv(environment)
@@ -39,10 +38,8 @@ test('a settings file or an embedded database that is not there is told, and not
 
 test('the credential of a gateway over other settings is not used', async (t) => {
   const folder = await temporaryFolder(t)
-  const health = createServer((_request, response) => { response.end(JSON.stringify({ servers: {} })) }).listen(0, '127.0.0.1')
-  await once(health, 'listening')
-  t.after(() => { health.close() })
-  const { port } = health.address() as AddressInfo
+  const health = createServer((_request, response) => { response.end(JSON.stringify({ servers: {} })) })
+  const port = await listen(t, health)
   const url = `http://127.0.0.1:${port}`
   const [ours, other] = [join(folder, 'mcp_settings.json'), join(folder, 'other.json')]
   const former = { ...process.env }

@@ -54,7 +54,7 @@ test('secrets come from files, too', async (t) => {
   const secrets = Object.entries(Env.properties).filter(([, schema]) => 'secret' in schema).map(([name]) => name)
   assert.deepEqual(
     secrets.sort(),
-    ['ADMIN_PASSWORD', 'CODEHOST_CLIENT_SECRET', 'DB_URL', 'ENCRYPTION_KEY', 'IDP_CLIENT_SECRET', 'JWT_SECRET', 'OIDC_CLIENT_SECRET', 'TOOL_HUB_KEY']
+    ['ADMIN_PASSWORD', 'CODEHOST_CLIENT_SECRET', 'DB_URL', 'ENCRYPTION_KEY', 'IDP_CLIENT_SECRET', 'JWT_SECRET', 'METRICS_TOKEN', 'OIDC_CLIENT_SECRET', 'TOOL_HUB_KEY']
   )
   for (const name of secrets as Array<'JWT_SECRET' | 'DB_URL'>) {
     const variable = `${name}_FILE`

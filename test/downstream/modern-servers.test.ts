@@ -1,8 +1,5 @@
 // Servers of the modern era (MCP 2026-07-28) that do what the official SDK would not, and what clients of both eras are shown of them.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
 import { withoutHop } from '../../plugins/tools/hop.ts'
@@ -12,11 +9,10 @@ import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { agent, at, KEY, OTHER, otherKey, Session, settings, silence, text, within, type Json, type Message } from '../helpers/client.ts'
-import { bearerKey, path, startHub, until } from '../helpers/hub.ts'
+import { agent, at, KEY, Session, settings, silence, text, type Json, type Message } from '../helpers/client.ts'
+import { startHub, until } from '../helpers/hub.ts'
+import { envelope, modernRequest, prefix, version } from '../helpers/modern-request.ts'
 
-const version = '2026-07-28'
-const prefix = 'io.modelcontextprotocol/'
 const plain = { name: 'plain', inputSchema: { type: 'object' } }
 
 interface Answer { readonly status: number, readonly message: Message }
@@ -30,25 +26,8 @@ async function ask (
   meta: Json = {},
   headers: Record<string, string> = {}
 ): Promise<Answer> {
-  const name = params.name ?? params.uri
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json',
-      authorization: `Bearer ${KEY}`,
-      'mcp-protocol-version': version,
-      'mcp-method': method,
-      ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
-      ...headers
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method,
-      params: { ...params, _meta: { [`${prefix}protocolVersion`]: version, [`${prefix}clientCapabilities`]: capabilities, ...meta } }
-    })
-  })
+  const call = { params, meta: envelope(capabilities, meta), headers: { accept: 'application/json', ...headers } }
+  const response = await fetch(url, { method: 'POST', ...modernRequest(method, call) })
   return { status: response.status, message: await response.json() as Message }
 }
 
@@ -161,60 +140,6 @@ test('a server that asks what its client cannot be asked, or does not say what i
   }
 })
 
-test('clients of this era send requests by POST only', async (t) => {
-  const hub = await startHub(t, { settings: settings({}) })
-  for (const method of ['GET', 'DELETE']) {
-    const headers = { authorization: `Bearer ${KEY}`, accept: 'text/event-stream', 'mcp-protocol-version': version }
-    const response = await fetch(`${hub.url}/mcp`, { method, headers })
-    assert.deepEqual([response.status, response.headers.get('allow')], [405, 'POST'])
-    const { error } = await response.json() as Message
-    assert.deepEqual(error, { code: -32000, message: `MCP ${version} has requests by POST only` })
-  }
-})
-
-test('a process that asks something while two calls of one modern client share it', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-gates-'))
-  t.after(() => { rmSync(folder, { recursive: true }) })
-  const log = join(folder, 'log')
-  const gate = (name: string): string => join(folder, name)
-  const isAt = async (name: string): Promise<void> => { await until(() => readFileSync(log, 'utf8').includes(gate(name)), `nobody is at ${name}`) }
-  const open = (name: string): void => { writeFileSync(gate(name), '') }
-  const child = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LOG: log }, visibility: 'public' }
-  const hub = await served(t, { s: child }, { bearerKeys: [bearerKey(), otherKey()] })
-  const url = `${hub.url}/mcp/s`
-  const call = async (name: string, args: Json, more: Json = {}, headers: Record<string, string> = {}): Promise<Message> =>
-    (await ask(url, 'tools/call', { name, arguments: args, ...more }, { elicitation: {} }, {}, headers)).message
-  const inputResponses = ({ result = {} }: Message): Json => ({
-    inputResponses: Object.fromEntries(Object.keys(result.inputRequests as Json).map((key) => [key, { action: 'accept', content: { key } }])),
-    requestState: result.requestState
-  })
-  // The connection is open.
-  assert.equal(text((await call('echo', { message: 'a' })).result), 'a')
-  const asking = call('ask', { kind: 'elicitation', tag: 'Sure?', gate: gate('ask') })
-  await isAt('ask')
-  const other = { gate: gate('echo'), message: 'done' }
-  const asked = call('echo', other)
-  await isAt('echo')
-  open('ask')
-  const question = await asked
-  assert.equal(at(question, 'result', 'inputRequests', 'question-1', 'params', 'message'), 'Sure?', JSON.stringify(question))
-  // The call that it was put to is over by then; the one that it is about goes on with the answer.
-  open('echo')
-  await call('echo', { message: 'a' })
-  assert.equal(text((await call('echo', other, inputResponses(question))).result), 'done')
-  assert.match(text((await asking).result), /"action":"accept"/)
-  assert.doesNotMatch(hub.output(), /connections of their own/)
-
-  const mine = call('ask', { kind: 'elicitation', tag: 'Mine?', gate: gate('mine') })
-  await isAt('mine')
-  const theirs = call('echo', { gate: gate('theirs'), message: 'b' }, {}, { authorization: `Bearer ${OTHER}` })
-  await isAt('theirs')
-  open('mine')
-  assert.match(text((await mine).result), /cannot tell which client elicitation\/create is for/)
-  open('theirs')
-  assert.equal(text((await theirs).result), 'b', 'another principal is asked nothing')
-})
-
 test('what a server of an earlier revision writes as resultType means nothing', async (t) => {
   const server = await startUpstream(t, {
     tools: [tool('ask')],
@@ -223,43 +148,6 @@ test('what a server of an earlier revision writes as resultType means nothing', 
   const hub = await served(t, { s: { url: server.url } })
   const { result } = (await ask(`${hub.url}/mcp/s`, 'tools/call', { name: 'ask' }, { elicitation: {} })).message
   assert.deepEqual([result?.resultType, result?.content], ['complete', []])
-})
-
-test('a legacy client is asked in no mode that it has not declared', async (t) => {
-  const server = await startUpstream(t, {
-    tools: [tool('ask')],
-    on: async ({ method, params, ask }) => {
-      if (method !== 'tools/call') return undefined
-      const { method: what, params: more } = params.arguments as { method: string, params: Json }
-      const { error } = await ask(what, more)
-      return { content: [{ type: 'text', text: JSON.stringify(error ?? 'asked') }] }
-    }
-  })
-  const hub = await served(t, { s: { url: server.url, isolation: 'session' } })
-  const form = { method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }
-  const url = { method: 'elicitation/create', params: { mode: 'url', message: 'Open', url: 'https://example.com/', elicitationId: 'e' } }
-  const sampling = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1, tools: [{ name: 'x' }] } }
-  const table: ReadonlyArray<readonly [Json, typeof form | typeof url | typeof sampling]> = [
-    [{ elicitation: {} }, url], [{ elicitation: { form: {} } }, url], [{ elicitation: { url: {} } }, form],
-    [{ sampling: {} }, sampling]
-  ]
-  for (const [capabilities, question] of table) {
-    const session = await Session.open(`${hub.url}/mcp/s`, { capabilities })
-    // Nobody answers here: a question that is put to the client would be waited for.
-    const told = await within(JSON.stringify(capabilities), session.call('ask', question))
-    assert.match(text(told), /"code":-32602.*The client does not support/)
-  }
-})
-
-test('what a modern client says to its own hop does not reach a server of an earlier revision', async (t) => {
-  const server = await startUpstream(t, { tools: [tool('echo')] })
-  const hub = await served(t, { s: { url: server.url } })
-  const { message } = await ask(`${hub.url}/mcp/s`, 'tools/call', {
-    name: 'echo', arguments: { n: 1 }, inputResponses: { a: { action: 'accept' } }
-  }, { elicitation: {} }, { [`${prefix}logLevel`]: 'debug', 'vendor/x': 1 })
-  assert.equal(message.error, undefined)
-  const [called] = server.received.filter(({ message: { method } }) => method === 'tools/call')
-  assert.deepEqual(called?.message.params, { name: 'echo', arguments: { n: 1 }, _meta: { 'vendor/x': 1 } })
 })
 
 test('headers of arguments that are not known here go on to the server, beside those that are made here', async (t) => {

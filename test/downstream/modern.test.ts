@@ -6,8 +6,9 @@ import { test } from 'tap'
 import type { newWorld } from '../fakes/legacy-bridge.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
-import { failed, failure, KEY, open, OTHER, otherKey, Session, silence, text, within, type Json, type Message, type Stream } from '../helpers/client.ts'
+import { failure, KEY, open, OTHER, otherKey, Session, silence, text, within, type Json, type Message, type Stream } from '../helpers/client.ts'
 import { bearerKey, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { envelope, modernRequest, prefix, version, type ModernCall } from '../helpers/modern-request.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { checkRequest, isModern } from '../../plugins/downstream/modern/request.ts'
@@ -18,39 +19,12 @@ import { parseMessage } from '../../protocol/message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
 import { paramHeadersOf, paramValue } from '../../protocol/modern/param-headers.ts'
 
-const version = '2026-07-28'
-const prefix = 'io.modelcontextprotocol/'
-const envelope = (capabilities: Json = {}, more: Json = {}): Json =>
-  ({ [`${prefix}protocolVersion`]: version, [`${prefix}clientCapabilities`]: capabilities, ...more })
 const asking = { elicitation: {}, sampling: {}, roots: {} }
 
-interface Call { params?: Json, capabilities?: Json, meta?: Json | undefined, headers?: Record<string, string | undefined>, key?: string }
 interface Answer { status: number, headers: Headers, message: Message, messages: Message[] }
 
-const namesIn = ['tools/call', 'prompts/get', 'resources/read']
-
-/** The headers and the body of one request; what a test gives as undefined is left out. */
-function made (
-  method: string,
-  { params = {}, capabilities, meta, headers, key = KEY }: Call
-): { headers: Record<string, string>, body: string } {
-  const name = String(params.name ?? params.uri)
-  const all: Record<string, string | undefined> = {
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    authorization: `Bearer ${key}`,
-    'mcp-protocol-version': version,
-    'mcp-method': method,
-    ...(namesIn.includes(method) ? { 'mcp-name': encodeHeader(name) } : {}),
-    ...headers
-  }
-  const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta ?? envelope(capabilities) } })
-  return { headers: Object.fromEntries(sent), body }
-}
-
-async function ask (url: string, method: string, call: Call = {}): Promise<Answer> {
-  const response = await fetch(url, { method: 'POST', ...made(method, call) })
+async function ask (url: string, method: string, call: ModernCall = {}): Promise<Answer> {
+  const response = await fetch(url, { method: 'POST', ...modernRequest(method, call) })
   const body = await response.text()
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   const texts = isStream ? [...body.matchAll(/^data: (.+)$/gm)].map(([, data]) => data ?? '') : body === '' ? [] : [body]
@@ -58,11 +32,11 @@ async function ask (url: string, method: string, call: Call = {}): Promise<Answe
   return { status: response.status, headers: response.headers, messages, message: messages.at(-1) ?? {} }
 }
 
-const call = async (url: string, name: string, more: Call = {}): Promise<Answer> =>
+const call = async (url: string, name: string, more: ModernCall = {}): Promise<Answer> =>
   await ask(url, 'tools/call', { capabilities: asking, ...more, params: { name, ...more.params } })
 
 /** The next request with the state of an answer. */
-const retry = async (url: string, name: string, { message }: Answer, inputResponses: Json, more: Call = {}): Promise<Answer> =>
+const retry = async (url: string, name: string, { message }: Answer, inputResponses: Json, more: ModernCall = {}): Promise<Answer> =>
   await call(url, name, { ...more, params: { ...more.params, requestState: message.result?.requestState, inputResponses } })
 
 const accepted = { action: 'accept', content: { name: 'Ann' } }
@@ -153,7 +127,7 @@ test('the envelope is taken off, and everything else keeps its bytes', async () 
 test('what a request must have', async (t) => {
   const { hub, url } = await bridge(t)
   const bare = { [`${prefix}clientCapabilities`]: {} }
-  const table: ReadonlyArray<readonly [string, string, Call, number, number | undefined]> = [
+  const table: ReadonlyArray<readonly [string, string, ModernCall, number, number | undefined]> = [
     ['all of it', 'tools/list', {}, 200, undefined],
     ['no envelope', 'tools/list', { meta: {} }, 400, -32602],
     ['no version', 'tools/list', { meta: bare }, 400, -32602],
@@ -220,19 +194,20 @@ test('what a request must have', async (t) => {
   // Ids come back as they were written, in errors too.
   for (const [id, meta, code] of [['1.5', envelope(), -32600], ['9007199254740993', {}, -32602], [`1${'0'.repeat(29)}`, {}, -32602]] as const) {
     const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":{"_meta":${JSON.stringify(meta)}}}`
-    const answer = await fetch(url, { method: 'POST', headers: made('tools/list', {}).headers, body })
+    const answer = await fetch(url, { method: 'POST', headers: modernRequest('tools/list', {}).headers, body })
     const told = await answer.text()
     assert.ok(told.startsWith(`{"jsonrpc":"2.0","id":${id},"error":{"code":${code}`), told)
     assert.equal(answer.status, 400)
   }
   const post = async (body: string): Promise<number> =>
-    (await fetch(url, { method: 'POST', headers: made('x', {}).headers, body })).status
+    (await fetch(url, { method: 'POST', headers: modernRequest('x', {}).headers, body })).status
   assert.equal(await post('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}'), 202)
   assert.equal(await post('[]'), 400)
   assert.equal(await post('[{"jsonrpc":"2.0","id":1,"method":"ping"}]'), 400)
   assert.equal(await post('{"jsonrpc":"2.0","id":1,"result":{}}'), 400)
   for (const method of ['GET', 'DELETE']) {
-    assert.equal((await fetch(url, { method, headers: made('x', {}).headers })).status, 405)
+    const { status, headers } = await fetch(url, { method, headers: modernRequest('x', {}).headers })
+    assert.deepEqual([status, headers.get('allow')], [405, 'POST'])
   }
   // Of several _meta, none goes to the server unseen: its progress token would be another call's.
   const twice = JSON.stringify(envelope({}, { x: 1 }))
@@ -240,7 +215,7 @@ test('what a request must have', async (t) => {
     [`"_meta":{"progressToken":7},"name":"echo","_meta":${JSON.stringify(envelope())}`, {}],
     [`"_meta":{"progressToken":7},"name":"echo","_meta":${twice}`, { x: 1 }]
   ] as const) {
-    const { headers } = made('tools/call', { params: { name: 'echo' } })
+    const { headers } = modernRequest('tools/call', { params: { name: 'echo' } })
     const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${params}}}`
     const { result } = await (await fetch(url, { method: 'POST', headers, body })).json() as Message
     assert.deepEqual(JSON.parse(text(result)), seen)
@@ -295,7 +270,7 @@ test('the bytes of a result are those of its server', async (t) => {
   const hub = await served(t, { s: { url: upstream.url } })
   const bodies: string[] = []
   while (next < results.length) {
-    bodies.push(await (await fetch(`${hub.url}/mcp/s`, { method: 'POST', ...made('tools/call', { params: { name: 'raw' } }) })).text())
+    bodies.push(await (await fetch(`${hub.url}/mcp/s`, { method: 'POST', ...modernRequest('tools/call', { params: { name: 'raw' } }) })).text())
   }
   const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`
   assert.deepEqual(bodies, [
@@ -351,15 +326,10 @@ test('a question parks a call; its answers resume it', async (t) => {
     assert.match(String((await retry(url, 'form', asked, { [name]: accepted })).message.error?.message), /answered already/)
     assert.equal(world.running, 0)
   })
-  await t.test('what a client did not declare, its server is told', async () => {
-    const refused = await call(url, 'form', { capabilities: {} })
-    assert.ok(failed(refused.message))
-    assert.match(failure(refused.message), /does not support/)
-  })
   await t.test('leaving the stream of a resumed call cancels it', async () => {
     const before = world.cancelled
     const controller = new AbortController()
-    const hanging = fetch(url, { method: 'POST', ...made('tools/call', { params: { name: 'hang' } }), signal: controller.signal })
+    const hanging = fetch(url, { method: 'POST', ...modernRequest('tools/call', { params: { name: 'hang' } }), signal: controller.signal })
     hanging.catch(() => {})
     await until(() => world.running === 1)
     controller.abort()
@@ -415,7 +385,7 @@ test('a call whose tool is not shown any more is not taken up, and its answer is
 
 test('a subscription is acknowledged first, and ends with the access to its route', async (t) => {
   const { hub, url, world } = await bridge(t)
-  const { headers, body } = made('subscriptions/listen', {
+  const { headers, body } = modernRequest('subscriptions/listen', {
     params: { notifications: { toolsListChanged: true, resourceSubscriptions: ['r://one'] } }
   })
   const stream = await open(url, { headers, body })
@@ -448,7 +418,7 @@ test('what a listener wants to hear of is subscribed to again once its view show
     })
     assert.equal(response.status, 200, await response.text())
   }
-  const modern = await open(`${hub.url}/mcp`, made('subscriptions/listen', {
+  const modern = await open(`${hub.url}/mcp`, modernRequest('subscriptions/listen', {
     key: ada, params: { notifications: { resourceSubscriptions: ['r://one'] } }
   }))
   t.after(() => { modern.close() })
@@ -526,7 +496,7 @@ test('a subscription hears what changes on the connection of its principal\'s ca
   const hub = await served(t, { s: { ...file, isolation: 'session' } })
   const url = `${hub.url}/mcp/s`
   const listen = async (resourceSubscriptions: string[]): Promise<Stream> => {
-    const stream = await open(url, made('subscriptions/listen', { params: { notifications: { toolsListChanged: true, resourceSubscriptions } } }))
+    const stream = await open(url, modernRequest('subscriptions/listen', { params: { notifications: { toolsListChanged: true, resourceSubscriptions } } }))
     t.after(() => { stream.close() })
     await stream.wait(() => true)
     return stream
@@ -553,7 +523,7 @@ test('with its key, a principal loses what it has open', async (t) => {
   const { hub, url, world } = await bridge(t)
   const asked = await call(url, 'form', { key: OTHER })
   const mine = await call(url, 'form')
-  const { headers, body } = made('subscriptions/listen', { key: OTHER, params: { notifications: { toolsListChanged: true } } })
+  const { headers, body } = modernRequest('subscriptions/listen', { key: OTHER, params: { notifications: { toolsListChanged: true } } })
   const stream = await open(url, { headers, body })
   t.after(() => { stream.close() })
   await stream.wait(() => true)
@@ -574,7 +544,7 @@ test('a bound that is reached is told by the status: 503 for all, 429 for one\'s
     const { url, world } = await bridge(t)
     const leaves = new AbortController()
     if (places > 0) {
-      fetch(url, { method: 'POST', ...made('tools/call', { params: { name: 'hang' } }), signal: leaves.signal }).catch(() => {})
+      fetch(url, { method: 'POST', ...modernRequest('tools/call', { params: { name: 'hang' } }), signal: leaves.signal }).catch(() => {})
       await until(() => world.running === 1, () => 'the call does not run')
     }
     const answer = await call(url, 'echo')

@@ -2,13 +2,10 @@
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import {
-  at, connected, KEY, names, Session, settings, text, type Json, type Message, within
-} from '../helpers/client.ts'
+import { at, KEY, names, Session, text, type Json, type Message } from '../helpers/client.ts'
 import { Raw, Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
-import { path, startHub, until } from '../helpers/hub.ts'
-import { setLimits } from '../helpers/patient.ts'
-import { limits } from '../../plugins/limits/index.ts'
+import { path, until } from '../helpers/hub.ts'
+import { call } from '../helpers/wire.ts'
 
 test('what is passed on is passed on as it came', async (t) => {
   const result =
@@ -131,12 +128,7 @@ test('what is passed on is passed on as it came', async (t) => {
       params: { ref: { type: 'ref/prompt', name: 'prompt-1' }, argument: { name: 'a', value: '' } }
     })
     assert.ok(completion.body.includes('{"completion":{"values":["a"],"total":12345678901234567890},"x-unknown":1.0}'), completion.body)
-    const child = await global.post({
-      jsonrpc: '2.0',
-      id: 'k',
-      method: 'tools/call',
-      params: { name: 'child-raw', arguments: { json: result } }
-    })
+    const child = await global.post(call('child-raw', { json: result }))
     assert.ok(child.body.includes(result), child.body)
   })
   await t.test('big numbers and unknown fields of arguments', async () => {
@@ -170,12 +162,7 @@ test('what is passed on is passed on as it came', async (t) => {
   })
   await t.test('ids of every kind come back as they were', async () => {
     for (const id of [0, -1, 7, 'text', '', '0', 4294967296]) {
-      const reply = await global.post({
-        jsonrpc: '2.0',
-        id,
-        method: 'tools/call',
-        params: { name: 'exact-odd', arguments: { message: 'm' } }
-      })
+      const reply = await global.post(call('exact-odd', { message: 'm' }, id))
       assert.equal(reply.messages.at(-1)?.id, id, reply.body)
       assert.equal(text(reply.messages.at(-1)?.result), 'm')
     }
@@ -219,10 +206,10 @@ test('what is passed on is passed on as it came', async (t) => {
       message: 'no alerts here',
       data: { a: 1 }
     })
-    const call = await own.start({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'talk', arguments: {} } })
-    await call.done
+    const talk = await own.start(call('talk'))
+    await talk.done
     assert.deepEqual(
-      call.messages.flatMap(({ method, params }) => (method === 'notifications/message' ? [params?.level] : [])),
+      talk.messages.flatMap(({ method, params }) => (method === 'notifications/message' ? [params?.level] : [])),
       ['info', 'error'],
       'a level that was refused is none'
     )
@@ -237,7 +224,7 @@ test('what is passed on is passed on as it came', async (t) => {
     assert.ok(upstream.received.some(({ message }) => message.method === 'logging/setLevel' && message.params?.level === 'debug'))
     for (const [session, expected] of [[quiet, ['error']], [loud, ['error', 'info']]] as const) {
       const stream = await session.listen()
-      const reply = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'talk', arguments: {} } })
+      const reply = await session.post(call('talk'))
       const levels = (): string[] => [...reply.messages, ...stream.messages]
         .flatMap(({ method, params }) => method === 'notifications/message' ? [String(params?.level)] : [])
       // Of what the server says, the error is the last.
@@ -290,51 +277,10 @@ test('what is passed on is passed on as it came', async (t) => {
     const [called, listed] = await Promise.all([global.request('tools/call', { name: 'exact-both', arguments: {} }), global.tools()])
     assert.deepEqual([called.error, listed.includes('exact-both')], [undefined, true])
   })
-  await t.test('a list does not wait for long for what a silent server calls new', async (t) => {
-    setLimits(t, limits, { firstAnswerBudget: 100 })
-    upstream.options.on = ((on) => (call) => call.method === 'tools/list' ? 'never' : on?.(call))(upstream.options.on)
-    await upstream.broadcast('notifications/tools/list_changed')
-    await single.call('raw', {})
-    for (let n = 0; n < 2; n++) assert.ok((await within('the list', single.tools())).length > 0)
-  })
   await t.test('configured headers go upstream, the caller\'s key never does', async () => {
     assert.ok(upstream.received.every(({ headers }) => headers['x-static'] === 'yes'))
     for (const { headers, body } of [...upstream.received, ...other.received]) {
       assert.ok(!JSON.stringify(headers).includes(KEY) && !body.includes(KEY))
     }
   })
-})
-
-test('names longer than 64 characters are cut, always in the same way, and still work', async (t) => {
-  const long = 'a_tool_whose_name_goes_on_and_on_and_on_for_far_longer_than_anyone_needs_'
-  const tools = [`${long}1`, `${long}2`, 'short'].map((name) => tool(name))
-  const upstream = await startUpstream(t, {
-    tools,
-    prompts: [{ name: `${long}p` }],
-    on: ({ method, params }) =>
-      method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: String(params.name) } }] } : undefined
-  })
-  const content = settings({ long: { type: 'streamable-http', url: upstream.url } })
-  const seen: string[][] = []
-  let previous: string | undefined
-  for (let start = 0; start < 2; start++) {
-    const hub = await startHub(t, previous === undefined ? { settings: content } : { folder: previous })
-    previous = hub.folder
-    await connected(hub, 1)
-    for (let session = 0; session < 2; session++) {
-      const client = await Session.open(`${hub.url}/mcp`)
-      const listed = await client.tools()
-      const prompts = names(await client.list('prompts/list', 'prompts'))
-      assert.equal(listed.length, 3)
-      assert.equal(new Set(listed).size, 3)
-      for (const name of [...listed, ...prompts]) assert.match(name, /^[A-Za-z0-9_.-]{1,64}$/)
-      assert.equal(listed[2], 'long-short')
-      assert.equal(text(await client.call(String(listed[0]))), `${long}1`)
-      assert.equal(text(await client.call(String(listed[1]))), `${long}2`)
-      assert.equal(text(await client.ask('prompts/get', { name: prompts[0] })), `${long}p`)
-      seen.push([...listed, ...prompts])
-    }
-    await hub.stop()
-  }
-  for (const again of seen) assert.deepEqual(again, seen[0])
 })

@@ -159,46 +159,4 @@ test('keys and routes', async (t) => {
       assert.equal(reply.status, 404, route)
     }
   })
-  await t.test('enableBearerAuth=false: the anonymous view', async (t) => {
-    const hub = await served(t, {
-      open: { ...one, visibility: 'public', owner: 'bob' },
-      defaulted: { ...two },
-      admins: { ...two, owner: 'admin' },
-      closed: { ...three, visibility: 'private' },
-      grouped: { ...three, visibility: 'group' },
-      bobs: { ...three, owner: 'bob' }
-    },
-    {
-      users: [{ username: 'admin', password: 'x', isAdmin: true }, { username: 'bob', password: 'x', isAdmin: false }],
-      groups: [
-        { id: TEAM, name: 'team', description: '', owner: 'admin', servers: ['open', 'closed'] },
-        { id: CHOSEN, name: 'hidden', description: '', owner: 'admin', servers: ['closed', 'bobs'] }
-      ],
-      systemConfig: { routing: { enableBearerAuth: false } }
-    })
-    const anonymous = await Session.open(`${hub.url}/mcp`, { key: null })
-    assert.deepEqual(await anonymous.tools(), ['defaulted-echo', 'admins-echo', 'open-echo'])
-    assert.equal(text(await anonymous.call('open-echo', { message: 'hello' })), 'hello')
-    assert.ok(failed(await anonymous.request('tools/call', { name: 'closed-echo', arguments: {} })))
-    for (const name of ['closed', 'grouped', 'bobs']) {
-      assertRefused(await send(`${hub.url}/mcp/${name}`, { key: null, body: initialize() }), 404)
-    }
-    const absent = await send(`${hub.url}/mcp/nowhere`, { key: null, body: initialize() })
-    const hidden = await send(`${hub.url}/mcp/closed`, { key: null, body: initialize() })
-    assert.equal(hidden.body, absent.body.replaceAll('nowhere', 'closed'), 'hidden and absent must look the same')
-    const team = await Session.open(`${hub.url}/mcp/team`, { key: null })
-    assert.deepEqual(await team.tools(), ['open-echo'])
-    assertRefused(await send(`${hub.url}/mcp/hidden`, { key: null, body: initialize() }), 404)
-    const keyed = await Session.open(`${hub.url}/mcp`)
-    assert.deepEqual(await keyed.tools(), ['defaulted', 'admins', 'closed', 'grouped', 'open', 'bobs'].map((name) => `${name}-echo`))
-    assertRefused(
-      await send(`${hub.url}/mcp`, {
-        key: null,
-        body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-        headers: { 'mcp-session-id': keyed.id }
-      }),
-      404,
-      -32001
-    )
-  })
 })

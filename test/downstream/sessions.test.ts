@@ -1,7 +1,7 @@
 // their streams and what is replayed on them, under a clock that is held.
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
-import { address, beginSession, connection, messagesIn, minute, startSessions, view } from '../helpers/held.ts'
+import { address, beginSession, begun, connection, listening, messagesIn, minute, startSessions, view } from '../helpers/held.ts'
 import fc from 'fast-check'
 import { eventId, parseEventId, Replay } from '../../plugins/downstream/legacy/replay.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
@@ -117,25 +117,8 @@ test('replay: the last events of one session', async (t) => {
       { seed }
     )
     for (const bad of [
-      '',
-      '-',
-      '1',
-      '1-',
-      '-1',
-      '1-2-3',
-      '1.5-2',
-      '1-2x',
-      ' 1-2',
-      '1-2 ',
-      '1-2\n',
-      'a-b',
-      '-1-2',
-      '0x1-2',
-      '1e3-1',
-      '99999999999-1',
-      '1-99999999999',
-      '１-２',
-      '1'.repeat(100_000)
+      '', '-', '1', '1-', '-1', '1-2-3', '1.5-2', '1-2x', ' 1-2', '1-2 ', '1-2\n', 'a-b', '-1-2', '0x1-2', '1e3-1',
+      '99999999999-1', '1-99999999999', '１-２', '1'.repeat(100_000)
     ]) { assert.equal(parseEventId(bad), undefined, bad.slice(0, 20)) }
   })
 })
@@ -178,8 +161,7 @@ test('sessions: under (principal, route, id)', async (t) => {
     assert.deepEqual(ended, ['chosen'])
   })
   await t.test('an end is told once, and leaves nothing', async (t) => {
-    const { sessions, ended } = startSessions(t)
-    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
+    const { session, sessions, ended } = begun(t)
     sessions.end(session, 'over')
     sessions.end(session, 'over again')
     assert.deepEqual(
@@ -249,18 +231,15 @@ test('sessions: idle ones end', async (t) => {
     assert.equal(sessions.size, 0)
   })
   await t.test('a stranger who tries an id does not keep it alive', async (t) => {
-    const { sessions, ended, tick } = startSessions(t)
-    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
+    const { session, sessions, ended, tick } = begun(t)
     tick(limits.sessionIdle - minute)
     sessions.find(view('bob'), session.sessionId)
     tick(2 * minute)
     assert.deepEqual(ended, [session.sessionId])
   })
   await t.test('an open stream keeps one alive, a broken one does so no longer', async (t) => {
-    const { sessions, ended, tick } = startSessions(t)
-    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
-    const held = connection()
-    session.listen(held.stream, undefined)
+    const { session, ended, tick } = begun(t)
+    const held = listening(session)
     tick(3 * limits.sessionIdle)
     assert.deepEqual([ended, session.busy], [[], true])
     held.break()
@@ -271,8 +250,7 @@ test('sessions: idle ones end', async (t) => {
     assert.deepEqual(ended, [session.sessionId])
   })
   await t.test('a request in flight keeps one alive', async (t) => {
-    const { sessions, ended, tick } = startSessions(t)
-    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
+    const { session, ended, tick } = begun(t)
     session.exchanges.set(1, { cancel: () => {} } as unknown as Parameters<typeof session.exchanges.set>[1])
     tick(3 * limits.sessionIdle)
     assert.deepEqual(ended, [])
@@ -291,8 +269,7 @@ test('a session and its streams', async (t) => {
     const session = begin(t)
     for (let n = 0; n < 3; n++) session.deliver('notifications/tools/list_changed')
     for (let n = 0; n < limits.waitingMessages; n++) session.deliver('notifications/message', `{"level":"info","data":${n}}`)
-    const held = connection()
-    session.listen(held.stream, undefined)
+    const held = listening(session)
     const sent = held.text().split('\n').filter((line) => line.startsWith('data: {'))
     assert.equal(sent.length, limits.waitingMessages)
     assert.equal(held.text().includes('list_changed'), false, 'the oldest go')
@@ -306,16 +283,14 @@ test('a session and its streams', async (t) => {
     }
     for (const level of ['debug', 'info', 'notice', 'warning', 'error']) say(level, limits.waitingSize / 4)
     say('alert', limits.waitingSize)
-    const held = connection()
-    session.listen(held.stream, undefined)
+    const held = listening(session)
     assert.deepEqual([...held.text().matchAll(/"level":"(\w+)"/g)].map(([, level]) => level), ['notice', 'warning', 'error'])
   })
   await t.test('each message goes to one stream; so many streams at once', async (t) => {
     const session = begin(t)
     const held = Array.from({ length: limits.streamsPerSession }, () => {
       assert.equal(session.takesStream(undefined), true)
-      const each = connection()
-      session.listen(each.stream, undefined)
+      const each = listening(session, undefined)
       return each
     })
     assert.deepEqual([undefined, 'nonsense', '99-0', '3-0'].map((eventId) => session.takesStream(eventId)),
@@ -330,18 +305,15 @@ test('a session and its streams', async (t) => {
   })
   await t.test('a stream is taken up where it broke', async (t) => {
     const session = begin(t)
-    const first = connection()
-    session.listen(first.stream, undefined)
+    const first = listening(session, undefined)
     for (const method of ['a', 'b', 'c']) session.deliver(method)
     const ids = [...first.text().matchAll(/^id: (.+)$/gm)].map(([, id]) => id)
     first.break()
     session.deliver('waited')
-    const second = connection()
-    session.listen(second.stream, ids[1])
+    const second = listening(session, ids[1])
     assert.deepEqual([...second.text().matchAll(/"method":"(\w+)"/g)].map(([, method]) => method), ['b', 'c', 'waited'])
     for (const unknown of ['99-0', 'nonsense', '']) {
-      const other = connection()
-      session.listen(other.stream, unknown)
+      const other = listening(session, unknown)
       assert.equal(other.text().includes('"method"'), false, unknown)
     }
   })
@@ -358,8 +330,7 @@ test('a session and its streams', async (t) => {
       stream.end()
     }
     const after = (eventId: string): string[] => {
-      const held = connection()
-      session.listen(held.stream, eventId)
+      const held = listening(session, eventId)
       return messagesIn(held.text())
     }
     const last = 1 + limits.resumableStreams + 5
@@ -393,21 +364,16 @@ test('a session and its streams', async (t) => {
     stream.attach(held.stream)
     held.break()
     stream.send('{"method":"the answer"}')
-    const back = connection()
-    session.listen(back.stream, `${stream.number}-0`)
+    const back = listening(session, `${stream.number}-0`)
     assert.deepEqual(messagesIn(back.text()), ['{"method":"the answer"}'])
   })
   await t.test('what can be replayed is forgotten after a while', async (t) => {
-    const { sessions, tick } = startSessions(t)
-    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
-    const held = connection()
-    session.listen(held.stream, undefined)
+    const { session, tick } = begun(t)
     session.deliver('old')
     tick(limits.replayTime - minute)
     session.deliver('new')
     const replayed = (): string[] => {
-      const back = connection()
-      session.listen(back.stream, '1-0')
+      const back = listening(session, '1-0')
       return [...back.text().matchAll(/"method":"(\w+)"/g)].map(([, method]) => String(method))
     }
     assert.deepEqual(replayed(), ['old', 'new'])
@@ -474,16 +440,13 @@ test('a session and its streams', async (t) => {
       method: 'roots/list', params: {}, paramsText: '{}', signal: withdrawn.signal, outlivesRequest: false, progress: () => {}
     })
     withdrawn.abort('the upstream knows already')
-    const held = connection()
-    session.listen(held.stream, undefined)
+    const held = listening(session)
     await assert.rejects(asking, { message: 'the upstream knows already' })
     assert.deepEqual(messagesIn(held.text()), [])
   })
   await t.test('what is not read counts in bytes, whatever the characters', async (t) => {
-    const { sessions } = startSessions(t)
-    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
-    const held = connection()
-    session.listen(held.stream, undefined)
+    const { session } = begun(t)
+    const held = listening(session)
     held.reads(false)
     const before = memory.held
     session.deliver('large', JSON.stringify('ж'.repeat(100_000)))
@@ -492,16 +455,10 @@ test('a session and its streams', async (t) => {
     assert.equal(memory.held, before)
   })
   await t.test('a slow reader is let go; a burst is no sign of one', async (t) => {
-    const { sessions, tick } = startSessions(t)
-    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
-    const listening = (): ReturnType<typeof connection> => {
-      const held = connection()
-      session.listen(held.stream, undefined)
-      return held
-    }
+    const { session, tick } = begun(t)
     const large = JSON.stringify('x'.repeat(limits.streamBacklog + 1))
     const burst = (count: number): void => { for (let n = 0; n < count; n++) session.deliver('large', large) }
-    const held = listening()
+    const held = listening(session)
     held.reads(false)
     burst(3)
     assert.equal(held.open(), true)
@@ -514,22 +471,21 @@ test('a session and its streams', async (t) => {
     tick(limits.streamBacklogTime + 1)
     session.deliver('more')
     assert.equal(held.open(), false, 'who does not, is let go in the end')
-    const other = listening()
+    const other = listening(session)
     other.reads(false)
     burst(6)
     assert.equal(other.open(), false, 'or at once, where it is far too much')
   })
   await t.test('where all that is unread is too much, the slowest reader goes', async (t) => {
     const { sessions } = startSessions(t)
-    const listening = (name: string): { session: Session, held: ReturnType<typeof connection> } => {
+    const opened = (name: string): { session: Session, held: ReturnType<typeof connection> } => {
       const session = beginSession(sessions, view(name), '2025-11-25', {})
-      const held = connection()
-      session.listen(held.stream, undefined)
+      const held = listening(session)
       return { session, held }
     }
-    const slow = Array.from({ length: limits.memory / limits.unreadCost / limits.streamBacklog - 1 }, (_, n) => listening(`slow ${n}`))
-    const slowest = listening('slowest')
-    const fast = listening('fast')
+    const slow = Array.from({ length: limits.memory / limits.unreadCost / limits.streamBacklog - 1 }, (_, n) => opened(`slow ${n}`))
+    const slowest = opened('slowest')
+    const fast = opened('fast')
     const message = JSON.stringify('x'.repeat(limits.streamBacklog - 1_000))
     for (const { session, held } of [...slow, slowest]) { held.reads(false); session.deliver('large', message) }
     slowest.session.deliver('large', JSON.stringify('x'.repeat(3_000)))
@@ -540,8 +496,7 @@ test('a session and its streams', async (t) => {
   })
   await t.test('log messages below the level that the client set are not for it', async (t) => {
     const session = begin(t)
-    const held = connection()
-    session.listen(held.stream, undefined)
+    const held = listening(session)
     const hears = (level: string): boolean => {
       const before = held.text().length
       session.deliver('notifications/message', `{"level":${JSON.stringify(level)},"data":1}`)
@@ -552,10 +507,8 @@ test('a session and its streams', async (t) => {
     assert.deepEqual(['debug', 'notice', 'warning', 'emergency', 'unheard of'].map(hears), [false, false, true, true, true])
   })
   await t.test('when it ends its streams end, and it hears no more', async (t) => {
-    const { sessions } = startSessions(t)
-    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
-    const held = connection()
-    session.listen(held.stream, undefined)
+    const { session, sessions } = begun(t)
+    const held = listening(session)
     sessions.end(session, 'over')
     assert.equal(held.stream.open, false)
     const before = held.text()

@@ -6,7 +6,6 @@ import {
   assertPlain, assertRefused, connected, everything, failed, initialize, KEY, OTHER, otherKey, plain, send, Session,
   settings, text, type Json
 } from '../helpers/client.ts'
-import { startUpstream } from '../fakes/fault-http.ts'
 import { called, startTalker } from '../fakes/talker.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { clients, Connection, get } from '../helpers/sse.ts'
@@ -17,13 +16,6 @@ const key = (letter: string, more: Json = {}): Json =>
   bearerKey({ id: `33333333-3333-4333-8333-33333333333${letter}`, name: letter, token: token(letter), ...more })
 const ping = { jsonrpc: '2.0', id: 'ping', method: 'ping' }
 const authorized = { authorization: `Bearer ${KEY}` }
-
-/** A change by the management API. */
-async function change (hub: Hub, method: string, route: string, body: Json): Promise<void> {
-  const headers = { ...authorized, 'content-type': 'application/json' }
-  const response = await fetch(`${hub.url}/api${route}`, { method, headers, body: JSON.stringify(body) })
-  assert.equal(response.status, 200, await response.text())
-}
 
 test('clients from npm list, call, get progress and are asked', async (t) => {
   const hub = await served(t, { everything: { type: 'streamable-http', url: await everything(t) } })
@@ -74,21 +66,6 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
       assert.deepEqual((await connection.answer(id)).result, {})
     }
   })
-  await t.test('log messages from the level that was set', async (t) => {
-    const quiet = await Connection.open(t, `${hub.url}/sse/fake`)
-    const loud = await Connection.open(t, `${hub.url}/sse/fake`)
-    for (const [each, level, expected] of [[quiet, 'error', ['error']], [loud, 'debug', ['info', 'error']]] as const) {
-      assert.deepEqual((await each.request('logging/setLevel', { level })).result, {})
-      await each.request('tools/call', { name: 'talk', arguments: {} })
-      const heard = each.stream.messages.flatMap(({ method, params }) => method === 'notifications/message' ? [params?.level] : [])
-      assert.deepEqual(heard, expected)
-    }
-  })
-  await t.test('list_changed, when a server is added', async () => {
-    await change(hub, 'POST', '/servers', { name: 'added', config: fake })
-    await until(() => stream.messages.some(({ method }) => method === 'notifications/tools/list_changed'), 'no list_changed')
-    await until(async () => (await connection.tools()).includes('added-echo'), 'the new tools never showed')
-  })
   await t.test('notifications/cancelled reaches the upstream, and nothing answers the call', async () => {
     const id = await connection.begin('tools/call', { name: 'fake-never', arguments: {} })
     await called(upstream, 'never')
@@ -112,47 +89,6 @@ test('a connection by hand: answers, notifications, and its end', async (t) => {
     await until(async () => await count() < sessions, 'the session is still held')
     assert.deepEqual((await connection.request('ping')).result, {})
   })
-  await t.test('a key that is disabled or narrowed loses its stream, and no other key does', async (t) => {
-    const route = `/auth/keys/${String(otherKey().id)}`
-    for (const [less, status] of [[{ accessType: 'servers', allowedServers: ['fake'] }, 404], [{ enabled: false }, 401]] as const) {
-      const other = await Connection.open(t, `${hub.url}/sse`, { key: OTHER })
-      await change(hub, 'PUT', route, less)
-      await until(() => other.stream.ended, 'the stream stayed open')
-      assertRefused(await other.post(ping), status)
-      await change(hub, 'PUT', route, { accessType: 'all', allowedServers: [] })
-    }
-    assert.ok(!stream.ended)
-    assert.deepEqual((await connection.request('ping')).result, {})
-  })
-})
-
-test('two clients with the same ids, 200 interleaved calls: no answer crosses', async (t) => {
-  const upstream = await startUpstream(t, {
-    // Some overtake others.
-    on: async ({ id }) => {
-      for (let n = Number(id) % 3 === 0 ? Number(id) % 20 : 0; n > 0; n--) await new Promise((resolve) => { setImmediate(resolve) })
-      return undefined
-    }
-  })
-  const hub = await served(t, { fake: { type: 'streamable-http', url: upstream.url } })
-  const url = `${hub.url}/sse/fake`
-  const pair = [{ name: 'one', connection: await Connection.open(t, url) }, { name: 'two', connection: await Connection.open(t, url) }]
-  let next = 0
-  const work = async (): Promise<void> => {
-    for (let index = next++; index < 200; index = next++) {
-      const { name, connection } = pair[index % 2] ?? assert.fail()
-      const id = index >> 1
-      const params = { name: 'echo', arguments: { message: `${name} ${id}` } }
-      assert.equal((await connection.post({ jsonrpc: '2.0', id, method: 'tools/call', params })).status, 202)
-    }
-  }
-  await Promise.all(Array.from({ length: 8 }, work))
-  for (const { name, connection: { stream } } of pair) {
-    await until(() => stream.messages.length >= 101, () => `only ${stream.messages.length} answers for ${name}`)
-    const answers = new Map(stream.messages.map(({ id, result }) => [id, result]))
-    assert.equal(answers.size, 101, 'the answer to initialize, and one to each call')
-    for (let id = 0; id < 100; id++) assert.equal(text(answers.get(id)), `${name} ${id}`)
-  }
 })
 
 test('when the gateway stops, each call gets a result or an error before the stream ends', async (t) => {

@@ -5,6 +5,7 @@ import { Agent, createServer as createHttpServer, request, type IncomingMessage,
 import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net'
 import { path, type Cleanup } from '../helpers/hub.ts'
 import { initialize, type Json } from '../helpers/client.ts'
+import { modernRequest } from '../helpers/modern-request.ts'
 import { Raw, startUpstream, tool, type Options } from './fault-http.ts'
 import { nameServer } from './name-server.ts'
 import { json, restApi } from './rest-api.ts'
@@ -83,6 +84,13 @@ function keepTrying (perSecond: number, work: () => Promise<unknown>): End {
   return () => { clearInterval(timer) }
 }
 
+/** Sends a request at a fixed rate, and counts the answers by status, or by what `name` says of them. @returns the end */
+const flooding = (perSecond: number, ask: () => Promise<Answered>, name = ({ status }: Answered) => String(status)): End =>
+  keepTrying(perSecond, async () => { count(name(await ask())) })
+
+/** What an answer says of a call. */
+const ofCall = ({ body }: Answered): string => body.includes('"error"') ? 'calls -32001' : 'calls 200'
+
 /** Runs work for each of a number, 32 at the same time, until it says that it is enough. */
 async function many (most: number, work: (n: number) => Promise<unknown>): Promise<void> {
   let next = 0
@@ -99,51 +107,52 @@ const upstream = async (options: Options): Promise<string> => (await startUpstre
 const anns = (url: string, more: Json = {}): Json => ({ url, owner: 'ann', storedByUser: true, visibility: 'public', ...more })
 const mapOf = (length: number, entry: (n: number) => [string, Json]): Json => Object.fromEntries(Array.from({ length }, (_, n) => entry(n)))
 
-/** Begins a session. */
-const begin = async (victim: Victim, capabilities: Json = {}): Promise<Answered> => await send(victim, '/mcp', {
-  headers: { ...bearer(victim.key), ...mcp },
-  body: JSON.stringify(initialize('2025-11-25', capabilities))
+/** A message of a client with ann's key. */
+const post = async (victim: Victim, message: Json, session?: unknown, where = '/mcp'): Promise<Answered> => await send(victim, where, {
+  headers: { ...bearer(victim.key), ...mcp, ...(session === undefined ? {} : { 'mcp-session-id': String(session) }) },
+  body: JSON.stringify(message)
 })
 
-const inSession = async (victim: Victim, id: unknown, method: string, params: Json = {}): Promise<Answered> => await send(victim, '/mcp', {
-  headers: { ...bearer(victim.key), ...mcp, 'mcp-session-id': String(id) },
-  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-})
+/** Begins a session. @returns its id, and the answer */
+const begin = async (victim: Victim, capabilities: Json = {}, where?: string): Promise<Answered & { id: unknown }> => {
+  const answer = await post(victim, initialize('2025-11-25', capabilities), undefined, where)
+  return { ...answer, id: answer.headers['mcp-session-id'] }
+}
+
+const inSession = async (victim: Victim, id: unknown, method: string, params: Json = {}, where?: string): Promise<Answered> =>
+  await post(victim, { jsonrpc: '2.0', id: 1, method, params }, id, where)
+
+/** A request of the management API by ann. */
+const manage = async (victim: Victim, method: string, where: string, body?: unknown, own = false): Promise<Answered> =>
+  await send(victim, `/api${where}`, {
+    method, own, headers: { 'x-auth-token': victim.login }, ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) })
+  })
+
+/** Enables servers. @returns what disables them */
+async function enabling (victim: Victim, names: readonly string[]): Promise<() => Promise<void>> {
+  const toggle = async (enabled: boolean): Promise<void> => {
+    for (const name of names) count(`${enabled ? 'enabled' : 'disabled'} ${(await manage(victim, 'POST', `/servers/${name}/toggle`, { enabled })).status}`)
+  }
+  await toggle(true)
+  return async () => { await toggle(false) }
+}
+const wait = async (ms: number): Promise<void> => { await new Promise((resolve) => { setTimeout(resolve, ms) }) }
+const below = (length: number): number => Math.floor(Math.random() * length)
 
 /** A request of a modern client (MCP 2026-07-28). */
-const modern = (victim: Victim, method: string, params: Json = {}, capabilities: Json = {}): Sent => ({
-  headers: {
-    ...bearer(victim.key),
-    ...mcp,
-    'mcp-protocol-version': '2026-07-28',
-    'mcp-method': method,
-    ...(typeof params.name === 'string' ? { 'mcp-name': params.name } : {})
-  },
-  body: JSON.stringify({
-    jsonrpc: '2.0',
-    id: 1,
-    method,
-    params: {
-      ...params,
-      _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': capabilities }
-    }
-  })
-})
+const modern = ({ key }: Victim, method: string, params: Json = {}, capabilities: Json = {}): Sent =>
+  modernRequest(method, { params, capabilities, key })
 
 /** Ann's servers, made by the management API and removed at the end. */
 async function storing (victim: Victim, length: number, configOf: (n: number) => Json): Promise<End> {
-  const headers = { 'x-auth-token': victim.login }
   await many(length, async (n) => {
-    const body = JSON.stringify({ name: `pit-${n}`, config: { ...configOf(n), visibility: 'public' } })
-    count(`stored ${(await send(victim, '/api/servers', { headers, body })).status}`)
+    const body = { name: `pit-${n}`, config: { ...configOf(n), visibility: 'public' } }
+    count(`stored ${(await manage(victim, 'POST', '/servers', body)).status}`)
   })
-  const stop = keepTrying(10, async () => {
-    const where = `/api/servers/pit-${Math.floor(Math.random() * length)}/reload`
-    count(`reloads ${(await send(victim, where, { headers })).status}`)
-  })
+  const stop = flooding(10, async () => await manage(victim, 'POST', `/servers/pit-${below(length)}/reload`), ({ status }) => `reloads ${status}`)
   return async () => {
     stop()
-    await many(length, async (n) => await send(victim, `/api/servers/pit-${n}`, { method: 'DELETE', headers }))
+    await many(length, async (n) => await manage(victim, 'DELETE', `/servers/pit-${n}`))
   }
 }
 
@@ -167,16 +176,14 @@ const large = async (): Promise<string> => {
   return await upstream({ tools: [tool('big')], on: ({ method }) => method === 'tools/call' ? new Raw(text) : undefined })
 }
 
-const callBig = async (victim: Victim): Promise<void> => {
-  count(String((await send(victim, '/api/tools/big/big', { body: '{}', own: true })).status))
-}
+const callBig = async (victim: Victim): Promise<Answered> => await send(victim, '/api/tools/big/big', { body: '{}', own: true })
 
 /**
  * A server of ann's that sends messages without end on each of its streams, as fast as they are taken: the one for changes, and those of
  * three calls that it never answers.
  * @param messageOf one of them, by its number
  */
-const flooding = (messageOf: (n: number) => object): Prepare => async () => {
+const serving = (messageOf: (n: number) => object): Prepare => async () => {
   const streams = new Set<ServerResponse>()
   const flood = (stream: ServerResponse): void => {
     let n = 0
@@ -214,19 +221,15 @@ const flooding = (messageOf: (n: number) => object): Prepare => async () => {
   return {
     servers: { flood: anns(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, { enabled: false }) },
     begin: async (victim) => {
-      const toggle = async (enabled: boolean): Promise<void> => {
-        await send(victim, '/api/servers/flood/toggle', { headers: { 'x-auth-token': victim.login }, body: JSON.stringify({ enabled }) })
-      }
-      await toggle(true)
-      const { headers } = await begin(victim, { roots: {} })
-      const id = headers['mcp-session-id']
+      const disable = await enabling(victim, ['flood'])
+      const { id } = await begin(victim, { roots: {} })
       const calls = [1, 2, 3].map(async () => {
         const { status } = await inSession(victim, id, 'tools/call', { name: 'flood-x', arguments: {} })
         count(`calls ended ${status}`)
       })
       return async () => {
         for (const stream of streams) stream.destroy()
-        await toggle(false)
+        await disable()
         await send(victim, '/mcp', { method: 'DELETE', headers: { ...bearer(victim.key), 'mcp-session-id': String(id) } })
         await Promise.all(calls)
       }
@@ -239,16 +242,16 @@ export const attacks: Record<string, Prepare> = {
 
   'no attack: 50 small calls a second': async () => ({
     servers: { small: { url: await upstream({ tools: [tool('echo')] }), visibility: 'public' } },
-    begin: async (victim) => keepTrying(50, async () => { count(String((await send(victim, '/api/tools/small/echo', { body: '{}' })).status)) })
+    begin: async (victim) => flooding(50, async () => await send(victim, '/api/tools/small/echo', { body: '{}' }))
   }),
 
   'sessions without end by one key': async () => ({
     begin: async (victim) => {
       const held: string[] = []
       const open = async (): Promise<number> => {
-        const { status, headers } = await begin(victim)
+        const { status, id } = await begin(victim)
         count(`sessions ${status}`)
-        if (status === 200) held.push(String(headers['mcp-session-id']))
+        if (status === 200) held.push(String(id))
         return status
       }
       await many(12_000, async () => await open() === 200 ? undefined : 'enough')
@@ -275,7 +278,7 @@ export const attacks: Record<string, Prepare> = {
       for (let n = 0; n < 8_000 && refused.count === 0; n++) {
         open()
         count('calls sent')
-        if (n % 20 === 0) await new Promise((resolve) => { setTimeout(resolve, 10) })
+        if (n % 20 === 0) await wait(10)
       }
       const stop = keepTrying(50, async () => { open() })
       return () => { stop(); agent.destroy() }
@@ -292,7 +295,7 @@ export const attacks: Record<string, Prepare> = {
       }
       for (let n = 0; n < 140; n++) void logIn()
       const stop = keepTrying(50, async () => { if (!isOver) await logIn() })
-      await new Promise((resolve) => { setTimeout(resolve, 200) })
+      await wait(200)
       return () => { isOver = true; stop() }
     }
   }),
@@ -305,9 +308,8 @@ export const attacks: Record<string, Prepare> = {
         count(`calls ${(await send(victim, '/api/tools/s0/echo', { headers, body: '{"message":"hi"}' })).status}`)
       }
       const byCapabilities = async (): Promise<void> => {
-        const { headers } = await begin(victim, { sampling: { [word()]: {} }, elicitation: { form: { [word()]: {} } } })
-        const { body } = await inSession(victim, headers['mcp-session-id'], 'tools/call', { name: 's1-echo', arguments: {} })
-        count(body.includes('"error"') ? 'calls -32001' : 'calls 200')
+        const { id } = await begin(victim, { sampling: { [word()]: {} }, elicitation: { form: { [word()]: {} } } })
+        count(ofCall(await inSession(victim, id, 'tools/call', { name: 's1-echo', arguments: {} })))
       }
       await many(25, async (n) => { await (n % 2 === 0 ? byId() : byCapabilities()) })
       const stops = [keepTrying(25, byId), keepTrying(25, byCapabilities)]
@@ -317,10 +319,10 @@ export const attacks: Record<string, Prepare> = {
 
   'capabilities that nobody declared, over 20 servers': async () => ({
     servers: mapOf(20, (n) => [`s${n}`, stdio('test/fakes/fault-stdio.mjs')]),
-    begin: async (victim) => keepTrying(25, async () => {
-      const { headers } = await begin(victim, { roots: { [word()]: {} }, experimental: { [word()]: {} } })
-      count(`lists ${(await inSession(victim, headers['mcp-session-id'], 'tools/list')).status}`)
-    })
+    begin: async (victim) => flooding(25, async () => {
+      const { id } = await begin(victim, { roots: { [word()]: {} }, experimental: { [word()]: {} } })
+      return await inSession(victim, id, 'tools/list')
+    }, ({ status }) => `lists ${status}`)
   }),
 
   '100 servers that accept and never answer': async () => {
@@ -356,16 +358,11 @@ export const attacks: Record<string, Prepare> = {
         enabled: false
       }]),
       begin: async (victim) => {
-        const headers = { 'x-auth-token': victim.login }
-        const toggle = async (n: number, enabled: boolean): Promise<Answered> =>
-          await send(victim, `/api/servers/api${n}/toggle`, { headers, body: JSON.stringify({ enabled }) })
-        for (let n = 0; n < 5; n++) count(`enabled ${(await toggle(n, true)).status}`)
-        const stop = keepTrying(2, async () => {
-          count(`reloads ${(await send(victim, `/api/servers/api${Math.floor(Math.random() * 5)}/reload`, { headers })).status}`)
-        })
+        const disable = await enabling(victim, Array.from({ length: 5 }, (_, n) => `api${n}`))
+        const stop = flooding(2, async () => await manage(victim, 'POST', `/servers/api${below(5)}/reload`), ({ status }) => `reloads ${status}`)
         return async () => {
           stop()
-          for (let n = 0; n < 5; n++) await toggle(n, false)
+          await disable()
         }
       }
     }
@@ -374,8 +371,8 @@ export const attacks: Record<string, Prepare> = {
   '60 answers of 15 MiB at once, and 2 a second': async () => ({
     servers: { big: { url: await large(), visibility: 'public' } },
     begin: async (victim) => {
-      for (let n = 0; n < 60; n++) void callBig(victim)
-      return keepTrying(2, async () => { await callBig(victim) })
+      for (let n = 0; n < 60; n++) void callBig(victim).then(({ status }) => { count(String(status)) })
+      return flooding(2, async () => await callBig(victim))
     }
   }),
 
@@ -388,7 +385,7 @@ export const attacks: Record<string, Prepare> = {
         socket.pause()
         return socket
       })
-      await new Promise((resolve) => { setTimeout(resolve, 3_000) })
+      await wait(3_000)
       return end
     }
   }),
@@ -398,9 +395,7 @@ export const attacks: Record<string, Prepare> = {
     const body = `{"message":[${'[],'.repeat(0.99 * MiB / 3)}[]]}`
     return {
       servers: { small: { url, visibility: 'public' } },
-      begin: async (victim) => keepTrying(2, async () => {
-        count(String((await send(victim, '/api/tools/small/echo', { body, own: true })).status))
-      })
+      begin: async (victim) => flooding(2, async () => await send(victim, '/api/tools/small/echo', { body, own: true }))
     }
   },
 
@@ -412,7 +407,7 @@ export const attacks: Record<string, Prepare> = {
         const socket = createConnection(port, '127.0.0.1', () => { count('sent'); socket.write(head + ' '.repeat(0.9 * MiB)) })
         return socket
       })
-      await new Promise((resolve) => { setTimeout(resolve, 2_000) })
+      await wait(2_000)
       return end
     }
   }),
@@ -438,31 +433,26 @@ export const attacks: Record<string, Prepare> = {
     return {
       servers,
       begin: async (victim) => {
-        const headers = { 'x-auth-token': victim.login }
-        const toggle = async (n: number, enabled: boolean): Promise<Answered> =>
-          await send(victim, `/api/servers/endless${n}/toggle`, { headers, body: JSON.stringify({ enabled }) })
-        for (let n = 0; n < 5; n++) count(`enabled ${(await toggle(n, true)).status}`)
-        await new Promise((resolve) => { setTimeout(resolve, 2_000) })
+        const disable = await enabling(victim, Object.keys(servers))
+        await wait(2_000)
         const stop = keepTrying(5, async () => { await Promise.all(changed.map(async (notify) => { await notify() })) })
         return async () => {
           stop()
-          for (let n = 0; n < 5; n++) await toggle(n, false)
+          await disable()
         }
       }
     }
   },
 
-  'questions without end': flooding((n) => ({ id: `q${n}`, method: 'roots/list' })),
-  'pings without end': flooding((n) => ({ id: `q${n}`, method: 'ping' })),
-  'log messages without end': flooding((n) => ({ method: 'notifications/message', params: { level: 'info', data: `${'x'.repeat(200)}${n}` } })),
+  'questions without end': serving((n) => ({ id: `q${n}`, method: 'roots/list' })),
+  'pings without end': serving((n) => ({ id: `q${n}`, method: 'ping' })),
+  'log messages without end': serving((n) => ({ method: 'notifications/message', params: { level: 'info', data: `${'x'.repeat(200)}${n}` } })),
 
   'configs with 40,000 headers, 2 a second': async () => {
     const config = { url: 'http://127.0.0.1:9/', headers: mapOf(40_000, (n) => [`x-${n}`, `key-${n}` as unknown as Json]) }
     const body = JSON.stringify({ name: 'many', config })
     return {
-      begin: async (victim) => keepTrying(2, async () => {
-        count(String((await send(victim, '/api/servers', { headers: { 'x-auth-token': victim.login }, body })).status))
-      })
+      begin: async (victim) => flooding(2, async () => await manage(victim, 'POST', '/servers', body))
     }
   },
 
@@ -483,10 +473,8 @@ export const attacks: Record<string, Prepare> = {
     const body = JSON.stringify({ text: 'a'.repeat(40) })
     return {
       servers: mapOf(20, (n) => [`evil${n}`, anns(url)]),
-      begin: async (victim) => keepTrying(50, async () => {
-        const where = `/api/tools/evil${Math.floor(Math.random() * 20)}/evil${Math.floor(Math.random() * 10)}`
-        count(String((await send(victim, where, { headers: bearer(victim.key), body })).status))
-      })
+      begin: async (victim) => flooding(50, async () =>
+        await send(victim, `/api/tools/evil${below(20)}/evil${below(10)}`, { headers: bearer(victim.key), body }))
     }
   },
 
@@ -498,15 +486,12 @@ export const attacks: Record<string, Prepare> = {
     return {
       env: { ALLOW_USER_STDIO: 'true' },
       begin: async (victim) => {
-        const headers = { 'x-auth-token': victim.login }
         let n = 0
-        count(`stored ${(await send(victim, '/api/servers', { headers, body: bodyOf(n) })).status}`)
-        const stop = keepTrying(2, async () => {
-          count(`changed ${(await send(victim, '/api/servers/described', { method: 'PUT', headers, body: bodyOf(++n) })).status}`)
-        })
+        count(`stored ${(await manage(victim, 'POST', '/servers', bodyOf(n))).status}`)
+        const stop = flooding(2, async () => await manage(victim, 'PUT', '/servers/described', bodyOf(++n)), ({ status }) => `changed ${status}`)
         return async () => {
           stop()
-          await send(victim, '/api/servers/described', { method: 'DELETE', headers })
+          await manage(victim, 'DELETE', '/servers/described')
         }
       }
     }
@@ -526,10 +511,7 @@ export const attacks: Record<string, Prepare> = {
     })
     return {
       env: { REGISTRY_URL: api.url },
-      begin: async (victim) => keepTrying(50, async () => {
-        const headers = { 'x-auth-token': victim.login }
-        count(String((await send(victim, `/api/registry/servers?search=${word()}`, { method: 'GET', headers })).status))
-      })
+      begin: async (victim) => flooding(50, async () => await manage(victim, 'GET', `/registry/servers?search=${word()}`))
     }
   },
 
@@ -541,11 +523,9 @@ export const attacks: Record<string, Prepare> = {
       servers: { verbose: anns(url) },
       system: { toolResultCompression: { enabled: true } },
       begin: async (victim) => {
-        const { headers } = await begin(victim)
-        return keepTrying(10, async () => {
-          const { body } = await inSession(victim, headers['mcp-session-id'], 'tools/call', { name: 'verbose-log', arguments: {} })
-          count(body.includes('"error"') ? 'calls -32001' : body.length < 0.5 * MiB ? 'compressed' : 'as they were')
-        })
+        const { id } = await begin(victim)
+        return flooding(10, async () => await inSession(victim, id, 'tools/call', { name: 'verbose-log', arguments: {} }),
+          ({ body }) => body.includes('"error"') ? 'calls -32001' : body.length < 0.5 * MiB ? 'compressed' : 'as they were')
       }
     }
   },
@@ -554,9 +534,9 @@ export const attacks: Record<string, Prepare> = {
     const limit = '--x\r\ncontent-disposition: form-data; name="mcpbFile"; filename="a.mcpb"\r\n\r\n'
     const body = `${limit}${'x'.repeat(5 * MiB)}\r\n--x--\r\n`
     return {
-      begin: async (victim) => keepTrying(20, async () => {
+      begin: async (victim) => flooding(20, async () => {
         const headers = { 'x-auth-token': victim.login, 'content-type': 'multipart/form-data; boundary=x' }
-        count(String((await send(victim, '/api/mcpb/upload', { headers, body, own: true })).status))
+        return await send(victim, '/api/mcpb/upload', { headers, body, own: true })
       })
     }
   },
@@ -586,12 +566,11 @@ export const attacks: Record<string, Prepare> = {
 
   'modern requests with other capabilities each time, 50 a second': async () => ({
     servers: mapOf(5, (n) => [`s${n}`, stdio('test/fakes/fault-stdio.mjs')]),
-    begin: async (victim) => keepTrying(50, async () => {
+    begin: async (victim) => flooding(50, async () => {
       const capabilities = { sampling: { [word()]: {} }, elicitation: { form: { [word()]: {} } } }
-      const name = `s${Math.floor(Math.random() * 5)}-echo`
-      const { body } = await send(victim, '/mcp', modern(victim, 'tools/call', { name, arguments: { message: 'hi' } }, capabilities))
-      count(body.includes('"error"') ? 'calls -32001' : 'calls 200')
-    })
+      const params = { name: `s${below(5)}-echo`, arguments: { message: 'hi' } }
+      return await send(victim, '/mcp', modern(victim, 'tools/call', params, capabilities))
+    }, ofCall)
   }),
 
   'subscriptions/listen without end': async () => ({
@@ -631,20 +610,13 @@ export const attacks: Record<string, Prepare> = {
       servers: { feed: anns(url) },
       begin: async (victim) => {
         const subscribe = async (id: unknown): Promise<'enough' | undefined> => {
-          const { body } = await send(victim, '/mcp/feed', {
-            headers: { ...bearer(victim.key), ...mcp, 'mcp-session-id': String(id) },
-            body: JSON.stringify({ jsonrpc: '2.0', id: word(), method: 'resources/subscribe', params: { uri: `feed://${word(500)}` } })
-          })
+          const { body } = await inSession(victim, id, 'resources/subscribe', { uri: `feed://${word(500)}` }, '/mcp/feed')
           count(body.includes('"error"') ? 'refused' : 'subscribed')
           return body.includes('"error"') ? 'enough' : undefined
         }
-        const open = async (): Promise<unknown> => (await send(victim, '/mcp/feed', {
-          headers: { ...bearer(victim.key), ...mcp },
-          body: JSON.stringify(initialize('2025-11-25', {}))
-        })).headers['mcp-session-id']
-        const ids = await Promise.all(Array.from({ length: 20 }, open))
+        const ids = await Promise.all(Array.from({ length: 20 }, async () => (await begin(victim, {}, '/mcp/feed')).id))
         await many(20_000, async (n) => await subscribe(ids[n % 20]))
-        return keepTrying(50, async () => { await subscribe(ids[Math.floor(Math.random() * 20)]) })
+        return keepTrying(50, async () => { await subscribe(ids[below(20)]) })
       }
     }
   },
@@ -652,14 +624,13 @@ export const attacks: Record<string, Prepare> = {
   '50 changes a second, with configs of 3.9 MiB': async () => ({
     servers: mapOf(4, (n) => [`large${n}`, anns('http://127.0.0.1:9/', { enabled: false, description: 'x'.repeat(0.98 * MiB) })]),
     begin: async (victim) => {
-      const headers = { 'x-auth-token': victim.login }
-      const small = { ...headers, 'content-type': 'application/json' }
-      await send(victim, '/api/groups', { headers: small, body: JSON.stringify({ name: 'anns-group' }) })
+      await manage(victim, 'POST', '/groups', { name: 'anns-group' })
       return keepTrying(50, async () => {
         const isLarge = Math.random() < 0.5
-        const body = JSON.stringify(isLarge ? { enabled: false } : { name: `g-${word()}` })
-        const where = isLarge ? `/api/servers/large${Math.floor(Math.random() * 4)}/toggle` : '/api/groups'
-        count(`${isLarge ? 'toggle' : 'group'} ${(await send(victim, where, { headers: small, body })).status}`)
+        const { status } = isLarge
+          ? await manage(victim, 'POST', `/servers/large${below(4)}/toggle`, { enabled: false })
+          : await manage(victim, 'POST', '/groups', { name: `g-${word()}` })
+        count(`${isLarge ? 'toggle' : 'group'} ${status}`)
       })
     }
   }),
@@ -668,9 +639,7 @@ export const attacks: Record<string, Prepare> = {
     const items = Array.from({ length: 14 }, (_, n) => tool(`t${n}`, { inputSchema: { type: 'object', title: 'x'.repeat(1_000_000) } }))
     return {
       servers: { heavy: anns(await upstream({ tools: items })) },
-      begin: async (victim) => keepTrying(20, async () => {
-        count(String((await send(victim, '/api/servers', { method: 'GET', headers: { 'x-auth-token': victim.login }, own: true })).status))
-      })
+      begin: async (victim) => flooding(20, async () => await manage(victim, 'GET', '/servers', undefined, true))
     }
   },
 
@@ -678,10 +647,7 @@ export const attacks: Record<string, Prepare> = {
     const items = Array.from({ length: 70 }, (_, n) => tool(`t${n}`, { inputSchema: { type: 'object', title: 'x'.repeat(200_000) } }))
     const url = await upstream({ tools: items, pageSize: 1 })
     return {
-      begin: async (victim) => keepTrying(5, async () => {
-        const body = JSON.stringify({ config: { url } })
-        count(String((await send(victim, '/api/servers/test', { headers: { 'x-auth-token': victim.login }, body })).status))
-      })
+      begin: async (victim) => flooding(5, async () => await manage(victim, 'POST', '/servers/test', { config: { url } }))
     }
   },
 
@@ -700,10 +666,7 @@ export const attacks: Record<string, Prepare> = {
   }),
 
   'wrong keys, 250 a second': async () => ({
-    begin: async (victim) => keepTrying(250, async () => {
-      const sent = await send(victim, '/mcp', { headers: { ...bearer(`thk_${word(32)}`), ...mcp }, body: JSON.stringify(initialize()) })
-      count(String(sent.status))
-    })
+    begin: async (victim) => flooding(250, async () => (await begin({ ...victim, key: `thk_${word(32)}` })))
   })
 }
 

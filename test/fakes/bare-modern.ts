@@ -1,7 +1,7 @@
 // An MCP server of the modern era (2026-07-28) by hand, over HTTP: for answers that the official SDK would not give.
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Cleanup } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 
 type Json = Record<string, unknown>
 export interface BareRequest { readonly method: string, readonly params: Json, readonly headers: IncomingHttpHeaders }
@@ -42,10 +42,5 @@ export async function startBareModern (
     }
     serve().catch(() => { response.destroy() })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => { server.close(resolve) })
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, seen }
+  return { url: `http://127.0.0.1:${await listen(t, server)}/mcp`, seen }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Cleanup } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 
 interface Asked { readonly model: string, readonly input: string[], readonly dimensions?: number, readonly headers: IncomingHttpHeaders }
 
@@ -43,12 +43,7 @@ export class EmbeddingsApi {
   })
 
   async listen (t: Cleanup): Promise<this> {
-    await new Promise<void>((resolve) => { this.#server.listen(0, '127.0.0.1', resolve) })
-    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`
-    t.after(() => {
-      this.#server.closeAllConnections()
-      this.#server.close()
-    })
+    this.url = `http://127.0.0.1:${await listen(t, this.#server)}/v1`
     return this
   }
 

@@ -10,12 +10,10 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createMcpHandler, ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
+import { isLocal, png, schema202012, wav } from './everything-shared.ts'
 
 type Json = Record<string, unknown>
 
-// One red pixel, and a millisecond of silence.
-const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC'
-const wav = 'UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAgICAgICAgA=='
 const text = (value: string): Json => ({ type: 'text', text: value })
 const image = { type: 'image', data: png, mimeType: 'image/png' }
 const embedded = (uri: string, mimeType: string, value: string): Json => ({ type: 'resource', resource: { uri, mimeType, text: value } })
@@ -91,25 +89,7 @@ const tools: Record<string, Fixture> = {
   test_trigger_tool_change: { run: () => { changes++; handler.notify.toolsChanged(); return said('Changed.') } },
   test_trigger_prompt_change: { run: () => { changes++; handler.notify.promptsChanged(); return said('Changed.') } },
   json_schema_2020_12_tool: {
-    inputSchema: {
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      type: 'object',
-      $defs: {
-        address: { $anchor: 'addressDef', type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } }
-      },
-      properties: {
-        name: { type: 'string' },
-        address: { $ref: '#/$defs/address' },
-        contactMethod: { type: 'string', enum: ['phone', 'email'] },
-        phone: { type: 'string' },
-        email: { type: 'string' }
-      },
-      allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
-      if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
-      then: { required: ['phone'] },
-      else: { required: ['email'] },
-      additionalProperties: false
-    },
+    inputSchema: schema202012,
     run: (args) => said(`Called with ${JSON.stringify(args)}.`)
   },
   test_x_mcp_header: {
@@ -217,10 +197,6 @@ function createServerOfFixtures (): Server {
 }
 
 const handler = createMcpHandler(createServerOfFixtures, { legacy: 'stateless' })
-
-/** DNS rebinding protection: whether the Host and Origin headers, whichever are there, name this machine. */
-const isLocal = ({ host, origin }: IncomingMessage['headers']): boolean => [`http://${host ?? ''}`, origin].every((url) =>
-  url === undefined || (URL.canParse(url) && ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname)))
 
 async function serve (request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (!isLocal(request.headers)) {

@@ -22,14 +22,11 @@ import {
   type Tool
 } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
+import { isLocal, png, schema202012, wav } from './everything-shared.ts'
 
 const maxEvents = 1_000
 const retryMs = 200
 const stepMs = 50
-
-// One red pixel, and a millisecond of silence.
-const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC'
-const wav = 'UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAgICAgICAgA=='
 
 /** What a tool gets to work with, besides its arguments. */
 interface Call {
@@ -177,25 +174,7 @@ const tools: Record<string, Fixture> = {
   },
   json_schema_2020_12_tool: {
     description: 'Tool with JSON Schema 2020-12 features',
-    inputSchema: {
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      type: 'object',
-      $defs: {
-        address: { $anchor: 'addressDef', type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } }
-      },
-      properties: {
-        name: { type: 'string' },
-        address: { $ref: '#/$defs/address' },
-        contactMethod: { type: 'string', enum: ['phone', 'email'] },
-        phone: { type: 'string' },
-        email: { type: 'string' }
-      },
-      allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
-      if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
-      then: { required: ['phone'] },
-      else: { required: ['email'] },
-      additionalProperties: false
-    },
+    inputSchema: schema202012,
     run: (args) => `Called with ${JSON.stringify(args)}.`
   }
 }
@@ -364,12 +343,6 @@ async function openSession (req: IncomingMessage, res: ServerResponse): Promise<
   await mcp.connect(transport)
   await transport.handleRequest(req, res)
   if (transport.sessionId === undefined) await mcp.close()
-}
-
-/** DNS rebinding protection: whether the Host and Origin headers, whichever are there, name this machine. */
-function isLocal ({ host, origin }: IncomingMessage['headers']): boolean {
-  return [`http://${host ?? ''}`, origin].every((url) =>
-    url === undefined || (URL.canParse(url) && ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname)))
 }
 
 function refuse (res: ServerResponse, status: number, message: string): void {

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { until, type Cleanup } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 
 /** Gates for fakes in other processes: a request for the address of a gate is answered once the gate is open. */
 export interface Gates {
@@ -30,9 +30,8 @@ export async function startGates (t: Cleanup): Promise<Gates> {
     waiting.set(name, here)
     if (here.length === counts.get(name)) open(name)
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.closeAllConnections(); server.close() })
-  const at = (name: string): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${name}`
+  const port = await listen(t, server)
+  const at = (name: string): string => `http://127.0.0.1:${port}/${name}`
   return {
     at,
     reached: async (name) => { await until(() => waiting.has(name), `nobody waits at the gate ${name}`) },

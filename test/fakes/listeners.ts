@@ -3,6 +3,7 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { Cleanup } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 
 /** A port that answers nothing and counts who comes. */
 export async function silent (t: Cleanup, port = 0, host = '127.0.0.1'): Promise<{ port: number, connections: () => number }> {
@@ -15,9 +16,7 @@ export async function silent (t: Cleanup, port = 0, host = '127.0.0.1'): Promise
 }
 export async function web (t: Cleanup, answer: RequestListener, host = '127.0.0.1'): Promise<{ port: number, url: string }> {
   const server = createHttpServer(answer)
-  await new Promise<void>((resolve) => { server.listen(0, host, resolve) })
-  t.after(() => { server.closeAllConnections(); server.close() })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server, host)
   return { port, url: `http://${host}:${port}` }
 }
 
@@ -26,9 +25,7 @@ export async function tls (t: Cleanup): Promise<{ port: number, names: string[] 
   const names: string[] = []
   const server = createTlsServer({ SNICallback: (name, callback) => { names.push(name); callback(new Error('none')) } })
   server.on('tlsClientError', () => {})
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close() })
-  return { port: (server.address() as AddressInfo).port, names }
+  return { port: await listen(t, server), names }
 }
 
 /** An HTTP proxy that opens tunnels, and what it was asked for. */
@@ -51,8 +48,6 @@ export async function proxy (
     })
     for (const end of [there, socket]) end.on('error', () => { there.destroy(); socket.destroy() })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.closeAllConnections(); server.close() })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return { port, url: `http://127.0.0.1:${port}`, asked }
 }

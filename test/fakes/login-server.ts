@@ -1,11 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import Provider from 'oidc-provider'
 import { Browser, confirm, type Visit } from '../helpers/oauth.ts'
 import type { Cleanup } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 
 /** An MCP server (the SDK's, by streamable HTTP or SSE) behind an authorization server (oidc-provider). */
 export interface LoginServer {
@@ -28,20 +28,11 @@ export interface LoginServer {
   authorize: (request: string, user: string, home: Browser) => Promise<Visit>
 }
 
-const listen = async (t: Cleanup, server: Server): Promise<string> => {
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => { server.close(resolve) })
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
 export async function startLoginServer (t: Cleanup, kind: 'mcp' | 'sse' = 'mcp'): Promise<LoginServer> {
   const authServer = createServer()
-  const issuer = await listen(t, authServer)
+  const issuer = `http://127.0.0.1:${await listen(t, authServer)}`
   const mcpServer = createServer()
-  const url = `${await listen(t, mcpServer)}/${kind}`
+  const url = `http://127.0.0.1:${await listen(t, mcpServer)}/${kind}`
   const issued: string[] = []
   const grants: Record<string, number> = {}
   const world = { life: 600, registrations: 0 }

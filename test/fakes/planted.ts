@@ -1,9 +1,9 @@
 /* eslint no-template-curly-in-string: off -- configs hold them */
 // A gateway's settings in which every place that may hold a secret holds a canary, and servers with the worst manners.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { at, type Json } from '../helpers/client.ts'
 import { bearerKey, path, type Cleanup } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 
 type Plant = (name: string) => string
 
@@ -59,9 +59,7 @@ export async function echoes (t: Cleanup): Promise<{ url: string, port: number, 
     seen.push(JSON.stringify(request.headers))
     socket.end(`HTTP/1.1 407 ${request.headers['proxy-authorization']}\r\ncontent-length: 0\r\n\r\n`)
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.closeAllConnections(); server.close() })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return { url: `http://127.0.0.1:${port}`, port, seen }
 }
 

@@ -79,15 +79,6 @@ export const entryShape = Type.Object({
   }))
 })
 
-/** An answer to `GET /v0.1/servers` and `GET /v0.1/servers/{name}/versions`. */
-export const listShape = Type.Object({
-  servers: Type.Array(entryShape),
-  metadata: maybe(Type.Object({ nextCursor: maybe(text), count: maybe(Type.Integer()) }))
-})
-
-/** An answer with the status 404. */
-export const errorShape = Type.Object({ error: maybe(text) })
-
 interface Parts {
   readonly properties?: Record<string, TSchema>
   readonly patternProperties?: Record<string, TSchema>

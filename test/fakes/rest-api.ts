@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Cleanup } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 
 /** One request as it arrived, to the byte. */
 export interface Seen { method: string, url: string, headers: IncomingMessage['headers'], rawHeaders: string[], body: Buffer }
@@ -44,9 +44,7 @@ export async function restApi (t: Cleanup): Promise<RestApi> {
       ;(own ?? handler)(one, response)
     })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  const { port } = server.address() as AddressInfo
-  t.after(() => { server.closeAllConnections(); server.close() })
+  const port = await listen(t, server)
   return {
     url: `http://127.0.0.1:${port}`,
     port,

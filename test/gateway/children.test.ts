@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { at, connected, failed, initialize, KEY, send, Session, settings, silence, text, within, type Json } from '../helpers/client.ts'
 import { path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
 import { call } from '../helpers/wire.ts'
 
 interface Entry { pid: number, event: string }
@@ -40,8 +41,7 @@ const shown = async (hub: Hub, name: string): Promise<unknown> =>
 
 test('a process that closes its output but lives is disconnected, and started anew', async (t) => {
   const mute = stdioFake(t, { FAULT_EXTRA: '1' })
-  const hub = await startHub(t, { settings: settings({ mute: mute.config }) })
-  await connected(hub, 1)
+  const hub = await served(t, { mute: mute.config })
   const session = await Session.open(`${hub.url}/mcp/mute`)
   const pid = Number(text(await session.call('pid')))
   const before = await shown(hub, 'mute')
@@ -62,8 +62,7 @@ test('a process that closes its output but lives is disconnected, and started an
 
 test('a process that dies of its subscription is not started again and again', async (t) => {
   const mortal = stdioFake(t, { FAULT_MORTAL: '1' }, { isolation: 'session' })
-  const hub = await startHub(t, { settings: settings({ mortal: mortal.config }) })
-  await connected(hub, 1)
+  const hub = await served(t, { mortal: mortal.config })
   const session = await Session.open(`${hub.url}/mcp/mortal`)
   await session.ask('resources/subscribe', { uri: 'r://1' })
   const before = mortal.starts()
@@ -100,8 +99,7 @@ test('no error tells a client what a process wrote to stderr; who runs it is tol
 
 test('of the processes that a client causes beside the gateway\'s own, all but two yield', async (t) => {
   const [own, beside] = [stdioFake(t), stdioFake(t, {}, { isolation: 'session' })]
-  const hub = await startHub(t, { settings: settings({ own: own.config, beside: beside.config }) })
-  await connected(hub, 2)
+  const hub = await served(t, { own: own.config, beside: beside.config })
   const priorities: number[] = []
   const groups: string[] = []
   /** Linux shares CPU time between sessions of processes, where control groups do not: `/autogroup-123 nice 5`. */

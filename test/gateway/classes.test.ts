@@ -4,6 +4,7 @@ import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, failure, Session, settings, text, type Message } from '../helpers/client.ts'
+import { served } from '../helpers/served.ts'
 import { startHub, until, type Cleanup } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { gate, type Gate } from '../helpers/wire.ts'
@@ -17,8 +18,7 @@ test('a merged list does not wait for a server that hangs when it is initialized
     on: ({ method }) => (method === 'initialize' && ++initializes > 1 ? 'never' : undefined)
   })
   const prompt = await startUpstream(t, { tools: [tool('y')] })
-  const hub = await startHub(t, { settings: settings({ hangs: { url: hangs.url }, prompt: { url: prompt.url } }) })
-  await connected(hub, 2)
+  const hub = await served(t, { hangs: { url: hangs.url }, prompt: { url: prompt.url } })
   const session = await Session.open(`${hub.url}/mcp`, { capabilities: { roots: {} } })
   for (let n = 0; n < 3; n++) assert.ok((await session.tools()).includes('prompt-y'))
   await until(() => initializes > 1, 'it was never asked a second time')
@@ -34,8 +34,7 @@ test('such clients keep the tools that ask when the server lists more', async (t
       return { tools: [...names, ...at(session.capabilities, 'sampling') === undefined ? [] : ['ask']].map((name) => tool(name)) }
     }
   })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url, isolation: 'shared' } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url, isolation: 'shared' } })
   const session = await Session.open(`${hub.url}/mcp/s`, { capabilities })
   await until(async () => (await session.tools()).includes('ask'), 'what it lists to clients that can be asked is not shown')
   names = ['a', 'b']
@@ -79,8 +78,7 @@ test('a call of a tool waits while what is listed to such clients is being read,
 
 test('a call of a tool fails with -32001, and not as unknown, where that list does not come', async (t) => {
   setLimits(t, limits, { newClass: 50, connectionWait: 500 })
-  const hub = await startHub(t, { settings: settings({ s: { url: (await startAsker(t, gate())).url, isolation: 'shared' } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: (await startAsker(t, gate())).url, isolation: 'shared' } })
   const refused = await called(`${hub.url}/mcp/s`, 'ask')
   assert.equal(refused.error?.code, -32001, JSON.stringify(refused))
   assert.match(failure(refused), /still being read/)

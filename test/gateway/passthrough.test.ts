@@ -12,6 +12,7 @@ import {
 } from '../helpers/client.ts'
 import { startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
 import { startSse, type SseServer } from '../helpers/wire.ts'
 
 const ours =
@@ -246,7 +247,7 @@ const promises: Record<string, (world: World) => Promise<void>> = {
     await until(() => shared.count('resources/unsubscribe') + own.count('resources/unsubscribe') === 1)
   },
 
-  'a value that cannot be sent: a refusal that names the header': async ({ hub, shared, ann }) => {
+  'a value that cannot be sent: a refusal that names the header': async ({ hub, ann }) => {
     const long = 'canary'.repeat(2_000)
     const { error } = await call(ann, 'shared-echo', { 'x-tenant': long })
     assert.equal(error?.code, -32602)
@@ -331,7 +332,7 @@ const promises: Record<string, (world: World) => Promise<void>> = {
     assert.ok((await call(ann, 'shared-echo', { 'x-tenant': 'canary-ann' })).result)
   },
 
-  'what is configured in vain is told, and no value is told anywhere': async ({ hub, shared }) => {
+  'what is configured in vain is told, and no value is told anywhere': async ({ hub }) => {
     for (const name of ['cookie', 'x-forwarded-for', 'mcp-session-id']) {
       assert.ok(hub.output().includes(`shared: passthroughHeaders: \\"${name}\\" is never forwarded`), name)
     }
@@ -351,8 +352,7 @@ test('passthroughHeaders: Authorization', async (t) => {
   const upstream = await startUpstream(t)
   const server = { type: 'streamable-http', url: upstream.url, passthroughHeaders: ['Authorization', 'X-Hub-Key', 'X-Other'] }
   const start = async (routing: Json): Promise<Hub> => {
-    const hub = await startHub(t, { settings: settings({ up: { ...server, visibility: 'public' } }, { systemConfig: { routing } }) })
-    await connected(hub, 1)
+    const hub = await served(t, { up: { ...server, visibility: 'public' } }, { systemConfig: { routing } })
     return hub
   }
   const seen = async (url: string, headers: Record<string, string>): Promise<IncomingHttpHeaders> => {

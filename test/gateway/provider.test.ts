@@ -153,32 +153,6 @@ test('what hides a server hides a provider', async (t) => {
     assert.deepEqual(await seenBy(app, system.token), nothing)
     assert.equal((await callTool(app, 'add')).statusCode, 404)
   })
-
-  await t.test('a tool that is disabled is not listed, and unknown; one that is described, is described so', async (t) => {
-    const app = await start(t, { visibility: 'public', tools: { add: { enabled: false }, fail: { description: 'Always fails' } } })
-    for (const [url, prefix] of [['/mcp', 'toy-'], ['/mcp/toy', '']] as const) {
-      const session = await openSession(app, url, ann.token)
-      assert.deepEqual(
-        (at((await session.request('tools/list')).result, 'tools') as Json[]).map(({ name, description }) => [name, description]),
-        [[`${prefix}fail`, 'Always fails']]
-      )
-      const { error } = await session.request('tools/call', { name: `${prefix}add`, arguments: { a: 1, b: 2 } })
-      assert.deepEqual([error?.code, error?.message], [-32602, `Unknown tool: ${prefix}add`])
-    }
-    assert.equal((await callTool(app, 'add')).statusCode, 404)
-    assert.equal((await app.inject('/api/tools/toy/add?a=1&b=2')).statusCode, 404)
-    const document: unknown = (await app.inject('/api/openapi.json')).json()
-    assert.deepEqual(Object.keys(at(document, 'paths') as Json), ['/tools/toy/fail'])
-    const [operation] = Object.values(at(document, 'paths', '/tools/toy/fail') as Json)
-    assert.equal(at(operation, 'description'), 'Always fails')
-  })
-
-  await t.test('its prompts, too', async (t) => {
-    const app = await start(t, { visibility: 'public', prompts: { greet: { enabled: false } } })
-    const session = await openSession(app, '/mcp', ann.token)
-    assert.deepEqual(at((await session.request('prompts/list')).result, 'prompts'), [])
-    assert.equal((await session.request('prompts/get', { name: 'toy-greet' })).error?.code, -32602)
-  })
 })
 
 test('a provider that comes late is seen through groups that name it, and listeners are notified', async (t) => {

@@ -4,17 +4,17 @@ import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import {
-  at, connected, failed, failure, open, OTHER, otherKey, send, Session, settings, text, within, type Json, type Message
+  at, failed, failure, open, OTHER, otherKey, send, Session, text, within, type Json, type Message
 } from '../helpers/client.ts'
-import { bearerKey, startHub, until, type Cleanup } from '../helpers/hub.ts'
+import { bearerKey, until, type Cleanup } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { answerAndStay, call, gate, log, methods, question, startSse } from '../helpers/wire.ts'
 
 /** The URL of the route of a gateway's only server, whose keys are those of alice and bob. */
 async function routeTo (t: Cleanup, server: Json): Promise<string> {
   const more = { bearerKeys: [bearerKey({ owner: 'alice' }), otherKey({ owner: 'bob' })], systemConfig: { enableSessionRebuild: true } }
-  const hub = await startHub(t, { settings: settings({ server }, more) })
-  await connected(hub, 1)
+  const hub = await served(t, { server }, more)
   return `${hub.url}/mcp/server`
 }
 

@@ -5,8 +5,9 @@ import { get, type IncomingMessage } from 'node:http'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
-import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
-import { startHub, until, type Cleanup } from '../helpers/hub.ts'
+import { at, KEY, Session, text } from '../helpers/client.ts'
+import { served } from '../helpers/served.ts'
+import { until, type Cleanup } from '../helpers/hub.ts'
 import { answerAndStay, call, gate, log, methods, type Gate } from '../helpers/wire.ts'
 
 const MiB = 1024 * 1024
@@ -27,8 +28,7 @@ async function start (t: Cleanup): Promise<World> {
       return { content: [{ type: 'text', text: 'x'.repeat(Number(at(one.params, 'arguments', 'size') ?? 1)) }] }
     }
   })
-  const hub = await startHub(t, { settings: settings({ large: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { large: { url: server.url } })
   return { url: `${hub.url}/mcp/large`, answer, ended: () => isEnded }
 }
 
@@ -56,27 +56,12 @@ test('an answer of 2 MiB that came while the client was away can be fetched by L
   resumed.close()
 })
 
-test('a batch that is answered by a stream is whole messages', async (t) => {
-  const { url, answer } = await start(t)
-  const session = await Session.open(url, { version: '2025-03-26' })
-  const batch: Json[] = [{ jsonrpc: '2.0', id: 'list', method: 'tools/list' }, { jsonrpc: '2.0', id: 'ping', method: 'ping' }, call('big')]
-  const stream = await session.start(batch)
-  await stream.wait(({ method }) => method === 'notifications/message')
-  answer.open()
-  await stream.done
-  assert.ok(stream.sse, 'a message before the answer makes it a stream')
-  for (const { data } of stream.events) if (data !== '') assert.doesNotThrow(() => { JSON.parse(data) }, `no JSON: ${data.slice(0, 200)}`)
-  const ids = stream.messages.filter(({ id }) => id !== undefined).map(({ id }) => String(id)).sort()
-  assert.deepEqual(ids, ['call', 'list', 'ping'], stream.body)
-})
-
 test('neither GET streams that have ended nor streams that a server leaves open are kept', async (t) => {
   const server = await startUpstream(t, {
     tools: [tool('stay')],
     on: (one) => one.method === 'tools/call' ? answerAndStay(one) : undefined
   })
-  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { s: { url: server.url } })
   const session = await Session.open(`${hub.url}/mcp/s`)
   const headers = { ...session.headers, authorization: `Bearer ${KEY}`, accept: 'text/event-stream' }
 

@@ -69,17 +69,6 @@ test('a URI that two list is the first one\'s, and read there', async () => {
   assert.equal(readerOf(surface, 'y:3'), undefined)
 })
 
-test('a resource that an admin disabled is not read through a template of its server either', async () => {
-  const surface = fold([
-    section(
-      's', { resources: [{ uri: 'x:secret' }, { uri: 'x:1' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] },
-      { config: { resources: { 'x:secret': { enabled: false } } } }
-    )
-  ])
-  assert.equal(readerOf(surface, 'x:1')?.provider, 's')
-  assert.equal(readerOf(surface, 'x:secret'), undefined)
-})
-
 test('what is hidden is read through no template of its server; through another server\'s it may be', async () => {
   const lists: Lists = { resources: [{ uri: 'x:1' }, { uri: 'x:2' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] }
   const off: ServerConfig = { resources: { 'x:1': { enabled: false }, 'x:3': { enabled: false }, 'x:4': { description: 'd' } } }

@@ -25,15 +25,8 @@ test('tasks: who may ask about one, and where', async (t) => {
   await t.test('a result that announces none is none', async () => {
     const tasks = new TaskOwners()
     for (const text of [
-      '{}',
-      '{"content":[{"text":"\\"taskId\\""}]}',
-      result(1),
-      result(null),
-      '{"taskId":"t"}',
-      '{"task":null,"x":"taskId"}',
-      '{"task":null,"taskId":1}',
-      '{"task":"taskId"}',
-      '["taskId"]',
+      '{}', '{"content":[{"text":"\\"taskId\\""}]}', result(1), result(null), '{"taskId":"t"}',
+      '{"task":null,"x":"taskId"}', '{"task":null,"taskId":1}', '{"task":"taskId"}', '["taskId"]',
       '{"task":{"taskId":{"a":1}}}'
     ]) { tasks.note(text, { principal: 'ann', provider: 's' }) }
     for (const id of ['t', '1', 'null', 'taskId']) assert.equal(tasks.providerOf(id, 'ann', ['s', 'hostile']), undefined)

@@ -1,28 +1,19 @@
 // What the tests of users and logins share: a gateway with an admin, callers of its management API, and what its answers must look like.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
-import { assertPlain, KEY, settings, type Json } from './client.ts'
+import { KEY, settings, type Json } from './client.ts'
 import { startHub, type Cleanup, type Hub, type HubOptions } from './hub.ts'
+import { ask as askRoute, refused as assertRefused, type Answer as Plain } from './management.ts'
 import { tokenOf as signed } from './token.ts'
+
+export { transcript, onDisk } from './management.ts'
 
 export const PASSWORD = 'Open-Sesame-1'
 export const SECRET = 'a-secret-of-more-than-thirty-two-bytes-for-the-tests'
 
-export interface Answer { status: number, text: string, body: Json, headers: Headers }
-
-/** Every answer, for a search for passwords and hashes at the end of a file. */
-export const transcript: string[] = []
+export interface Answer extends Plain { body: Json }
 
 export async function ask (hub: Hub, method: string, route: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-  const content = typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body)
-  const reply = await fetch(`${hub.url}/api${route}`, {
-    method,
-    headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    body: content
-  })
-  const text = await reply.text()
-  transcript.push(text)
-  return { status: reply.status, text, body: JSON.parse(text) as Json, headers: reply.headers }
+  return await askRoute(hub, method, `/api${route}`, typeof body === 'string' ? { raw: body, headers } : { body, headers }) as Answer
 }
 
 export type Caller = (method: string, route: string, body?: unknown) => Promise<Answer>
@@ -41,13 +32,9 @@ export function fine (answer: Answer, status = 200): Json {
   return answer.body
 }
 
-/** The envelope of a failure: words for the caller, nothing of our insides. */
+/** The envelope of a failure. */
 export function refused (answer: Answer, status: number, what = ''): Json {
-  assert.equal(answer.status, status, `${what} ${answer.text}`)
-  assert.equal(answer.body.success, false)
-  assert.ok(typeof answer.body.message === 'string' && answer.body.message !== '', answer.text)
-  assert.equal(answer.body.data, undefined)
-  assertPlain(answer.text)
+  assertRefused(answer, status, what)
   return answer.body
 }
 
@@ -64,7 +51,6 @@ export function weak (answer: Answer, count: number, what = ''): void {
   )
 }
 
-export const onDisk = async (hub: Hub): Promise<Json> => JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
 export const data = (answer: Answer, status = 200): Json => fine(answer, status).data as Json
 export const rows = (answer: Answer): Json[] => fine(answer).data as Json[]
 

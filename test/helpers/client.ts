@@ -118,15 +118,6 @@ export async function directStdio (
   return client
 }
 
-/** An SDK client on a legacy SSE endpoint, without the gateway. */
-export async function directSse (t: Cleanup, url: string): Promise<Client> {
-  const client = await fresh({})
-  const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js')
-  await client.connect(new SSEClientTransport(new URL(url)))
-  t.after(async () => { await client.close() })
-  return client
-}
-
 /** server-everything over HTTP, as its own process; the URL of its endpoint. */
 export async function everything (t: Cleanup, kind: 'streamableHttp' | 'sse' = 'streamableHttp'): Promise<string> {
   const { command, args } = npmServer('everything', kind)

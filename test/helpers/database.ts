@@ -91,17 +91,7 @@ export class Cluster {
     const made = spawnSync(
       join(bin, 'initdb'),
       [
-        '-D',
-        cluster.#data,
-        '-U',
-        'hub',
-        '-A',
-        'scram-sha-256',
-        `--pwfile=${join(folder, 'password')}`,
-        '-E',
-        'UTF8',
-        '--locale=C',
-        '--no-sync'
+        '-D', cluster.#data, '-U', 'hub', '-A', 'scram-sha-256', `--pwfile=${join(folder, 'password')}`, '-E', 'UTF8', '--locale=C', '--no-sync'
       ],
       { ...user, cwd: folder, encoding: 'utf8' }
     )

@@ -83,10 +83,23 @@ export const address = '192.0.2.1'
 /** Begins a session in a place of its own. */
 export const beginSession = (sessions: Sessions, each: View, version: LegacyVersion, capabilities: ClientCapabilities): Session =>
   sessions.begin(each, version, capabilities, sessions.reserve(each, address))
+/** A session of ann's, under a clock of its own. */
+export function begun (t: Cleanup): ReturnType<typeof startSessions> & { session: Session } {
+  const made = startSessions(t)
+  return { ...made, session: beginSession(made.sessions, view('ann'), '2025-11-25', {}) }
+}
+
 /** An event stream over one. */
 export function connection (): Held & { stream: EventStream } {
   const held = response()
   return { ...held, stream: new EventStream(held.raw, {}) }
+}
+
+/** A stream that a client of a session has opened. @param lastEventId where it broke before */
+export function listening (session: Session, lastEventId?: string): ReturnType<typeof connection> {
+  const made = connection()
+  session.listen(made.stream, lastEventId)
+  return made
 }
 
 /** The messages on an event stream. */

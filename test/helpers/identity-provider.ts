@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Provider, type Configuration } from 'oidc-provider'
 import bcrypt from 'bcryptjs'
 import { Browser, type Visit } from './oauth.ts'
@@ -139,5 +138,3 @@ export async function throughProvider (idp: IdentityProvider, address: string): 
   }
   return url
 }
-
-export const addressOf = (server: { address: () => unknown }): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`

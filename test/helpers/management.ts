@@ -14,9 +14,31 @@ export const STDIO = { command: process.execPath, args: [path('test/fakes/fault-
 export const NOTE = 'fault://note'
 export const WORDS = { admin: 'Open-Sesame-1', bob: 'Bobs-Word-1' }
 
-export interface Answer { status: number, text: string, body: unknown }
+export interface Answer { status: number, text: string, body: unknown, headers: Headers }
 
-export interface Extra { headers?: Record<string, string>, raw?: string }
+export interface Extra { headers?: Record<string, string>, raw?: string | Uint8Array<ArrayBuffer> }
+
+/** Every answer, for a search for secrets at the end of a file. */
+export const transcript: string[] = []
+
+/** One request of a route. */
+export async function ask (
+  hub: Hub, method: string, route: string, { body, headers, raw }: Extra & { body?: unknown } = {}
+): Promise<Answer> {
+  const content = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+  const reply = await fetch(`${hub.url}${route}`, {
+    method,
+    headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    body: content
+  })
+  const text = await reply.text()
+  transcript.push(text)
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {}
+  return { status: reply.status, text, body: parsed, headers: reply.headers }
+}
 
 /** Neither a hash of a password nor a whole `canary` is in it. */
 function assertNoSecret (answer: string): void {
@@ -33,27 +55,19 @@ export class Api {
     this.headers = headers
   }
 
-  static async login (hub: Hub, username: keyof typeof WORDS = 'admin'): Promise<Api> {
-    const answer = await new Api(hub).ask('POST', '/auth/login', { username, password: WORDS[username] })
+  static async login<Made extends Api> (
+    this: new (hub: Hub, headers: Record<string, string>) => Made, hub: Hub, username: keyof typeof WORDS = 'admin', password = WORDS[username]
+  ): Promise<Made> {
+    const answer = await ask(hub, 'POST', '/api/auth/login', { body: { username, password } })
     assert.equal(answer.status, 200, answer.text)
-    return new Api(hub, { 'x-auth-token': String(at(answer.body, 'token')) })
+    return new this(hub, { 'x-auth-token': String(at(answer.body, 'token')) })
   }
 
   async ask (method: string, route: string, body?: unknown, { headers, raw }: Extra = {}): Promise<Answer> {
-    const content = raw ?? (body === undefined ? undefined : JSON.stringify(body))
-    const reply = await fetch(`${this.hub.url}/api${route}`, {
-      method,
-      headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...this.headers, ...headers },
-      body: content
-    })
-    const answer = await reply.text()
+    const answer = await ask(this.hub, method, `/api${route}`, { body, raw, headers: { ...this.headers, ...headers } })
     // An export with its secrets is asked for as such.
-    if (!route.includes('includeSecrets=true')) assertNoSecret(answer)
-    let parsed: unknown
-    try {
-      parsed = JSON.parse(answer)
-    } catch {}
-    return { status: reply.status, text: answer, body: parsed }
+    if (!route.includes('includeSecrets=true')) assertNoSecret(answer.text)
+    return answer
   }
 
   /** A request that must succeed; its data. */

@@ -1,9 +1,9 @@
 // JSON-RPC messages and events as they stand on the wire, for clients and servers that a test speaks by hand.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tool, type Call } from '../fakes/fault-http.ts'
 import type { Json, Message } from './client.ts'
 import type { Cleanup } from './hub.ts'
+import { listen } from './listen.ts'
 
 export const call = (name: string, args: Json = {}, id: string | number = 'call'): Json =>
   ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
@@ -75,7 +75,5 @@ export async function startSse (t: Cleanup, { endpoint = true, tools = ['echo'],
       else answer('{"content":[]}')
     })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.closeAllConnections(); server.close() })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`, received }
+  return { url: `http://127.0.0.1:${await listen(t, server)}/sse`, received }
 }

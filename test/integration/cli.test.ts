@@ -39,7 +39,14 @@ async function start (t: Test, mode: Mode): Promise<World> {
   const folder = await temporaryFolder(t)
   const settings = join(folder, 'mcp_settings.json')
   const { url: dbUrl } = mode === 'a settings file' ? { url: undefined } : await (mode === 'PGlite' ? pglite : database)(t)
-  const env: Record<string, string> = { SETTINGS_PATH: settings, HOME: folder, TERM: 'xterm', ...(dbUrl === undefined ? {} : { DB_URL: dbUrl }) }
+  const env: Record<string, string> = {
+    SETTINGS_PATH: settings,
+    HOME: folder,
+    TERM: 'xterm',
+    // The authorization server of a fake has an origin of its own.
+    OUTBOUND_ALLOW: '127.0.0.1',
+    ...(dbUrl === undefined ? {} : { DB_URL: dbUrl })
+  }
   const hub = await spawnHub(t, { folder, env })
   const access = join(folder, '.tool-hub/command-line.json')
   await until(async () => (await stat(access)).isFile(), () => hub.output())

@@ -134,6 +134,18 @@ test('a client by its document', async (t) => {
     }
   })
 
+  await t.test('members that are null or empty where they stand for nothing', async () => {
+    const absent = { client_uri: null, logo_uri: '', tos_uri: null, jwks_uri: '', jwks: null, scope: '', contacts: null, grant_types: null }
+    for (const [name, more] of Object.entries({
+      nulls: absent, method: { token_endpoint_auth_method: '' }, secret: { client_secret: null, client_secret_expires_at: null }
+    })) {
+      site.replies.set(`/absent-${name}`, json(good(`absent-${name}`, more)))
+      assert.match((await asked(`absent-${name}`)).location ?? '', /interaction/, name)
+    }
+    site.replies.set('/no-uris', json(good('no-uris', { redirect_uris: null })))
+    assert.equal((await asked('no-uris')).status, 400)
+  })
+
   await t.test('JSON under its other names', async () => {
     for (const [name, type] of [['utf8', 'application/json; charset=utf-8'], ['named', 'application/client-metadata+json']] as const) {
       site.replies.set(`/${name}`, json(good(name), type))

@@ -1,7 +1,7 @@
 // The authorization server as its users have it: how a client finds it, where the browser ends, and what follows from the settings.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { Session } from '../helpers/client.ts'
+import { plain, Session } from '../helpers/client.ts'
 import { movingClock } from '../helpers/clock.ts'
 import { allow, Browser, register, request } from '../helpers/oauth.ts'
 import {
@@ -263,6 +263,18 @@ test('metadata follows the configuration, and no header', async (t) => {
       '', '/mcp', '/mcp/some', '/mcp/two%20words', '/mcp/m%C3%BCnchen', '/mcp/$smart', '/mcp/$smart/some', '/alice/mcp', '/alice/mcp/some', '/sse',
       '/api', '/api/mcp'
     ]) await resource(world, `${base}${resourceAt}${path}`, `${base}${path}`, base)
+    // A client compares the name with the address that it was given.
+    for (const path of ['/mcp/', '/mcp/some/', '/mcp/$smart/', '/alice/mcp/', '/sse/', '/api/mcp/', '/api/mcp/some/', '/api/mcp/group/some/']) {
+      await resource(world, `${base}${resourceAt}${path}`, `${base}${path}`, base)
+      const asked = await world.ask(path === '/sse/' ? 'GET' : 'POST', path, path === '/sse/' ? undefined : {})
+      assert.equal(challengeOf(asked).resource_metadata, `${base}${resourceAt}${path}`)
+      const { access } = await world.tokens(alice, { resource: `${base}${path}` })
+      for (const same of [path, path.slice(0, -1)]) {
+        const { status } = await world.by(access, path === '/sse/' ? 'POST' : 'GET', same)
+        assert.notEqual(status, 401, `${path} at ${same}`)
+      }
+    }
+    await resource(world, `${base}${resourceAt}/`, base, base)
     for (const path of ['/health', '/mcp/../health', '/oauth', '/mcpx', '/a/b/mcp', '/.well-known']) {
       await resource(world, `${base}${resourceAt}${path}`, undefined, base)
     }
@@ -279,6 +291,8 @@ test('metadata follows the configuration, and no header', async (t) => {
     await resource(world, `${origin}${resourceAt}/hub/mcp/some`, `${base}/mcp/some`, base)
     await resource(world, `${origin}${resourceAt}/hub`, base, base)
     await resource(world, `${base}${resourceAt}/mcp`, `${base}/mcp`, base)
+    await resource(world, `${origin}${resourceAt}/hub/mcp/`, `${base}/mcp/`, base)
+    await resource(world, `${base}${resourceAt}/mcp/some/`, `${base}/mcp/some/`, base)
     for (const path of [serverAt, `${resourceAt}/mcp`, '/.well-known/openid-configuration/hub', '/hub/.well-known/openid-configuration']) {
       assert.equal((await world.ask('GET', `${origin}${path}`)).status, 404, path)
     }
@@ -326,6 +340,23 @@ test('metadata follows the configuration, and no header', async (t) => {
   await t.test('with a BASE_URL that ends with the base path, and of which a proxy takes the rest off', async (t) => {
     const env = { BASE_PATH: '/hub', BASE_URL: 'https://hub.example.com/tools/hub', ALLOWED_ORIGINS: '' }
     await throughProxy(await startWorld(t, { env }), '/hub')
+  })
+
+  await t.test('of a peer that is no trusted proxy, neither the forwarded host nor its own', async (t) => {
+    const forwarded: Array<Record<string, string>> = [
+      {}, { 'x-forwarded-host': 'hub.example' }, { 'x-forwarded-host': 'a.example, b.example', 'x-forwarded-proto': 'https' }
+    ]
+    for (const TRUST_PROXY of ['', 'false', '0', '192.0.2.0/24', 'uniquelocal']) {
+      const world = await startWorld(t, { env: { TRUST_PROXY, HOST: '0.0.0.0' } })
+      const { port } = new URL(world.base)
+      for (const more of forwarded) {
+        const headers = { host: 'evil.example', ...more }
+        const { status, body } = await plain(`${world.base}${serverAt}`, { headers })
+        assert.deepEqual([status, (JSON.parse(body) as Json).issuer], [200, `http://localhost:${port}`], `${TRUST_PROXY} ${JSON.stringify(more)}`)
+        const refused = await plain(`${world.base}/mcp`, { method: 'POST', headers })
+        assert.ok(!JSON.stringify(refused).includes('example'), JSON.stringify(refused.headers))
+      }
+    }
   })
 
   await t.test('behind a trusted proxy, the forwarded host', async (t) => {

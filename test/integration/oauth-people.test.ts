@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { at } from '../helpers/client.ts'
-import { register, request, type Browser, type Visit } from '../helpers/oauth.ts'
-import { admin, alice, bob, callback, password, startWorld, type Json, type World } from '../helpers/oauth-world.ts'
+import { Browser, register, request, type Visit } from '../helpers/oauth.ts'
+import { admin, alice, bob, callback, password, scopeOf, startWorld, type Json, type World } from '../helpers/oauth-world.ts'
 
 /** Nothing leads on from an answer. */
 const refused = ({ status, location }: Visit, wanted: number, what = ''): void => { assert.deepEqual([status, location], [wanted, undefined], what) }
@@ -96,6 +96,113 @@ test('the pages: whose they are, what they say, and whom they refuse', async (t)
     assert.match(await ask({ resource, scope: 'mcp profile' }), /interaction/, 'more scopes')
     assert.match(await ask({ resource: `${base}/mcp`, scope: 'mcp' }), /interaction/, 'another resource')
     assert.match(await ask({ scope: 'mcp' }), /interaction/, 'all of the gateway')
+  })
+})
+
+/** The page on which alice is asked whether a client may have what it wants. */
+async function consentPage (world: World, params: Record<string, string>, base = world.base): Promise<{ browser: Browser, page: Visit }> {
+  const browser = new Browser(world.origin)
+  let page = await browser.get(`${base}/oauth/authorize?${new URLSearchParams(params).toString()}`)
+  for (let step = 0; step < 6 && !page.text.includes('name="decision"'); step++) {
+    page = page.location === undefined ? await browser.submit(page, { username: 'alice', password }, '/login') : await browser.get(page.location)
+  }
+  assert.match(page.text, /name="decision"/)
+  return { browser, page }
+}
+
+const isOutdated = (visit: Visit): void => {
+  refused(visit, 400)
+  assert.match(visit.text, /What you were asked has changed/)
+}
+
+test('what is allowed is what the page has shown, whatever the client makes of itself meanwhile', async (t) => {
+  const world = await startWorld(t)
+  const stated = { client_name: 'A client', redirect_uris: [callback], token_endpoint_auth_method: 'none', scope: 'mcp' }
+  const changes: Readonly<Record<string, Json>> = {
+    'a wider scope': { scope: 'mcp profile' },
+    'another name': { client_name: 'Another client' },
+    'a website': { client_uri: 'https://client.example/' },
+    'another redirect URI beside its own': { redirect_uris: [callback, 'https://evil.example/callback'] },
+    'another scope': { scope: 'openid' }
+  }
+  for (const [what, change] of Object.entries(changes)) {
+    await t.test(what, async () => {
+      const { client_id: clientId = '', registration_access_token: token } = await register(world.base, stated)
+      const { params } = request(clientId, { scope: 'mcp profile' })
+      const { browser, page } = await consentPage(world, params)
+      const body = { client_id: clientId, ...stated, ...change }
+      const put = async (body: Json): Promise<void> => {
+        const { status } = await world.ask('PUT', `/oauth/register/${clientId}`, body, { authorization: `Bearer ${token}` })
+        assert.equal(status, 200)
+      }
+      await put(body)
+      isOutdated(await browser.submit(page, { decision: 'allow' }, '/consent'))
+      // It is over, also where the client takes everything back.
+      await put({ client_id: clientId, ...stated })
+      refused(await browser.submit(page, { decision: 'allow' }, '/consent'), 400)
+      assert.deepEqual((await world.as(alice, 'GET', '/api/oauth/consents')).body.data, [])
+    })
+  }
+  await t.test('the same again', async () => {
+    const { client_id: clientId = '', registration_access_token: token } = await register(world.base, stated)
+    const { verifier, params } = request(clientId, { scope: 'mcp profile' })
+    const { browser, page } = await consentPage(world, params)
+    await world.ask('PUT', `/oauth/register/${clientId}`, { client_id: clientId, ...stated }, { authorization: `Bearer ${token}` })
+    const next = await browser.submit(page, { decision: 'allow' }, '/consent')
+    const to = new URL((await browser.get(next.location ?? '')).location ?? '')
+    // A scope that comes later widens nothing that was granted.
+    await world.ask('PUT', `/oauth/register/${clientId}`, { client_id: clientId, ...stated, scope: 'mcp profile' }, { authorization: `Bearer ${token}` })
+    const code = to.searchParams.get('code') ?? ''
+    const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, client_id: clientId, code_verifier: verifier }
+    const { body } = await world.token(fields)
+    assert.equal(body.scope, 'mcp')
+    assert.equal((await world.refresh(String(body.refresh_token), clientId, { scope: 'mcp profile' })).status, 400)
+  })
+})
+
+test('what is allowed is what was shown and can still be had', async (t) => {
+  const world = await startWorld(t)
+  const client = await world.client({ requireSecret: false, scopes: ['mcp', 'manage', 'profile'] })
+  const begin = async (): Promise<{ browser: Browser, page: Visit, verifier: string }> => {
+    const { verifier, params } = request(client.id, { scope: 'mcp manage profile' })
+    return { verifier, ...await consentPage(world, params) }
+  }
+  await t.test('an admin takes a scope from all clients', async () => {
+    const { browser, page, verifier } = await begin()
+    await world.configure({ allowedScopes: ['mcp', 'profile'] })
+    const next = await browser.submit(page, { decision: 'allow' }, '/consent')
+    await world.configure({ allowedScopes: ['mcp', 'manage', 'profile', 'openid'] })
+    const code = new URL((await browser.get(next.location ?? '')).location ?? '').searchParams.get('code') ?? ''
+    const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, client_id: client.id, code_verifier: verifier }
+    assert.deepEqual(scopeOf(await world.token(fields)), ['mcp', 'profile'])
+    const [consent] = (await world.as(alice, 'GET', '/api/oauth/consents')).body.data as Json[]
+    assert.deepEqual(consent?.scopes, ['mcp', 'profile'])
+  })
+  await t.test('nothing of it can be had', async () => {
+    const { browser, page } = await begin()
+    await world.configure({ allowedScopes: ['openid'] })
+    isOutdated(await browser.submit(page, { decision: 'allow' }, '/consent'))
+    await world.configure({ allowedScopes: ['mcp', 'manage', 'profile', 'openid'] })
+  })
+  await t.test('a form with other scopes than those of the page', async () => {
+    const { browser, page } = await begin()
+    const { action = '', fields } = page.forms.find((form) => form.action.endsWith('/consent')) ?? {}
+    const [shown = '', mac = ''] = String(fields?.csrf).split('.')
+    const more = JSON.parse(Buffer.from(shown, 'base64url').toString()) as Json
+    const forged = Buffer.from(JSON.stringify({ ...more, scopes: ['mcp', 'manage', 'profile', 'openid'] })).toString('base64url')
+    for (const csrf of [`${forged}.${mac}`, mac, `.${mac}`, `${shown}.`, shown]) {
+      refused(await browser.post(action, { csrf, decision: 'allow' }), 400, csrf)
+    }
+  })
+  await t.test('the page of another user', async () => {
+    const { browser, page } = await begin()
+    // In another tab, somebody else logs in.
+    const other = await browser.get(world.authorizeUrl(request(client.id, { scope: 'mcp manage', prompt: 'login' }).params))
+    const login = await browser.get(other.location ?? '')
+    await browser.submit(login, { username: 'bob', password }, '/login')
+    const end = await browser.submit(page, { decision: 'allow' }, '/consent')
+    const grants = (await world.as(bob, 'GET', '/api/oauth/consents')).body.data
+    assert.deepEqual(grants, [], `${end.status} ${end.location}`)
   })
 })
 

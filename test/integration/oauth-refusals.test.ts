@@ -71,7 +71,7 @@ test('the authorization endpoint refuses by a page, or by a redirect to the clie
         `${base}/mcp/../health`, `${base}/mcp/%2e%2e/..`, `${base}/mcp/..`, `${base}.evil.example/mcp`, base.replace('http:', 'https:'), 'mcp'
       ].map((resource): Change => ({ resource })),
       login_required: [{ prompt: 'none' }],
-      invalid_scope: [{ scope: '' }, { scope: 'everything root' }],
+      invalid_scope: [{ scope: 'everything root' }, { scope: 'mcp:tools' }],
       request_not_supported: [{ request: 'e30.e30.' }],
       request_uri_not_supported: [{ request_uri: 'https://evil.example/request' }]
     }
@@ -86,6 +86,8 @@ test('the authorization endpoint refuses by a page, or by a redirect to the clie
       query.set('client_id', id)
       assertRedirect(await world.authorize(query), error, name, { base })
     }
+    // An empty scope is none (RFC 6749, section 3.3), and so is one of blanks.
+    for (const scope of ['', ' ']) assert.match((await world.authorize({ ...params, scope })).location ?? '', /interaction/)
     // Only an admin's client can have it.
     assertPage(await world.authorize({ ...params, scope: 'manage' }), 'manage')
     assert.match((await world.authorize({ ...params, client_id: id, scope: 'manage' })).location ?? '', /interaction/)

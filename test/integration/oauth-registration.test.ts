@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { register, request } from '../helpers/oauth.ts'
-import { admin, alice, answerOf, assertRefusal, bob, callback, startWorld, type Answer } from '../helpers/oauth-world.ts'
+import { admin, alice, answerOf, assertRefusal, bob, callback, startWorld, until, type Answer, type Json } from '../helpers/oauth-world.ts'
 
 test('registration (RFC 7591)', async (t) => {
   const world = await startWorld(t)
@@ -34,6 +34,15 @@ test('registration (RFC 7591)', async (t) => {
       { policy_uri: 'x'.repeat(5_000) }, { contacts: 'me' }, { scope: ['mcp'] },
       { redirect_uris: Array.from({ length: 20 }, (_, at) => `https://a.example/${at}${'x'.repeat(500)}`) }
     ]) assertRefusal(await post({ ...good, ...members }), [400, 'invalid_client_metadata'], JSON.stringify(members))
+  })
+
+  await t.test('refuses scopes with which it could never be used, and says which there are', async () => {
+    for (const scope of ['mcp:tools', 'email offline_access', 'MCP', 'mcp,profile']) {
+      const answer = await post({ ...good, scope })
+      assertRefusal(answer, [400, 'invalid_client_metadata'], scope)
+      assert.match(String(answer.body.error_description), /mcp profile openid/)
+    }
+    assert.deepEqual((await world.as(admin, 'GET', '/api/oauth/clients')).body.data, [], 'what was refused is stored')
   })
 
   await t.test('refuses what is no object of JSON, or too large', async () => {
@@ -70,6 +79,58 @@ test('registration (RFC 7591)', async (t) => {
       assert.match(visit.location ?? '', /\/oauth\/interaction\//, `${uri}: ${visit.text.slice(-300)}`)
     }
   })
+})
+
+test('a client that registered itself can be used, whatever it wrote for what it has not', async (t) => {
+  const world = await startWorld(t, { oauthServer: { allowedScopes: ['mcp', 'manage', 'profile', 'openid'] } })
+  const good = { redirect_uris: [callback], token_endpoint_auth_method: 'none' }
+  const absent = { client_name: null, client_uri: null, logo_uri: '', tos_uri: null, policy_uri: '', contacts: null, software_id: '' }
+  for (const [what, more, scope] of [
+    ['no scope', {}, 'mcp profile openid'],
+    ['an empty scope', { scope: '' }, 'mcp profile openid'],
+    ['spaces', { scope: '  ' }, 'mcp profile openid'],
+    ['null', { scope: null, grant_types: null, response_types: null, ...absent }, 'mcp profile openid'],
+    ['those of OpenID Connect', { scope: 'openid email profile' }, 'mcp profile openid'],
+    ['one that is known', { scope: 'mcp:tools mcp' }, 'mcp'],
+    ['what only admins\' clients can have', { scope: 'manage' }, 'mcp']
+  ] as Array<[string, Json, string]>) {
+    await t.test(what, async () => {
+      const { status, body } = await world.ask('POST', '/oauth/register', { ...good, ...more })
+      assert.deepEqual([status, body.scope], [201, scope], JSON.stringify(body))
+      // As a client does that was told of the scope by a challenge; and as one that names none, in either way.
+      for (const asked of [{ scope: 'mcp' }, {}, { scope: '' }] as Array<Record<string, string>>) {
+        const { access } = await world.tokens(alice, asked, String(body.client_id))
+        assert.ok(await world.isValid(access), JSON.stringify(asked))
+      }
+    })
+  }
+  await t.test('with an empty scope, a refresh takes nothing away', async () => {
+    const { refresh, clientId } = await world.tokens(alice, { scope: 'mcp profile' })
+    const { status, body } = await world.refresh(refresh, clientId, { scope: '' })
+    assert.deepEqual([status, body.scope], [200, 'mcp profile'], JSON.stringify(body))
+  })
+  await t.test('where the settings leave nothing to it, it is refused', async () => {
+    await world.configure({ allowedScopes: ['manage'] })
+    const answer = await world.ask('POST', '/oauth/register', good)
+    assertRefusal(answer, [400, 'invalid_client_metadata'], 'nothing to grant')
+    await world.configure({ allowedScopes: null })
+  })
+})
+
+test('a client is used when tokens are issued to it, and not when somebody names it', async (t) => {
+  const world = await startWorld(t)
+  const { client_id: clientId = '', registration_access_token: token = '' } = await register(world.base)
+  const lastUsed = async (): Promise<unknown> => (await world.as(admin, 'GET', `/api/oauth/clients/${clientId}`)).body.data as Json
+  const isUsed = async (): Promise<boolean> => (await lastUsed() as Json).lastUsedAt !== undefined
+  const { params } = request(clientId)
+  for (let count = 0; count < 3; count++) assert.equal((await world.authorize(params)).status, 303)
+  await world.token({ grant_type: 'authorization_code', code: 'none', client_id: clientId, redirect_uri: callback, code_verifier: 'x'.repeat(43) })
+  await world.refresh('none', clientId)
+  await world.ask('GET', `/oauth/register/${clientId}`, undefined, { authorization: `Bearer ${token}` })
+  const code = await world.code(alice, {}, clientId)
+  assert.equal(await isUsed(), false)
+  assert.equal((await world.token(code)).status, 200)
+  await until(isUsed, 'not noted')
 })
 
 test('the management of a registration (RFC 7592)', async (t) => {

@@ -68,7 +68,7 @@ async function assertBound (server: LoginServer, hub: Hub, address: string): Pro
 test('the life of a login on a settings file', async (t) => {
   const server = await startLoginServer(t)
   const plain = await startUpstream(t, { tools: [tool('echo')] })
-  const guarded = { url: server.url, type: 'streamable-http' }
+  const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http' }
   const hub = await startHub(t, { settings: settings({ guarded, plain: { url: plain.url } }) })
   const address = await waits(hub)
   const tested = async (body: object): Promise<Json> => (await manage(hub, 'POST', '/servers/test', body)).body as Json
@@ -86,7 +86,7 @@ test('the life of a login on a settings file', async (t) => {
   })
 
   await t.test('a test tells what a server wants, and begins no login, nor registers anywhere', async () => {
-    const wanted = await tested({ config: { url: server.url } })
+    const wanted = await tested({ config: { url: server.url, oauth: { issuer: server.issuer } } })
     assert.deepEqual([at(wanted, 'data', 'connected'), at(wanted, 'data', 'status')], [false, 'oauth_required'])
     assert.match(String(at(wanted, 'data', 'error')), /wants a login \(OAuth\) at http/)
     assert.match(String(at(wanted, 'message')), /store it, and open the address that its record shows \(oauth\.authorizationUrl\)/)
@@ -167,7 +167,7 @@ test('the life of a login on a settings file', async (t) => {
 
 test('a login whose key is gone counts as none: the log says so, and its server asks for another one', async (t) => {
   const server = await startLoginServer(t)
-  const config = settings({ guarded: { url: server.url, type: 'streamable-http' } })
+  const config = settings({ guarded: { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http' } })
   const hub = await startHub(t, { settings: config, env: { ENCRYPTION_KEY: 'a'.repeat(64) } })
   await server.login(await waits(hub), 'ann')
   await isConnected(hub)
@@ -189,7 +189,7 @@ test('a login whose key is gone counts as none: the log says so, and its server 
 
 test('an SSE server that asks for a login', async (t) => {
   const server = await startLoginServer(t, 'sse')
-  const hub = await startHub(t, { settings: settings({ guarded: { url: server.url, type: 'sse' } }) })
+  const hub = await startHub(t, { settings: settings({ guarded: { url: server.url, oauth: { issuer: server.issuer }, type: 'sse' } }) })
   const page = await server.login(await waits(hub), 'ann')
   assert.match(page.text, /You are logged in/)
   await isConnected(hub)
@@ -252,23 +252,17 @@ test('metadata that leads into the private network of the gateway leads nowhere'
   for (const name of kinds) {
     await until(async () => !['connecting', 'connected'].includes((await shown(name)).status), hub.output)
     const { error, oauth } = await shown(name)
-    const said = { redirect: /HTTP 404/, token: /wants a login/ }[name] ?? /127\.0\.0\.2 is a loopback address/
+    const said = { redirect: /HTTP 404/, token: /must have one origin/ }[name] ?? /127\.0\.0\.2 is a loopback address/
     assert.match(error ?? '', said, name)
-    assert.equal(oauth !== undefined, name === 'token', name)
+    assert.equal(oauth, undefined, name)
   }
-  // The address of the token endpoint is asked at the end of a login only.
-  const browser = new Browser(hub.url)
-  const { url } = await confirm(browser, (await shown('token')).oauth?.authorizationUrl ?? '')
-  const state = new URL(url).searchParams.get('state') ?? ''
-  const end = await browser.get(`/oauth/callback?${new URLSearchParams({ code: 'c', state }).toString()}`)
-  assert.deepEqual([end.status, /The login failed/.test(end.text)], [400, true], end.text)
   assert.deepEqual(reached, [])
 })
 
 test('two replicas share a login, its refresh and its end', async (t) => {
   const server = await startLoginServer(t)
   const { url, query } = await database(t)
-  const config = settings({ guarded: { url: server.url, type: 'streamable-http' } }, { systemConfig: {} })
+  const config = settings({ guarded: { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http' } }, { systemConfig: {} })
   const one = await startReplica(t, url, { settings: config })
   const other = await startReplica(t, url)
   const address = await waits(one)
@@ -296,7 +290,7 @@ test('with isolation user, each user logs in for himself', async (t) => {
   const users = ['ann', 'bob'].map((username) => ({ username, password: 'x', createdAt: new Date().toISOString() }))
   const keys = [['ann', KEY], ['bob', OTHER]].map(([owner, token], n) =>
     otherKey({ id: `3333333${n}-3333-4333-8333-333333333333`, name: owner, kind: 'user', owner, token }) as Json)
-  const guarded = { url: server.url, type: 'streamable-http', isolation: 'user', visibility: 'public' }
+  const guarded = { url: server.url, oauth: { issuer: server.issuer }, type: 'streamable-http', isolation: 'user', visibility: 'public' }
   const ofAdmin = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'admin', token: `thk_${'e'.repeat(64)}` })
   const hub = await startHub(t, { settings: { users, bearerKeys: [...keys, ofAdmin], mcpServers: { guarded } } })
   interface Asked { code?: number, message: string, session: Session, data: unknown }

@@ -236,24 +236,6 @@ test('what the servers of one user list has a bound together', async (t) => {
     assert.equal(after, most - Number(before), 'what was restored of a server that is away is held')
     await again.stop()
   })
-
-  await t.test('and changes of large ones are read at a pace', async (t) => {
-    let lists = 0
-    upstreams.b.options.on = ({ method }) => {
-      if (method !== 'tools/list') return undefined
-      lists++
-      // The names stay: a client may be between two pages.
-      return { tools: large(12, `listed ${lists} times`) }
-    }
-    setLimits(t, limits.catalogueReads, { perSecond: 1024, burst: 400 * 1024 })
-    const hub = await start({ b: servers.b })
-    await connected(hub, 1)
-    for (let n = 0; n < 3; n++) {
-      await upstreams.b.broadcast('notifications/tools/list_changed')
-      assert.equal((await count(hub.url, 'b'))[0], 12)
-    }
-    assert.equal(lists, 1, 'it has 1 MiB, and 1 KiB a second are read, 400 KiB at once')
-  })
 })
 
 test('large answers count in the name of who called: 429 beyond his share, 503 beyond the bound for all', async (t) => {

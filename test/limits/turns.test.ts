@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { mock } from 'node:test'
 import { test } from 'tap'
 import { Agent, type Dispatcher } from 'undici'
@@ -25,8 +23,10 @@ import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, Session, settings, silence, within } from '../helpers/client.ts'
 import { holdClock, mockTimers, turnsOfLoop } from '../helpers/clock.ts'
 import { bearerKey, startHub, until } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { gate } from '../helpers/wire.ts'
+import { listen } from '../helpers/listen.ts'
 
 const bounds = { pieces: 100, perSecond: 1_000, burst: 1_000, longestWait: 50, owners: 10 }
 const MiB = 1024 * 1024
@@ -246,10 +246,8 @@ test('what carries no message on a stream of events counts as noise', async (t) 
       '/messages': 'data: {}\n\n'.repeat(2_000),
       '/long': `data: ${'x'.repeat(50_000)}\n\n`
     }[request.url ?? ''])
-  }).listen(0, '127.0.0.1')
-  t.after(() => { hub.close() })
-  await once(hub, 'listening')
-  const { port } = hub.address() as AddressInfo
+  })
+  const port = await listen(t, hub)
   const agent = new Agent()
   t.after(async () => { await agent.close() })
   const noise = async (path: string): Promise<number> => {
@@ -274,48 +272,33 @@ for (const isNews of [false, true]) {
     // What is used up comes back slowly.
     setLimits(t, limits.unasked, { perSecond: 1 })
     const all = 4_000
-    let answered = 0
     const flood = (response: ServerResponse): void => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       for (let n = 0; n < all; n++) response.write(`data: {"jsonrpc":"2.0","id":"q${n}","method":"ping"}\n\n`)
     }
-    const server = createServer((request, response) => {
-      let text = ''
-      request.on('data', (chunk) => { text += String(chunk) }).on('end', () => {
-        const { id, method } = (text === '' ? {} : JSON.parse(text)) as { id?: number, method?: string }
-        const answer = (result: object): void => {
-          response.setHeader('content-type', 'application/json')
-          response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-        }
-        if (method === 'initialize') {
-          response.setHeader('mcp-session-id', 'one')
-          answer({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'flood', version: '1' } })
-        } else if (method === 'tools/list') answer({ tools: [{ name: 'flood', inputSchema: { type: 'object' } }] })
-        else if (method === 'tools/call') flood(response)
-        else if (request.method === 'GET' && isNews) flood(response)
-        else if (request.method === 'GET') response.writeHead(405).end()
-        else {
-          if (method === undefined && id !== undefined) answered++
-          response.writeHead(202).end()
-        }
-      })
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    t.after(() => { server.close(); server.closeAllConnections() })
-    const quick = await startUpstream(t, { tools: [tool('echo')] })
-    const hub = await startHub(t, {
-      settings: settings({ flood: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` }, quick: { url: quick.url } })
+    const server = await startUpstream(t, {
+      tools: [tool('flood')],
+      raw: (request, response) => {
+        if (request.method === 'GET' && isNews) flood(response)
+        return request.method === 'GET' && isNews
+      },
+      on: ({ method, res }) => {
+        if (method !== 'tools/call') return undefined
+        flood(res)
+        return 'taken'
+      }
     })
-    await connected(hub, 2)
+    const answered = (): number => server.received.filter(({ message }) => message.method === undefined).length
+    const quick = await startUpstream(t, { tools: [tool('echo')] })
+    const hub = await served(t, { flood: { url: server.url }, quick: { url: quick.url } })
     const flooded = await Session.open(`${hub.url}/mcp/flood`)
     if (!isNews) flooded.call('flood').catch(() => {})
-    await until(() => answered > 10)
+    await until(() => answered() > 10)
     const other = await Session.open(`${hub.url}/mcp/quick`)
     for (let n = 0; n < 10; n++) await other.call('echo', { message: 'hello' })
     // Without a pace all are answered in less time.
     await silence(500)
-    assert.ok(answered < 300, `${answered} questions were answered`)
-    server.closeAllConnections()
+    assert.ok(answered() < 300, `${answered()} questions were answered`)
   })
 }
 
@@ -405,8 +388,7 @@ test('a prompt is passed on as the text that it is: parsing it would hold the lo
     prompts: [{ name: 'exact' }, { name: 'odd' }],
     on: ({ method, params }) => method === 'prompts/get' ? new Raw(params.name === 'odd' ? '[]' : result) : undefined
   })
-  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { up: { url: upstream.url } })
   for (const [name, data] of [['exact', '{"_meta":{"n":12345678901234567890},"messages":[]}'], ['odd', '{"messages":[]}']] as const) {
     const answer = await fetch(`${hub.url}/api/mcp/up/prompts/${name}`, {
       method: 'POST',

@@ -82,6 +82,7 @@ test('addresses that clients cannot use, or others can read, are warned of', asy
     problemsOf({ ...on, install: { baseUrl } }, { HOST, ...more }).join()
   for (const [sentence, expected] of [
     [warning(undefined, '0.0.0.0'), /told of addresses at localhost/],
+    [warning(undefined, '0.0.0.0', { TRUST_PROXY: 'false' }), /told of addresses at localhost/],
     [warning(undefined, '::', { TRUST_PROXY: '' }), /told of addresses at localhost/],
     [warning(undefined, '192.0.2.1'), /http addresses at 192\.0\.2\.1/],
     [warning('http://192.0.2.1', '0.0.0.0'), /^install\.baseUrl is an http address/],

@@ -4,6 +4,7 @@ import { t as file, test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
 import { Raw, Refusal, startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import { at, connected, KEY, plain, settings, within, type Json } from '../helpers/client.ts'
+import { served } from '../helpers/served.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { document, echoArguments, get, object, operations, post, refused } from '../helpers/open-tools.ts'
@@ -110,10 +111,10 @@ const fake = await startUpstream(file, {
 setLimits(file, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
 const hub = await startHub(file, {
   settings: settings({
-    fake: { url: fake.url, headers: { 'X-Secret': 'canary-4242-secret' }, tools: { off: { enabled: false } } },
-    hasty: { url: fake.url, options: { timeout: 200 } },
-    away: { url: 'http://127.0.0.1:9/mcp' },
-    disabled: { url: fake.url, enabled: false }
+    fake: { url: fake.url, visibility: 'public', headers: { 'X-Secret': 'canary-4242-secret' }, tools: { off: { enabled: false } } },
+    hasty: { url: fake.url, visibility: 'public', options: { timeout: 200 } },
+    away: { url: 'http://127.0.0.1:9/mcp', visibility: 'public' },
+    disabled: { url: fake.url, visibility: 'public', enabled: false }
   })
 })
 await connected(hub, 2)
@@ -229,8 +230,7 @@ test(
     })
     // Their owner's CPU time is another matter: test/json-schema/time-budget.test.ts.
     setLimits(t, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
-    const hub = await startHub(t, { settings: settings({ hostile: { url: hostile.url } }) })
-    await connected(hub, 1)
+    const hub = await served(t, { hostile: { url: hostile.url, visibility: 'public' } })
     let deep: Json = {}
     for (let n = 0; n < 25; n++) deep = { c: deep }
     const table: Array<[string, Json]> = [
@@ -327,7 +327,7 @@ test('on the management API arguments are converted for a server that is still c
     }
   })
   const headers = { authorization: `Bearer ${KEY}` }
-  assert.equal((await post(hub, '/api/servers', { name: 'slow', config: { url: slow.url } }, headers)).status, 200)
+  assert.equal((await post(hub, '/api/servers', { name: 'slow', config: { url: slow.url, visibility: 'public' } }, headers)).status, 200)
   await until(() => slow.received.some(({ message }) => message.method === 'initialize'))
   const asking = post(hub, '/api/tools/call/slow', { toolName: 'typed', arguments: { n: '5', b: 'true', l: '1,2', s: '5' } }, headers)
   await get(hub, '/health')
@@ -520,19 +520,6 @@ test('an upstream that fails is 502, one that is slow 504', async () => {
   refused(await within('the deadline', get(hub, '/api/tools/hasty/hang')), 504)
   refused(await within('the patience', get(hub, '/api/tools/away/any')), 502, /away/)
 })
-
-test('a caller that goes away cancels its call', async () => {
-  const gone = new AbortController()
-  const before = fake.received.filter(({ message }) => message.method === 'notifications/cancelled').length
-  const asking = fetch(`${hub.url}/api/tools/fake/slow`, { signal: gone.signal }).catch(() => {})
-  await until(() => seen.some(({ params }) => params.name === 'slow'))
-  gone.abort()
-  await asking
-  await until(
-    () => fake.received.filter(({ message }) => message.method === 'notifications/cancelled').length > before,
-    'the upstream never heard of it'
-  )
-})
 test('a tool that runs as a task only is run as one, and its result waited for', async (t) => {
   const heard: string[] = []
   let last = 0
@@ -560,8 +547,7 @@ test('a tool that runs as a task only is run as one, and its result waited for',
       return method === 'tasks/cancel' ? { taskId: params.taskId, status: 'cancelled' } : undefined
     }
   })
-  const hub = await startHub(t, { settings: settings({ one: { url: fake.url } }) })
-  await connected(hub, 1)
+  const hub = await served(t, { one: { url: fake.url, visibility: 'public' } })
   const [operation] = operations(await document(hub))
   assert.equal(operation?.path, '/tools/one/research')
   const text = (answer: { text: string }, ...path: string[]): unknown => at(JSON.parse(answer.text), ...path, 'content', 0, 'text')

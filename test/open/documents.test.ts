@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { at, connected, everything, plain, settings, text, within, type Json } from '../helpers/client.ts'
 import { npmServer, startHub, until } from '../helpers/hub.ts'
+import { served } from '../helpers/served.ts'
 import { document, echoArguments, edit, get, ids, object, operations, post, refused, run, several, valid } from '../helpers/open-tools.ts'
 
 test('every operation of real servers runs as its document says', async (t) => {
@@ -15,6 +16,7 @@ test('every operation of real servers runs as its document says', async (t) => {
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   await writeFile(join(folder, 'text'), 'hello')
   const hub = await startHub(t, {
+    env: { PUBLIC_TOOLS: 'all' },
     settings: settings({
       everything: npmServer('everything', 'stdio'),
       files: { ...npmServer('filesystem', folder), cwd: folder },
@@ -117,7 +119,10 @@ const member = { name: 'other', tools: ['second'] }
 const hub = await startHub(file, {
   env: { BASE_PATH: '/hub' },
   settings: settings(
-    { fake: { url: fake.url, description: 'Tools for tests' }, other: { url: other.url, tools: { other: { enabled: false } } } },
+    {
+      fake: { url: fake.url, visibility: 'public', description: 'Tools for tests' },
+      other: { url: other.url, visibility: 'public', tools: { other: { enabled: false } } }
+    },
     {
       groups: [
         { id: 'g-1', name: 'team one', servers: ['fake', member] },
@@ -313,7 +318,7 @@ test('documents follow toggles, descriptions, new tools, disconnects and connect
   await edit(
     hub,
     (file) => {
-      ;(file.mcpServers as Record<string, Json>).other = { url: other.url, tools: { second: { description: 'Said by an admin' } } }
+      ;(file.mcpServers as Record<string, Json>).other = { url: other.url, visibility: 'public', tools: { second: { description: 'Said by an admin' } } }
     },
     async () => ids(await now()).includes('other_other')
   )
@@ -325,7 +330,7 @@ test('documents follow toggles, descriptions, new tools, disconnects and connect
   await edit(
     hub,
     (file) => {
-      ;(file.mcpServers as Record<string, Json>).other = { url: other.url, enabled: false }
+      ;(file.mcpServers as Record<string, Json>).other = { url: other.url, visibility: 'public', enabled: false }
     },
     async () => !ids(await now()).some((id) => id.startsWith('other_'))
   )
@@ -333,7 +338,7 @@ test('documents follow toggles, descriptions, new tools, disconnects and connect
   await edit(
     hub,
     (file) => {
-      ;(file.mcpServers as Record<string, Json>).other = { url: other.url, keepAliveInterval: 1_000 }
+      ;(file.mcpServers as Record<string, Json>).other = { url: other.url, visibility: 'public', keepAliveInterval: 1_000 }
     },
     async () => ids(await now()).includes('other_third')
   )
@@ -354,7 +359,8 @@ test('names of every kind work in paths, and operations are never confused', asy
     on: echoArguments
   })
   const first = await startUpstream(t, { tools: [tool('c'), tool('b_c')], on: echoArguments })
-  const mcpServers = { 'сервер 1.x': { url: fake.url }, a_b: { url: first.url }, a: { url: first.url }, users: { url: first.url } }
+  const open = (url: string): Json => ({ url, visibility: 'public' })
+  const mcpServers = { 'сервер 1.x': open(fake.url), a_b: open(first.url), a: open(first.url), users: open(first.url) }
   const hub = await startHub(t, { settings: settings(mcpServers) })
   await connected(hub, 4)
   const whole = await document(hub)
@@ -393,8 +399,7 @@ test('an operationId keeps its meaning while its server is away, and when an ear
     await startUpstream(t, { tools: [tool('c')], on: echoArguments }),
     await startUpstream(t, { tools: [tool('b_c'), tool('b_d')], on: echoArguments })
   ]
-  const hub = await startHub(t, { settings: settings({ a_b: { url: earlier.url }, a: { url: later.url } }) })
-  await connected(hub, 2)
+  const hub = await served(t, { a_b: { url: earlier.url, visibility: 'public' }, a: { url: later.url, visibility: 'public' } })
   const ids = async (): Promise<Record<string, string>> =>
     Object.fromEntries(operations(await document(hub)).map(({ server, path, id }) => [`${server}/${path.split('/').at(-1)}`, id]))
   const before = await ids()

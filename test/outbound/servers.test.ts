@@ -40,8 +40,7 @@ test('who stored a server last decides what it reaches', async (t) => {
   const secret = await silent(t)
   const upstream = await startUpstream(t)
   const hidden = `http://127.0.0.1:${secret.port}/mcp`
-  const first = await startHub(t, { settings: settings({ file: { url: upstream.url, owner: 'bob' } }, users()) })
-  await connected(first, 1)
+  const first = await served(t, { file: { url: upstream.url, owner: 'bob' } }, users())
   let [admin, bob] = [await login(first, 'admin'), await login(first, 'bob')]
   const onDisk = async (name: string): Promise<Json> =>
     at(JSON.parse(await readFile(first.settingsPath, 'utf8')), 'mcpServers', name) as Json

@@ -86,45 +86,31 @@ test('call: silence ends it at the idle deadline, not before; the upstream is to
   assert.deepEqual([call.over, overs(), cancelled(transport), transport.dropped], [true, 1, [1], [1]])
 })
 
-test('call: progress re-arms it', async (t) => {
-  const { call, failure } = await start(t)
-  for (let step = 0; step < 5; step++) { mock.timers.tick(900); call.progress(progress) }
-  await turnsOfLoop(1)
-  assert.equal(failure(), undefined)
-  mock.timers.tick(1_000)
-  await turnsOfLoop(1)
-  assert.equal(failure()?.fault, 'timeout')
-})
-
-test('call: progress does not where resetTimeoutOnProgress is false', async (t) => {
-  const { call, failure } = await start(t, { resetTimeoutOnProgress: false })
-  mock.timers.tick(900)
-  call.progress(progress)
-  mock.timers.tick(100)
-  await turnsOfLoop(1)
-  assert.equal(failure()?.fault, 'timeout')
-})
-
-test('call: the hard cap holds against any progress', async (t) => {
-  const { transport, call, failure } = await start(t, { maxTotalTimeout: 2_500 })
-  for (let step = 0; step < 3; step++) { mock.timers.tick(800); call.progress(progress) }
-  await turnsOfLoop(1)
-  assert.equal(failure(), undefined)
-  mock.timers.tick(99)
-  await turnsOfLoop(1)
-  assert.equal(failure(), undefined)
-  mock.timers.tick(1)
-  await turnsOfLoop(1)
-  assert.equal(failure()?.fault, 'timeout')
-  assert.deepEqual(cancelled(transport), [1])
-})
-
-test('call: a cap below the idle deadline holds, too', async (t) => {
-  const { failure } = await start(t, { maxTotalTimeout: 400 })
-  mock.timers.tick(400)
-  await turnsOfLoop(1)
-  assert.equal(failure()?.fault, 'timeout')
-})
+const times: Array<[says: string, deadlines: Partial<Deadlines>, progressAt: number[], isAsked: boolean, end: number]> = [
+  ['progress re-arms it', {}, [900, 1_800, 2_700, 3_600, 4_500], false, 5_500],
+  ['progress does not where resetTimeoutOnProgress is false', { resetTimeoutOnProgress: false }, [900], false, 1_000],
+  ['the hard cap holds against any progress', { maxTotalTimeout: 2_500 }, [800, 1_600, 2_400], false, 2_500],
+  ['a cap below the idle deadline holds, too', { maxTotalTimeout: 400 }, [], false, 400],
+  ['the hard cap goes on while a question is open', { maxTotalTimeout: 5_000 }, [], true, 5_000]
+]
+for (const [says, deadlines, progressAt, isAsked, end] of times) {
+  test(`call: ${says}`, async (t) => {
+    const { transport, call, exchange, failure } = await start(t, deadlines)
+    exchange.answer = async () => await new Promise(() => {})
+    if (isAsked) void call.ask(question())
+    let now = 0
+    for (const at of [...progressAt, end - 1]) {
+      mock.timers.tick(at - now)
+      now = at
+      await turnsOfLoop(1)
+      assert.equal(failure(), undefined, `after ${at} ms`)
+      if (at !== end - 1) call.progress(progress)
+    }
+    mock.timers.tick(1)
+    await turnsOfLoop(1)
+    assert.deepEqual([failure()?.fault, cancelled(transport)], ['timeout', [1]])
+  })
+}
 
 test('call: while a question is open the idle deadline rests; afterwards it begins anew', async (t) => {
   const { call, exchange, failure } = await start(t)
@@ -162,18 +148,6 @@ test('call: of two questions the last one to end ends the rest; one that fails e
   ends[1]?.()
   await assert.rejects(second, /gone/)
   mock.timers.tick(1_000)
-  await turnsOfLoop(1)
-  assert.equal(failure()?.fault, 'timeout')
-})
-
-test('call: the hard cap goes on while a question is open', async (t) => {
-  const { call, exchange, failure } = await start(t, { maxTotalTimeout: 5_000 })
-  exchange.answer = async () => await new Promise(() => {})
-  void call.ask(question())
-  mock.timers.tick(4_999)
-  await turnsOfLoop(1)
-  assert.equal(failure(), undefined)
-  mock.timers.tick(1)
   await turnsOfLoop(1)
   assert.equal(failure()?.fault, 'timeout')
 })

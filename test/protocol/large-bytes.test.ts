@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { Agent, type Dispatcher } from 'undici'
 import { Answer } from '../../protocol/transports/http-answer.ts'
 import { largeTextOf } from '../../protocol/transports/large-bytes.ts'
+import { listen } from '../helpers/listen.ts'
 
 const MiB = 1024 * 1024
 const pause = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
@@ -48,17 +47,16 @@ test('a large answer is read with pauses, also one that is compressed', async (t
     const isCompressed = request.url === '/gzip'
     response.writeHead(200, { 'content-type': 'application/json', ...(isCompressed ? { 'content-encoding': 'gzip' } : {}) })
     response.end(isCompressed ? gzipSync(body) : body)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
+  const port = await listen(t, server)
   const agent = new Agent()
-  t.after(async () => { await agent.close(); server.close() })
+  t.after(async () => { await agent.close() })
   for (const path of ['/', '/gzip']) {
     let pauses = 0
     const text = await new Promise<string | undefined>((resolve, reject) => {
       const answer = new Answer({ onHead: () => 'collect', onEnd: resolve, onError: reject })
       const counted = answer.pause.bind(answer)
       answer.pause = () => { pauses++; counted() }
-      const { port } = server.address() as AddressInfo
       agent.dispatch({ origin: `http://127.0.0.1:${port}`, path, method: 'GET' } satisfies Dispatcher.DispatchOptions, answer)
     })
     assert.ok(text === body)

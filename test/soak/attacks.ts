@@ -109,7 +109,7 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
         systemConfig: { routing: { enableBearerAuth: true }, ...system }
       },
       // The attacker may store servers on this machine, as users elsewhere may on public addresses.
-      env: { OUTBOUND_ALLOW: '127.0.0.0/8', TRUST_PROXY: 'loopback', LOG_LEVEL: 'warn', ...env }
+      env: { OUTBOUND_ALLOW: '127.0.0.0/8', ALLOW_USER_STDIO: 'true', TRUST_PROXY: 'loopback', LOG_LEVEL: 'warn', ...env }
     })
     const hub = await startGateway()
     const attacked = isElsewhere ? await startGateway() : hub

@@ -11,9 +11,9 @@ import { GithubProvider } from '../../plugins/social/providers/github.ts'
 import { OidcProvider, googleSettings } from '../../plugins/social/providers/oidc.ts'
 import { socialSettings } from '../../plugins/social/settings.ts'
 import { appFor } from '../helpers/app.ts'
-import { addressOf } from '../helpers/identity-provider.ts'
 import { startHub, type Cleanup } from '../helpers/hub.ts'
 import { settings } from '../helpers/client.ts'
+import { listen } from '../helpers/listen.ts'
 
 const oidc = { OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret', SOCIAL_AUTH_OIDC_DISCOVERY_URL: 'https://id.example/.well-known/openid-configuration' }
 type Env = Parameters<typeof socialSettings>[0]
@@ -126,9 +126,7 @@ test('GitHub: the number of an account, and its primary address', async (t) => {
       reply.setHeader('content-type', 'application/json').end(JSON.stringify(answers[request.url ?? '']))
     })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close() })
-  const url = addressOf(server)
+  const url = `http://127.0.0.1:${await listen(t, server)}`
   const outbound = new Outbound({ allow: '' })
   t.after(async () => { await outbound.close() })
   const endpoints = { authorize: `${url}/authorize`, token: `${url}/token`, api: url }
@@ -211,9 +209,7 @@ nonce: 'n',
       reply.setHeader('content-type', 'application/json').end(JSON.stringify(answers[request.url ?? '']?.() ?? {}))
     })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close(); server.closeAllConnections() })
-  world.url = addressOf(server)
+  world.url = `http://127.0.0.1:${await listen(t, server)}`
   const outbound = new Outbound({ allow: '' })
   t.after(async () => { await outbound.close() })
   const settings = { ...googleSettings({ clientId: 'id', clientSecret: 'secret' }), discoveryUrl: `${world.url}/.well-known/openid-configuration` }

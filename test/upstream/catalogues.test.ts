@@ -143,15 +143,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
   })
   await t.test('an invalid item is left out with a warning, the rest is served', async () => {
     for (const bad of [
-      'null',
-      '1',
-      '"x"',
-      '[]',
-      '{}',
-      '{"name":""}',
-      '{"name":1,"inputSchema":{}}',
-      '{"name":"x"}',
-      '{"name":"x","inputSchema":5}',
+      'null', '1', '"x"', '[]', '{}', '{"name":""}', '{"name":1,"inputSchema":{}}', '{"name":"x"}', '{"name":"x","inputSchema":5}',
       '{"name":"x","inputSchema":[1]}',
       `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(limits.itemSize)}"}`
     ]) {
@@ -723,17 +715,9 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await other.catalogues.restoreFrom(() => cached(kept))
     assert.deepEqual([other.catalogues.known, other.catalogues.of(undefined, plainClass)], [false, undefined])
     for (const bad of [
-      undefined,
-      '',
-      '{',
-      '{"owner":"ann",',
-      '{"owner":"ann","target":"one"}',
-      '{"owner":"ann","target":"one","claims":{},"catalogues":[1,null,{}]}',
-      'null',
-      '[]',
-      '{"target":"one"}',
-      '{"target":"one","catalogues":[1,null,{}]}',
-      '{"target":"one","catalogues":5}'
+      undefined, '', '{', '{"owner":"ann",', '{"owner":"ann","target":"one"}',
+      '{"owner":"ann","target":"one","claims":{},"catalogues":[1,null,{}]}', 'null', '[]', '{"target":"one"}',
+      '{"target":"one","catalogues":[1,null,{}]}', '{"target":"one","catalogues":5}'
     ]) {
       const odd = make()
       await odd.catalogues.restoreFrom(() => cached(bad))

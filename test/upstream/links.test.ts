@@ -15,7 +15,6 @@ import type { Link } from '../../plugins/upstream/links/link.ts'
 import {
   baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer
 } from '../../plugins/upstream/links/link-key.ts'
-import { Semaphore } from '../../plugins/limits/semaphore.ts'
 import { ShareError } from '../../plugins/limits/shares.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
 import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
@@ -23,12 +22,6 @@ import { isRemote, transportKinds } from '../../plugins/upstream/links/transport
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
-
-const settle = async (): Promise<void> => {
-  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
-  // What holds the event loop too long on a slow machine yields to it.
-  await new Promise((resolve) => { setImmediate(resolve) })
-}
 
 const clients = {
   none: {},
@@ -131,10 +124,7 @@ test('linkKey: who shares with whom', async (t) => {
           digest === undefined ? undefined : { principal, digest, session: !rest, eachRequest: transport === 'each' })
       const first = key('s1', 'key 1', 'x')
       const others = [
-        key('s1', 'key 1', 'x'),
-        key('s2', 'key 1', 'x'),
-        key('s1', 'key 1', 'y'),
-        key('s3', 'key 2', 'x'),
+        key('s1', 'key 1', 'x'), key('s2', 'key 1', 'x'), key('s1', 'key 1', 'y'), key('s3', 'key 2', 'x'),
         key('s1', 'key 1', undefined)
       ]
       assert.deepEqual(others.map((other) => other.key === first.key ? 'same' : 'other'), cells)
@@ -252,33 +242,6 @@ test('backoff: from 1 s doubling to 60 s, with jitter', async () => {
     assert.ok(backoff(failures) >= full / 2 && backoff(failures) <= full)
   }
   assert.ok(new Set(Array.from({ length: 20 }, () => backoff(3))).size > 1, 'there is no jitter')
-})
-
-test('semaphore: so many at once, the others in order', async () => {
-  const semaphore = new Semaphore({ places: 2 })
-  const order: string[] = []
-  const take = async (name: string): Promise<() => void> => { const done = await semaphore.take(); order.push(name); return done }
-  const [a, b] = [await take('a'), await take('b')]
-  const waiting = [take('c'), take('d'), take('e')]
-  await settle()
-  assert.deepEqual(order, ['a', 'b'])
-  a()
-  a()
-  await settle()
-  assert.deepEqual(order, ['a', 'b', 'c'], 'giving back twice gives one place')
-  b()
-  await settle()
-  assert.deepEqual(order, ['a', 'b', 'c', 'd'])
-  for (const done of await Promise.all(waiting.slice(0, 2))) done()
-  await settle()
-  assert.deepEqual(order, ['a', 'b', 'c', 'd', 'e']); (await Promise.all(waiting)).at(-1)?.()
-  const again = [await take('f'), await take('g')]
-  void take('h')
-  await settle()
-  assert.equal(order.at(-1), 'g', 'there are two places, not three')
-  again[0]?.()
-  await settle()
-  assert.equal(order.at(-1), 'h')
 })
 
 const client = (id: string): Client => new PlainClient(id, id, id, false)

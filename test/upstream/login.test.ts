@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, verify } from 'node:crypto'
 import { test } from 'tap'
+import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { Outbound, Reach } from '../../plugins/outbound/outbound.ts'
 import { parseChallenge } from '../../plugins/upstream/login/challenge.ts'
 import { authenticate, methodOf } from '../../plugins/upstream/login/client-authentication.ts'
+import { outboundFetch } from '../../plugins/upstream/login/outbound-fetch.ts'
+import { UpstreamError } from '../../protocol/errors.ts'
 import { chooseScopes } from '../../plugins/upstream/login/scopes.ts'
 
 const none = { configured: undefined, challenged: undefined, ofResource: undefined, ofServer: undefined, former: undefined }
@@ -13,6 +17,9 @@ void test('the challenge of a server', async () => {
     ['Basic realm="x"', undefined, undefined],
     ['Bearer', undefined, undefined],
     ['Bearer scope="a b a"', undefined, ['a', 'b']],
+    // An empty scope is none: those of the resource are asked for then.
+    ['Bearer scope=""', undefined, undefined],
+    ['Bearer scope="  ", error="invalid_token"', undefined, undefined],
     ['bearer resource_metadata="https://m.example/x", scope=a', 'https://m.example/x', ['a']],
     ['Basic realm="x", Bearer realm="r \\" scope=z", resource_metadata="nowhere", scope="b"', undefined, ['b']]
   ]
@@ -20,6 +27,71 @@ void test('the challenge of a server', async () => {
     const { resourceMetadata, scopes: found } = parseChallenge(header)
     assert.deepEqual([resourceMetadata?.href, found], [address, scopes], header)
   }
+})
+
+interface Sent { url: string, trusted: boolean, proxy: unknown }
+
+/** A fetch for one answer, and what it asked for. */
+function fetchOf (
+  answer: { status?: number, type?: string, body: string | Buffer },
+  reach: Reach = { trusted: true },
+  fault?: Error
+): { fetch: FetchLike, sent: Sent[] } {
+  const sent: Sent[] = []
+  const outbound = {
+    fetch: async (url: string | URL, { trusted, proxy }: Reach) => {
+      sent.push({ url: String(url), trusted, proxy })
+      if (fault) throw fault
+      return { status: answer.status ?? 200, headers: { 'content-type': answer.type ?? 'application/json' }, body: Buffer.from(answer.body) }
+    }
+  }
+  const origins = (): Set<string> => new Set(['https://mcp.example', 'https://as.example'])
+  return { fetch: outboundFetch(outbound as unknown as Outbound, { reach, origins }), sent }
+}
+
+void test('documents of authorization servers: what stands for nothing is absent, and forms are read by their media type', async () => {
+  const form = 'application/x-www-form-urlencoded'
+  const table: ReadonlyArray<readonly [answer: Parameters<typeof fetchOf>[0], status: number, document: unknown]> = [
+    [{ body: '{"a":null,"b":"","c":[],"d":false,"e":0,"f":" "}' }, 200, { c: [], d: false, e: 0, f: ' ' }],
+    [{ body: '\ufeff{"scope":null,"access_token":"t"}' }, 200, { access_token: 't' }],
+    [{ type: `${form}; charset=utf-8`, body: 'access_token=a%20b&scope=&expires_in=3600' }, 200, { access_token: 'a b', expires_in: '3600' }],
+    [{ type: form.toUpperCase(), body: 'error=bad_code&error_description=no' }, 400, { error: 'bad_code', error_description: 'no' }],
+    [{ type: 'text/plain', body: 'access_token=t' }, 200, 'access_token=t'],
+    [{ body: '{"error":"bad_verification_code","error_uri":null}' }, 400, { error: 'bad_verification_code' }],
+    [{ body: '{"error":"x","access_token":"t"}' }, 200, { error: 'x', access_token: 't' }],
+    [{ status: 401, body: '{"error":"invalid_client","error_description":null}' }, 401, { error: 'invalid_client' }],
+    [{ status: 502, type: 'text/html', body: '<html>' }, 502, '<html>'],
+    [{ body: '[null]' }, 200, '[null]'],
+    [{ status: 204, body: '' }, 204, '']
+  ]
+  for (const [answer, status, document] of table) {
+    const reply = await fetchOf(answer).fetch('https://as.example/token', { method: 'POST', body: new URLSearchParams() })
+    const text = await reply.text()
+    assert.deepEqual([reply.status, typeof document === 'string' ? text : JSON.parse(text)], [status, document], String(answer.body))
+  }
+  const { status } = await fetchOf({ body: '{"error":"x"}' }).fetch('https://as.example/metadata')
+  assert.equal(status, 200, 'only a token endpoint answers errors so')
+})
+
+void test('what a server names is reached as a stranger\'s address', async () => {
+  const proxy = { url: 'http://proxy.example' }
+  const asked = async (url: string, reach: Reach): Promise<Sent | undefined> => {
+    const { fetch, sent } = fetchOf({ body: '{}' }, reach)
+    await fetch(url)
+    return sent[0]
+  }
+  for (const url of ['https://mcp.example/x', 'https://as.example:443/token', 'https://AS.example/']) {
+    assert.deepEqual(await asked(url, { trusted: true, proxy }), { url, trusted: true, proxy })
+  }
+  for (const url of ['http://as.example/', 'https://as.example:8443/', 'https://sub.as.example/', 'https://as.example.evil.example/', 'http://10.0.0.1/']) {
+    assert.deepEqual(await asked(url, { trusted: true, proxy }), { url, trusted: false, proxy: undefined })
+  }
+  assert.equal((await asked('https://as.example/', { trusted: false }))?.trusted, false)
+  const away = new UpstreamError('unreachable', 'x is a private address')
+  const named = await fetchOf({ body: '' }, { trusted: true }, away).fetch('http://x/').catch((error: unknown) => error)
+  assert.match((named as UpstreamError).detail, /The server names this address.*"oauth\.issuer"/)
+  const own = await fetchOf({ body: '' }, { trusted: true }, away).fetch('https://mcp.example/').catch((error: unknown) => error)
+  assert.equal((own as UpstreamError).detail, '')
 })
 
 void test('the scopes to ask for', async () => {

@@ -1,7 +1,6 @@
 // Why a server is not connected, in words for who manages it.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { mock } from 'node:test'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
@@ -10,6 +9,7 @@ import { mockTimers, turnsUntil } from '../helpers/clock.ts'
 import { KEY, settings } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
+import { listen } from '../helpers/listen.ts'
 
 const waiting = 'echo "LICENCE is not set: waiting for it" >&2; exec sleep 60'
 
@@ -48,10 +48,8 @@ test('why a server is not connected', async (t) => {
         const piece = `data: ${'x'.repeat(1024 * 1024)}\n`
         const write = (): void => { while (response.write(piece)); response.once('drain', write) }
         write()
-      }).listen(0, '127.0.0.1')
-      t.after(() => { server.closeAllConnections(); server.close() })
-      await new Promise((resolve) => server.once('listening', resolve))
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`
+      })
+      const url = `http://127.0.0.1:${await listen(t, server)}/sse`
       const app = await appFor(t, settings({ endless: { type: 'sse', url } }))
       await until(() => typeof app.upstreams.get('endless')?.error === 'string', 'it does not fail')
       const { error } = app.upstreams.get('endless') ?? {}

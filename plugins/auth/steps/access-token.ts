@@ -10,10 +10,11 @@ import type { Step } from '../chain.ts'
  * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is read from the
  * settings: demotion, deletion and another password end it at once. What it may do there follows from its scopes (DECISIONS §3).
  */
-export const accessToken = (tokens: AccessTokens, config: AddressConfig): Step => ({ headers: { authorization } }, _routes, snapshot) => {
+export const accessToken = (tokens: AccessTokens, config: AddressConfig): Step => (credentials, _routes, snapshot) => {
   if (snapshot.system.oauthServer?.enabled !== true) return undefined
+  const { headers: { authorization } } = credentials
   const text = authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
-  const found = text === undefined ? undefined : tokens.find(text)
+  const found = text === undefined ? undefined : tokens.find(text, credentials.ip)
   return found instanceof Promise
     ? found.then((token) => token && principalOf(token, snapshot, config))
     : found && principalOf(found, snapshot, config)

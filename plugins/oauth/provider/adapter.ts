@@ -115,7 +115,7 @@ class IssuedTokens implements Adapter {
       const account = parseAccountId(payload.accountId ?? '')
       await tokens.put({ family, clientId, ...account }, [issued])
       // Between code and tokens, the client or the consent may have been removed: that has revoked tokens which existed then.
-      if (await this.#storage.consents.find(account.username, clientId)) return
+      if (await this.#storage.consents.find(account.username, clientId)) { this.#touch(clientId); return }
       await this.#storage.revoke(family)
       throw new failures.InvalidGrant('the user has withdrawn the authorization')
     }
@@ -124,7 +124,11 @@ class IssuedTokens implements Adapter {
     const outcome = await tokens.swap(sha256(former.jti), [other, issued])
     if (outcome === 'reused' && former.grantId !== undefined) await this.#storage.revoke(former.grantId)
     if (outcome !== 'swapped') throw new failures.InvalidGrant('the refresh token was used already')
+    this.#touch(payload.clientId ?? '')
   }
+
+  /** A client is in use while tokens are issued to it. Who only names it, as anybody may, keeps it from nothing. */
+  #touch (clientId: string): void { void this.#storage.clients.touch(clientId, Date.now()) }
 
   async find (text: string): Promise<AdapterPayload | undefined> {
     const { tokens } = this.#storage

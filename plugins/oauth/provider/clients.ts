@@ -5,11 +5,9 @@ import type { Client, Clients } from '../../../db/ports.ts'
  * A client in the library's terms. Its secret is known as a hash only, with which the library compares (`provider.ts`). Its scopes are not
  * told: they follow the settings, and the library would refuse the whole client for one that it does not know.
  */
-export async function findClient (clients: Pick<Clients, 'find' | 'touch'>, id: string): Promise<AdapterPayload | undefined> {
+export async function findClient (clients: Pick<Clients, 'find'>, id: string): Promise<AdapterPayload | undefined> {
   const client = await clients.find(id)
-  if (!client) return undefined
-  void clients.touch(id, Date.now())
-  return toPayload(client)
+  return client && toPayload(client)
 }
 
 function toPayload (client: Client): AdapterPayload {

@@ -25,7 +25,9 @@ export async function correct (ctx: Context, next: () => Promise<void>, deps: Co
   if (isAuthorization) {
     const query = new URLSearchParams(ctx.querystring)
     for (const name of unusedParameters) query.delete(name)
-    if (ctx.path === '/oauth/authorize' && ctx.method === 'GET' && !query.has('scope')) query.set('scope', defaultScope)
+    // An empty scope is none (RFC 6749, section 3.3).
+    const hasScope = query.getAll('scope').some((scope) => scope.trim() !== '')
+    if (ctx.path === '/oauth/authorize' && ctx.method === 'GET' && !hasScope) query.set('scope', defaultScope)
     ctx.querystring = query.toString()
   } else {
     // A browser's Accept would make an error of the token endpoint a page.

@@ -1,4 +1,5 @@
 import { errors as failures } from 'oidc-provider'
+import { isObject, withoutAbsent } from '../../../protocol/json.ts'
 import type { Outbound } from '../../outbound/outbound.ts'
 import { OAuthError } from '../../errors/oauth-error.ts'
 import { limits } from '../../limits/index.ts'
@@ -37,5 +38,16 @@ export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string):
     const value = headers[name]
     return typeof value === 'string' ? [[name, value]] : []
   })
-  return new Response(new Uint8Array(body), { status, headers: kept })
+  return new Response(status === 200 ? cleaned(body) : new Uint8Array(body), { status, headers: kept })
+}
+
+/** The text of a document without members that stand for nothing. What is no object of JSON stays: the library says so. */
+function cleaned (body: Buffer): string {
+  const text = new TextDecoder().decode(body)
+  try {
+    const document: unknown = JSON.parse(text)
+    return isObject(document) ? JSON.stringify(withoutAbsent(document)) : text
+  } catch {
+    return text
+  }
 }

@@ -25,7 +25,7 @@ export function parseChallenge (header: string | undefined): BearerChallenge {
   const scope = parameters.get('scope')
   return {
     ...(address !== undefined && URL.canParse(address) ? { resourceMetadata: new URL(address) } : {}),
-    ...(scope === undefined ? {} : { scopes: scopesIn(scope) })
+    ...(scope === undefined || scope.trim() === '' ? {} : { scopes: scopesIn(scope) })
   }
 }
 

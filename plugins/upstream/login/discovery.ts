@@ -10,6 +10,8 @@ import type { AuthorizationServer } from './stored.ts'
 /** What was found out about the authorization of a server. */
 export interface Discovered {
   readonly server: AuthorizationServer
+  /** The issuer that answers must name (RFC 9207): the one whose metadata were fetched. Undefined: none is known. */
+  readonly issuer: string | undefined
   /** The resource to ask a token for (RFC 8707), as the server writes it. */
   readonly resource: string | undefined
   /** Scopes that the resource names. */
@@ -23,35 +25,75 @@ const refuse = (sentence: string): never => { throw new UpstreamError('unauthori
 /** Identifiers are compared as they are, but for a slash at the end, which many write in one place only. */
 const isSame = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
+/** Where an MCP server is, and what its config says of its authorization server. */
+export interface DiscoveryInput {
+  readonly serverUrl: URL
+  /** The address that the challenge names. */
+  readonly metadataUrl: URL | undefined
+  readonly oauth: UpstreamOAuth
+  /** An admin stored the server, with all of its addresses. */
+  readonly isAdmins: boolean
+}
+
+type MakeFetch = (onStatus: (status: number) => void) => FetchLike
+
 /**
  * Finds the authorization server of an MCP server (MCP 2025-11-25, Authorization, "Authorization Server Discovery"): by its protected
  * resource metadata (RFC 9728), then the authorization server's (RFC 8414, OpenID Connect Discovery). A server without the first is its
  * own authorization server (MCP 2025-03-26), by metadata or by fixed paths.
- * @param metadataUrl the address that the challenge names
  * @throws UpstreamError with a sentence for the operator
  */
-export async function discover (
-  serverUrl: URL,
-  metadataUrl: URL | undefined,
-  oauth: UpstreamOAuth,
-  makeFetch: (onStatus: (status: number) => void) => FetchLike
-): Promise<Discovered> {
-  const fixed = fixedServer(serverUrl, oauth)
-  if (fixed) return { server: fixed, resource: oauth.resource, resourceScopes: undefined, isGuess: false }
+export async function discover (input: DiscoveryInput, makeFetch: MakeFetch): Promise<Discovered> {
+  const { serverUrl, metadataUrl, oauth, isAdmins } = input
+  const fixed = fixedServer(oauth)
+  if (fixed) {
+    if (!isAdmins) checkOrigins(fixed)
+    return { server: fixed, issuer: oauth.issuer, resource: oauth.resource, resourceScopes: undefined, isGuess: false }
+  }
   const described = await readResource(serverUrl, metadataUrl, makeFetch)
   const url = issuerOf(described, oauth) ?? new URL('/', serverUrl).href
   const metadata = await readServer(url, makeFetch)
   if (metadata) checkServer(metadata, url, described !== undefined, oauth)
+  if (!isAdmins) checkOrigins({ url, metadata })
   return {
     server: { url, metadata },
+    issuer: metadata && await fetchedIssuer(url, metadata, makeFetch),
     resource: oauth.resource ?? described?.resource,
     resourceScopes: described?.scopes_supported,
     isGuess: described === undefined && metadata === undefined
   }
 }
 
+/**
+ * The issuer that metadata were fetched of. A server that is its own authorization server in the manner of 2025-03-26 may pass on those of
+ * another one: that is the issuer where it publishes the same endpoints itself. Otherwise the code of one could reach the token endpoint
+ * of another (mix-up, RFC 9700, section 4.4).
+ */
+async function fetchedIssuer (url: string, metadata: AuthorizationServerMetadata, makeFetch: MakeFetch): Promise<string> {
+  const { issuer } = metadata
+  if (isSame(issuer, url)) return issuer
+  const own = URL.canParse(issuer) ? await readServer(issuer, makeFetch).catch(() => undefined) : undefined
+  const isOwn = own?.issuer === issuer && own.authorization_endpoint === metadata.authorization_endpoint &&
+    own.token_endpoint === metadata.token_endpoint
+  return isOwn ? issuer : url
+}
+
+/**
+ * Of a server that no admin stored, whoever stored it may have made up any of these: a login at one authorization server would end with
+ * its code at another (RFC 9700, section 4.4).
+ */
+function checkOrigins ({ url, metadata }: AuthorizationServer): void {
+  const addresses = metadata ? [url, metadata.issuer, metadata.authorization_endpoint, metadata.token_endpoint] : [url]
+  const origins = [...new Set(addresses.map((each) => URL.canParse(each) ? new URL(each).origin : each))]
+  if (origins.length === 1) return
+  refuse(
+    'no admin stored this server, so the issuer, the authorization endpoint and the token endpoint must have one origin, and they have ' +
+    `${shown(origins.join(', '), 300)}: ask an admin to store the server`
+  )
+}
+
 /** The authorization server of the config, which needs no discovery. */
-function fixedServer (serverUrl: URL, oauth: UpstreamOAuth): AuthorizationServer | undefined {
+function fixedServer (oauth: UpstreamOAuth): AuthorizationServer | undefined {
   const { authorizationEndpoint, tokenEndpoint, grantType, issuer } = oauth
   if (tokenEndpoint === undefined || (authorizationEndpoint === undefined && grantType !== 'client_credentials')) return undefined
   const url = issuer ?? new URL('/', tokenEndpoint).href
@@ -70,7 +112,7 @@ function fixedServer (serverUrl: URL, oauth: UpstreamOAuth): AuthorizationServer
 async function readResource (
   serverUrl: URL,
   metadataUrl: URL | undefined,
-  makeFetch: (onStatus: (status: number) => void) => FetchLike
+  makeFetch: MakeFetch
 ): Promise<OAuthProtectedResourceMetadata | undefined> {
   const { discoverOAuthProtectedResourceMetadata, checkResourceAllowed, resourceUrlFromServerUrl } = await loadSdk()
   let isThere = false
@@ -101,10 +143,7 @@ function issuerOf (described: OAuthProtectedResourceMetadata | undefined, { issu
 }
 
 /** RFC 8414 §3, OpenID Connect Discovery §4. @returns undefined: it publishes none */
-async function readServer (
-  url: string,
-  makeFetch: (onStatus: (status: number) => void) => FetchLike
-): Promise<AuthorizationServerMetadata | undefined> {
+async function readServer (url: string, makeFetch: MakeFetch): Promise<AuthorizationServerMetadata | undefined> {
   const { discoverAuthorizationServerMetadata } = await loadSdk()
   try {
     return await discoverAuthorizationServerMetadata(url, { fetchFn: makeFetch(() => {}) })

@@ -13,7 +13,7 @@ import { newFlowId, type Flow } from './problems.ts'
 import { knownClient, register, type Self } from './registration.ts'
 import { chooseScopes } from './scopes.ts'
 import { loadSdk } from './sdk.ts'
-import { storeStart } from './starts.ts'
+import { hashOfTicket, newTicket, storeStart } from './starts.ts'
 import { asRegistration, essence, type LoginClient, type LoginFrame } from './stored.ts'
 
 /** What the logins of one server need. */
@@ -23,6 +23,8 @@ export interface FlowDeps {
   readonly oauth: UpstreamOAuth
   /** The server's address, with its variables filled in. @throws UpstreamError */
   readonly url: () => URL
+  /** An admin stored the server, with all of its addresses. */
+  readonly isAdmins: boolean
   readonly makeFetch: (onStatus?: (status: number) => void) => FetchLike
   readonly grants: Grants
   readonly tokens: UpstreamTokens
@@ -49,6 +51,8 @@ export interface SavedFlow {
   readonly codeVerifier: string
   readonly redirectUri: string
   readonly frame: LoginFrame
+  /** The beginning that leads to this request, as `starts.ts` stores it. */
+  readonly start: string
   /** The issuer that the response must name (RFC 9207); undefined: none is known. */
   readonly issuer?: string
   /** The authorization server announces that it names itself. */
@@ -64,10 +68,20 @@ export const hashOfState = (state: string): string => sha256(`upstream login ${s
 /** How long the result of a discovery is used, in ms. */
 const discoveryTime = 10 * 60_000
 
+/** Time for which it is not asked again whether a request is still open, in ms. */
+const checkTime = 2_000
+
+interface OpenFlow extends Flow {
+  readonly told: Set<Client>
+  /** Where its beginning is stored. */
+  readonly start: string
+  checkedAt: number
+}
+
 /** The authorization requests of one server: finds its authorization server, registers there, and makes the addresses to open. */
 export class Flows {
   readonly #deps: FlowDeps
-  readonly #flows = new BoundedMap<string, Flow & { readonly told: Set<Client> }>(limits.login.flows)
+  readonly #flows = new BoundedMap<string, OpenFlow>(limits.login.flows)
   readonly #beginning = new Map<string, Promise<Flow>>()
   #discovered: { readonly at: number, readonly from: string, readonly found: Discovered } | undefined
 
@@ -86,10 +100,27 @@ export class Flows {
     const known = this.current(holder)
     const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
     const isFresh = known && Date.now() - known.begunAt < limits.login.flowTime / 2
-    if (isFresh && wanted.every((scope) => known.scopes.includes(scope))) return known
+    if (isFresh && wanted.every((scope) => known.scopes.includes(scope)) && await this.#isOpen(holder)) return known
     const beginning = this.#beginning.get(holder) ?? this.#begin(holder, need).finally(() => { this.#beginning.delete(holder) })
     this.#beginning.set(holder, beginning)
     return await beginning
+  }
+
+  /** Whether the request of a holder can still be opened: it may have ended on another replica. */
+  async #isOpen (holder: string): Promise<boolean> {
+    const flow = this.#flows.get(holder)
+    if (!flow || Date.now() - flow.checkedAt < checkTime) return flow !== undefined
+    flow.checkedAt = Date.now()
+    // While the storage is away, nothing is known to have ended.
+    const isThere = await this.#deps.states.find(flow.start).then((state) => state !== undefined, () => true)
+    if (!isThere && this.#flows.get(holder) === flow) this.end(holder)
+    return isThere
+  }
+
+  /** A request has ended without a login: what leads to it leads nowhere any more. @param start where its beginning is stored */
+  async fail (holder: string, start: string): Promise<void> {
+    if (this.#flows.get(holder)?.start === start) this.end(holder)
+    await this.#deps.states.remove(start)
   }
 
   /** A holder has logged in, or there is nothing to log in to any more: clients that were told of the request hear that it is over. */
@@ -105,12 +136,12 @@ export class Flows {
 
   /** @throws UpstreamError with a sentence for the operator */
   async discovered ({ resourceMetadata }: BearerChallenge): Promise<Discovered> {
-    const { url, oauth, makeFetch } = this.#deps
+    const { url, oauth, isAdmins, makeFetch } = this.#deps
     const serverUrl = url()
     const from = JSON.stringify([serverUrl, resourceMetadata])
     const known = this.#discovered
     if (known?.from === from && Date.now() - known.at < discoveryTime) return known.found
-    const found = await discover(serverUrl, resourceMetadata, oauth, makeFetch)
+    const found = await discover({ serverUrl, metadataUrl: resourceMetadata, oauth, isAdmins }, makeFetch)
     this.#discovered = { at: Date.now(), from, found }
     return found
   }
@@ -138,7 +169,7 @@ export class Flows {
     const self = await findSelf()
     const scopes = this.scopes(found, need)
     const client = await this.#client(found, scopes, self)
-    const { server, resource } = found
+    const { server, resource, issuer } = found
     const state = randomBytes(32).toString('base64url')
     const { startAuthorization } = await loadSdk()
     const { authorizationUrl, codeVerifier } = await startAuthorization(server.url, {
@@ -150,6 +181,7 @@ export class Flows {
       resource
     })
     const { metadata } = server
+    const ticket = newTicket()
     const saved: SavedFlow = {
       kind: 'upstream-login',
       server: name,
@@ -157,7 +189,8 @@ export class Flows {
       codeVerifier,
       redirectUri: self.redirectUri,
       frame: { binding: binding(holder), scopes, server: essence(server), client, ...(resource === undefined ? {} : { resource }) },
-      ...(metadata ? { issuer: metadata.issuer } : {}),
+      start: hashOfTicket(ticket),
+      ...(issuer === undefined ? {} : { issuer }),
       namesIssuer: (metadata as Record<string, unknown> | undefined)?.authorization_response_iss_parameter_supported === true
     }
     const begunAt = Date.now()
@@ -165,8 +198,9 @@ export class Flows {
     const told = new Set<Client>()
     const tell = (client: Client): void => { if (told.size < limits.login.told) told.add(client) }
     const start = { server: name, holder, url: authorizationUrl.href }
-    const url = await storeStart(states, start, self.redirectUri, begunAt + limits.login.flowTime)
-    const flow = { url, id: newFlowId(), scopes, begunAt, told, tell }
+    await storeStart(states, ticket, start, begunAt + limits.login.flowTime)
+    const url = new URL(`login/${ticket}`, self.redirectUri).href
+    const flow = { url, id: newFlowId(), scopes, begunAt, told, tell, start: saved.start, checkedAt: begunAt }
     this.#flows.setNewest(holder, flow)
     return flow
   }

@@ -91,12 +91,15 @@ export class Logins {
   #depsOf (name: string, config: ServerConfig): ServerLoginDeps {
     const { grants, tokens, states, outbound, environment, self, listening } = this.#deps
     const redirectUri = config.oauth?.redirectUri
+    const reach = reachOf(config)
+    const origins = (): ReadonlySet<string> => originsIn(expand(config, environment).config)
     return {
       server: name,
       oauth: config.oauth ?? {},
       perUser: config.isolation === 'user',
       url: () => addressOf(expand(config, environment).config),
-      makeFetch: (onStatus) => outboundFetch(outbound, reachOf(config), onStatus),
+      isAdmins: reach.trusted,
+      makeFetch: (onStatus) => outboundFetch(outbound, { reach, origins }, onStatus),
       grants,
       tokens,
       states,
@@ -156,12 +159,18 @@ export class Logins {
     if (login?.deps.binding(saved.holder) !== saved.frame.binding) {
       return failed('The server has changed', 'It was changed, disabled or removed while you logged in. Start again with a new address.')
     }
+    const refuse = async (title: string, text: string): Promise<LoginOutcome> => {
+      // Its `state` is used up: whoever wants to log in begins anew.
+      await login.flows.fail(saved.holder, saved.start)
+      void login.prepare(saved.holder)
+      return failed(title, text)
+    }
     const foreign = foreignIssuer(saved, response.iss)
-    if (foreign !== undefined) return failed('This answer is not trusted', foreign)
+    if (foreign !== undefined) return await refuse('This answer is not trusted', foreign)
     const { code } = response
     if (error !== undefined || code === undefined) {
       const why = [error ?? 'it sent no code', ...description === undefined ? [] : [description]].join(': ')
-      return failed('The login was refused', `The authorization server of ${JSON.stringify(saved.server)} answered: ${why}`)
+      return await refuse('The login was refused', `The authorization server of ${JSON.stringify(saved.server)} answered: ${why}`)
     }
     try {
       const { codeVerifier, redirectUri, frame } = saved
@@ -170,7 +179,7 @@ export class Logins {
       await login.enter(saved.holder, made)
     } catch (reason) {
       const { message } = failureOf(reason, 'the exchange of the code')
-      return failed('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
+      return await refuse('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
     }
     const { server, holder } = saved
     const who = this.#whoOf(holder)
@@ -230,6 +239,12 @@ function takesLogin (config: ServerConfig): boolean {
   return (kind === 'streamable-http' || kind === 'sse') && !given.some((name) => name.toLowerCase() === 'authorization')
 }
 
+/** The origins of addresses that a config names itself. */
+function originsIn ({ url, oauth: { issuer, authorizationEndpoint, tokenEndpoint } = {} }: ServerConfig): ReadonlySet<string> {
+  const addresses = [url, issuer, authorizationEndpoint, tokenEndpoint]
+  return new Set(addresses.flatMap((each) => each !== undefined && URL.canParse(each) ? [new URL(each).origin] : []))
+}
+
 /** Identifies whose server it is and where its tokens go: a login is of use for that one only. */
 function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['config']): string {
   const { clientId, issuer, resource, authorizationEndpoint, tokenEndpoint } = oauth
@@ -244,8 +259,14 @@ function addressOf ({ url = '' }: ServerConfig): URL {
 
 const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
 
-/** Why a response is not of the authorization server that was asked (RFC 9207 §2.4); undefined: it is. Compared as simple strings. */
-function foreignIssuer ({ issuer, namesIssuer }: SavedFlow, iss: string | undefined): string | undefined {
+/**
+ * Why a response is not of the authorization server that was asked (RFC 9207 §2.4); undefined: it is. Issuers are compared as simple
+ * strings; where none was fetched, the response must be of the origin that the browser was sent to.
+ */
+function foreignIssuer ({ issuer, namesIssuer, frame: { server } }: SavedFlow, iss: string | undefined): string | undefined {
   if (iss === undefined) return namesIssuer ? 'The authorization server names itself in its answers, and this one has no name.' : undefined
-  return issuer === undefined || iss === issuer ? undefined : 'It is of another authorization server than the one that was asked.'
+  const isOrigin = (): boolean =>
+    URL.canParse(iss) && new URL(iss).origin === new URL(server.metadata?.authorization_endpoint ?? server.url).origin
+  const isSame = issuer === undefined ? isOrigin() : iss === issuer
+  return isSame ? undefined : 'It is of another authorization server than the one that was asked.'
 }

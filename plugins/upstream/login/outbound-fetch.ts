@@ -1,33 +1,70 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { UpstreamError } from '../../../protocol/errors.ts'
+import { isObject, withoutAbsent } from '../../../protocol/json.ts'
 import { limits } from '../../limits/index.ts'
 import type { Outbound, Reach } from '../../outbound/outbound.ts'
 
 /** Statuses whose answers have no body. */
 const bodiless = new Set([204, 205, 304])
 
+/** The reach of a server, and the addresses that it counts for. */
+export interface LoginReach {
+  readonly reach: Reach
+  /** The origins that the config names: of the server itself, and of what it says of its authorization server. */
+  readonly origins: () => ReadonlySet<string>
+}
+
+const named = 'The server names this address, so it must be public, whoever stored the server: ' +
+  'where it is right, set "oauth.issuer" to its authorization server, or OUTBOUND_ALLOW'
+
 /**
- * A `fetch` for the SDK's OAuth functions, through the outbound client: addresses that an upstream names are checked by the rules for that
- * server's owner. Each request has a timeout, and each answer a bound.
+ * A `fetch` for the SDK's OAuth functions, through the outbound client. What the config names is reached as the server is; what the server
+ * names (metadata, endpoints) as an address of a stranger's. Each request has a timeout, and each answer a bound.
  * @param onStatus told the status of each answer
  */
-export function outboundFetch (outbound: Outbound, reach: Reach, onStatus: (status: number) => void = () => {}): FetchLike {
+export function outboundFetch (
+  outbound: Outbound,
+  { reach, origins }: LoginReach,
+  onStatus: (status: number) => void = () => {}
+): FetchLike {
   return async (url, init = {}) => {
     const { method = 'GET', body } = init
-    const answer = await outbound.fetch(url, {
-      ...reach,
+    const isKnown = !reach.trusted || origins().has(new URL(url).origin)
+    const { status, headers, body: bytes } = await outbound.fetch(url, {
+      ...isKnown ? reach : { trusted: false, owner: reach.owner },
       method: method === 'POST' ? 'POST' : 'GET',
       headers: Object.fromEntries(new Headers(init.headers)),
       body: body === undefined || body === null ? undefined : bodyText(body),
       maxSize: limits.login.document,
       timeout: limits.login.time,
       answersRedirects: true
+    }).catch((error: unknown) => {
+      throw !isKnown && error instanceof UpstreamError && error.fault === 'unreachable' ? error.withDetail(named) : error
     })
-    onStatus(answer.status)
-    const type = answer.headers['content-type']
-    return new Response(bodiless.has(answer.status) ? null : new Uint8Array(answer.body), {
-      status: answer.status,
-      headers: type === undefined ? {} : { 'content-type': type }
-    })
+    onStatus(status)
+    const type = headers['content-type']
+    if (bodiless.has(status)) return new Response(null, { status })
+    const document = documentIn(type, bytes)
+    if (document === undefined) {
+      return new Response(new Uint8Array(bytes), { status, headers: type === undefined ? {} : { 'content-type': type } })
+    }
+    // Some answer errors of the token endpoint with 200, as GitHub does.
+    const isError = status === 200 && method === 'POST' && typeof document.error === 'string' && document.access_token === undefined
+    return Response.json(document, { status: isError ? 400 : status })
+  }
+}
+
+/** The object that an answer holds: of JSON, or of a form where its media type says so. Undefined: it holds none. */
+function documentIn (type: string | undefined, bytes: Buffer): Record<string, unknown> | undefined {
+  const text = new TextDecoder().decode(bytes)
+  if (/^application\/x-www-form-urlencoded *(?:;|$)/i.test(type?.trim() ?? '')) {
+    return withoutAbsent(Object.fromEntries(new URLSearchParams(text)))
+  }
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? withoutAbsent(value) : undefined
+  } catch {
+    return undefined
   }
 }
 

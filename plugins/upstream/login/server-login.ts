@@ -78,6 +78,8 @@ export class ServerLogin {
   /** The error for a client of a holder who has to log in; undefined: nothing is known to be in the way. */
   refusal (holder: string | undefined): LoginRequired | undefined {
     if (holder === undefined || !this.#wanted.has(holder)) return undefined
+    // Another one is begun where it has ended on another replica.
+    void this.prepare(holder)
     return this.#toError(holder, this.flows.current(holder))
   }
 

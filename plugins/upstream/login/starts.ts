@@ -15,13 +15,14 @@ export interface Start {
   readonly url: string
 }
 
-const hashOfTicket = (ticket: string): string => sha256(`upstream login start ${ticket}`)
+export const newTicket = (): string => randomBytes(32).toString('base64url')
 
-/** Stores the beginning of a login. @param redirectUri of the gateway: its address stands beside it @returns the address to open */
-export async function storeStart (states: LoginStates, start: Start, redirectUri: string, expiresAt: number): Promise<string> {
-  const ticket = randomBytes(32).toString('base64url')
+/** Where the beginning of a login is stored. */
+export const hashOfTicket = (ticket: string): string => sha256(`upstream login start ${ticket}`)
+
+/** Stores the beginning of a login. @param ticket the end of its address, which stands beside that of the callback */
+export async function storeStart (states: LoginStates, ticket: string, start: Start, expiresAt: number): Promise<void> {
   await states.put(hashOfTicket(ticket), { kind: 'upstream-login', value: start, createdAt: Date.now() }, expiresAt)
-  return new URL(`login/${ticket}`, redirectUri).href
 }
 
 /** @returns undefined: it is unknown, or has expired */

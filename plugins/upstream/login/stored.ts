@@ -66,6 +66,13 @@ export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?
   }
 }
 
+/** The revocation endpoint, where it is at the origin that tokens come from: nobody else gets them. */
+function ownRevocation (metadata: AuthorizationServerMetadata): { revocation_endpoint?: string } {
+  const endpoint = 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined
+  if (typeof endpoint !== 'string' || !URL.canParse(endpoint)) return {}
+  return new URL(endpoint).origin === new URL(metadata.token_endpoint).origin ? { revocation_endpoint: endpoint } : {}
+}
+
 /** The members of metadata that are needed after the discovery. */
 export const essence = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
   url,
@@ -75,7 +82,7 @@ export const essence = ({ url, metadata }: AuthorizationServer): AuthorizationSe
     token_endpoint: metadata.token_endpoint,
     response_types_supported: metadata.response_types_supported,
     token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported,
-    ...('revocation_endpoint' in metadata ? { revocation_endpoint: metadata.revocation_endpoint } : {})
+    ...ownRevocation(metadata)
   } as AuthorizationServerMetadata
 })
 
