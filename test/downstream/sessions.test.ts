@@ -369,6 +369,7 @@ test('a session and its streams', async (t) => {
   })
   await t.test('what can be replayed is forgotten after a while', async (t) => {
     const { session, tick } = begun(t)
+    listening(session)
     session.deliver('old')
     tick(limits.replayTime - minute)
     session.deliver('new')
