@@ -11,9 +11,13 @@ import { served } from '../helpers/served.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { answerAndStay, call, gate, log, methods, question, startSse } from '../helpers/wire.ts'
 
-/** The URL of the route of a gateway's only server, whose keys are those of alice and bob. */
+/** The URL of the route of a gateway's only server, whose keys are those of the admins alice and bob. */
 async function routeTo (t: Cleanup, server: Json): Promise<string> {
-  const more = { bearerKeys: [bearerKey({ owner: 'alice' }), otherKey({ owner: 'bob' })], systemConfig: { enableSessionRebuild: true } }
+  const more = {
+    users: ['alice', 'bob'].map((username) => ({ username, password: '-', isAdmin: true })),
+    bearerKeys: [bearerKey({ owner: 'alice' }), otherKey({ owner: 'bob' })],
+    systemConfig: { enableSessionRebuild: true }
+  }
   const hub = await served(t, { server }, more)
   return `${hub.url}/mcp/server`
 }
