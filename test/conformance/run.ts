@@ -158,7 +158,7 @@ async function startHub (settings: object, env: Record<string, string> = {}): Pr
 async function startGateway (file?: string): Promise<string> {
   const url = await startFixture(file)
   const hub = await startHub({
-    mcpServers: { everything: { type: 'streamable-http', url } },
+    mcpServers: { everything: { type: 'streamable-http', url, visibility: 'public' } },
     systemConfig: { routing: { enableBearerAuth: false } }
   })
   return `${hub.url}/mcp/everything`

@@ -31,7 +31,7 @@ import { path } from '../helpers/hub.ts'
 
 const principal = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
 const view = (key: string, server = 's'): View => makeView(principal(key), { kind: 'server', name: server })
-const binding: Binding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob', sum: 1 } } }
+const binding: Binding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob b.', sum: 1 } } }
 const minute = 60_000
 const ring = async (): Promise<KeyRing> => new KeyRing(await parseKeys(randomBytes(32).toString('base64')), new KeyFile('/nowhere'))
 
@@ -55,13 +55,13 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     const { params } = binding
     const table: ReadonlyArray<readonly [string, string, Binding, RegExp | undefined]> = [
       ['as it was', sealed, binding, undefined],
-      ['members in another order', sealed, { ...binding, params: { arguments: { sum: 1, to: 'bob' }, name: 'pay' } }, undefined],
+      ['members in another order', sealed, { ...binding, params: { arguments: { sum: 1, to: 'bob b.' }, name: 'pay' } }, undefined],
       ['with answers', sealed, { ...binding, params: { ...params, inputResponses: {}, requestState: sealed, _meta: {} } }, undefined],
       ['of another principal', sealed, { ...binding, view: view('eve') }, /not valid/],
       ['on another route', sealed, { ...binding, view: view('ann', 'other') }, /not valid/],
       ['for another tool', sealed, { ...binding, params: { ...params, name: 'steal' } }, /not valid/],
       ['for other arguments', sealed, { ...binding, params: { ...params, arguments: { to: 'eve', sum: 1 } } }, /not valid/],
-      ['for pairs in place of members', sealed, { ...binding, params: { ...params, arguments: [['sum', 1], ['to', 'bob']] } }, /not valid/],
+      ['for pairs in place of members', sealed, { ...binding, params: { ...params, arguments: [['sum', 1], ['to', 'bob b.']] } }, /not valid/],
       ['for another method', sealed, { ...binding, method: 'prompts/get' }, /not valid/],
       ['longer', `${sealed}A`, binding, /not valid/],
       ['with a tail', `${sealed}-TAMPERED`, binding, /not valid/],
@@ -81,7 +81,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
       const changed = `${sealed.slice(0, at)}${sealed[at] === 'x' ? 'y' : 'x'}${sealed.slice(at + 1)}`
       assert.throws(() => states.open(changed, binding), { code: -32602 }, changed)
     }
-    assert.ok(!sealed.includes('bob') && !Buffer.from(sealed.split('.').at(-1) ?? '', 'base64url').includes('ann'))
+    assert.ok(!sealed.includes('bob b.') && !Buffer.from(sealed.split('.').at(-1) ?? '', 'base64url').includes('ann'))
   }
   await t.test('a state of a server is good once; the same answers again, for a while', async (t) => {
     mockTimers(t, 'Date')

@@ -375,6 +375,7 @@ test('who holds all the uploads that he may does not shut out the next one', asy
   // System keys without an owner are one owner on the management API.
   const third = `thk_${'c'.repeat(64)}`
   const app = await start(t, root, {}, {
+    users: ['ann', 'bob'].map((username) => ({ username, password: '-', isAdmin: true })),
     bearerKeys: [
       bearerKey(),
       otherKey({ owner: 'ann' }),
