@@ -109,6 +109,7 @@ const fake = await startUpstream(file, {
 })
 setLimits(file, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
 const hub = await startHub(file, {
+  env: { PUBLIC_TOOLS: 'all' },
   settings: settings({
     fake: { url: fake.url, headers: { 'X-Secret': 'canary-4242-secret' }, tools: { off: { enabled: false } } },
     hasty: { url: fake.url, options: { timeout: 200 } },
@@ -229,7 +230,7 @@ test(
     })
     // Their owner's CPU time is another matter: test/json-schema/time-budget.test.ts.
     setLimits(t, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
-    const hub = await startHub(t, { settings: settings({ hostile: { url: hostile.url } }) })
+    const hub = await startHub(t, { env: { PUBLIC_TOOLS: 'all' }, settings: settings({ hostile: { url: hostile.url } }) })
     await connected(hub, 1)
     let deep: Json = {}
     for (let n = 0; n < 25; n++) deep = { c: deep }
@@ -560,7 +561,7 @@ test('a tool that runs as a task only is run as one, and its result waited for',
       return method === 'tasks/cancel' ? { taskId: params.taskId, status: 'cancelled' } : undefined
     }
   })
-  const hub = await startHub(t, { settings: settings({ one: { url: fake.url } }) })
+  const hub = await startHub(t, { env: { PUBLIC_TOOLS: 'all' }, settings: settings({ one: { url: fake.url } }) })
   await connected(hub, 1)
   const [operation] = operations(await document(hub))
   assert.equal(operation?.path, '/tools/one/research')

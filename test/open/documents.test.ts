@@ -15,6 +15,7 @@ test('every operation of real servers runs as its document says', async (t) => {
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   await writeFile(join(folder, 'text'), 'hello')
   const hub = await startHub(t, {
+    env: { PUBLIC_TOOLS: 'all' },
     settings: settings({
       everything: npmServer('everything', 'stdio'),
       files: { ...npmServer('filesystem', folder), cwd: folder },
@@ -115,7 +116,7 @@ const fake = await startUpstream(file, { tools, on: echoArguments })
 const other = await startUpstream(file, { tools: [tool('other'), tool('second')], on: echoArguments })
 const member = { name: 'other', tools: ['second'] }
 const hub = await startHub(file, {
-  env: { BASE_PATH: '/hub' },
+  env: { BASE_PATH: '/hub', PUBLIC_TOOLS: 'all' },
   settings: settings(
     { fake: { url: fake.url, description: 'Tools for tests' }, other: { url: other.url, tools: { other: { enabled: false } } } },
     {
@@ -355,7 +356,7 @@ test('names of every kind work in paths, and operations are never confused', asy
   })
   const first = await startUpstream(t, { tools: [tool('c'), tool('b_c')], on: echoArguments })
   const mcpServers = { 'сервер 1.x': { url: fake.url }, a_b: { url: first.url }, a: { url: first.url }, users: { url: first.url } }
-  const hub = await startHub(t, { settings: settings(mcpServers) })
+  const hub = await startHub(t, { env: { PUBLIC_TOOLS: 'all' }, settings: settings(mcpServers) })
   await connected(hub, 4)
   const whole = await document(hub)
   await valid(whole)
@@ -391,7 +392,7 @@ test('an operationId keeps its meaning while its server is away, and when an ear
     await startUpstream(t, { tools: [tool('c')], on: echoArguments }),
     await startUpstream(t, { tools: [tool('b_c'), tool('b_d')], on: echoArguments })
   ]
-  const hub = await startHub(t, { settings: settings({ a_b: { url: earlier.url }, a: { url: later.url } }) })
+  const hub = await startHub(t, { env: { PUBLIC_TOOLS: 'all' }, settings: settings({ a_b: { url: earlier.url }, a: { url: later.url } }) })
   await connected(hub, 2)
   const ids = async (): Promise<Record<string, string>> =>
     Object.fromEntries(operations(await document(hub)).map(({ server, path, id }) => [`${server}/${path.split('/').at(-1)}`, id]))
