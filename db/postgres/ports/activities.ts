@@ -152,7 +152,9 @@ export function selectPage (db: Db, filter: ActivityFilter, page: number, limit:
     .offset((page - 1) * limit)
     .as('page')
   const { input, output, data, sealed } = activities
-  const size = sql`sum(coalesce(octet_length(${input}), 0) + coalesce(octet_length(${output}), 0) + coalesce(octet_length(${sealed}), 0))`
+  // A sealed text is base64.
+  const plain = sql`coalesce(octet_length(${input}), 0) + coalesce(octet_length(${output}), 0)`
+  const size = sql`sum(${plain} + coalesce(octet_length(${sealed}), 0) * 3 / 4)`
   const fits = sql`${size} over (order by ${order[0]}, ${order[1]}) <= ${maxPayloads}`
   return db
     .select({
