@@ -138,8 +138,8 @@ const inputRequest: Shape = {
   members: { params: object({ ...questions['sampling/createMessage']?.members, ...questions['elicitation/create']?.members }) }
 }
 const asking = { inputRequests: { isObject: true, each: inputRequest }, requestState: value }
-/** A result is an object. */
-const result = (members: Readonly<Record<string, Shape>>): Shape => object({ ...members, ...common }, { fallback: '{}' })
+/** The result of a method that has one: without any it is no answer. */
+const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: { ...members, ...common } })
 
 const called = { content: required(blocks, '[]'), isError: value, task, ...asking }
 const results: Readonly<Record<string, Shape>> = {
@@ -159,7 +159,7 @@ const results: Readonly<Record<string, Shape>> = {
 /** Before 2026-07-28, what a tool returns beside its content is an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
   [method, result({ ...called, structuredContent: opaque })]))
-const anyResult = result({})
+const anyResult = object(common, { fallback: '{}' })
 const lists: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
 /** The result of a request. @param isModern of a server of the modern era @returns undefined: its parts are read one by one */

@@ -85,7 +85,10 @@ class Mender {
 
   mended (shape: Shape): Mended {
     const start = skipSpace(this.#text, 0)
-    if (!this.#value(start, shape)) this.#edit(start, this.#at, shape.fallback ?? 'null')
+    if (!this.#value(start, shape)) {
+      if (shape.fallback === undefined) return { text: this.#text, places: [] }
+      this.#edit(start, this.#at, shape.fallback)
+    }
     let text = ''
     let from = 0
     for (const edit of this.#edits.sort((a, b) => a.start - b.start)) {

@@ -75,10 +75,11 @@ test('results: beside content and within its blocks, never in what is the author
     ['{"content":[{"type":"resource_link","uri":"a:1","name":null,"size":null}]}', '{"content":[{"type":"resource_link","uri":"a:1","name":""}]}'],
     ['{"content":[{"type":"resource","resource":{"uri":"a:1","text":null,"blob":"eA==","mimeType":null}}]}', '{"content":[{"type":"resource","resource":{"uri":"a:1","blob":"eA=="}}]}'],
     ['{"content":[{"type":"resource","resource":{"uri":"a:1","text":null,"blob":null}}]}', '{"content":[{"type":"resource","resource":{"uri":"a:1","text":""}}]}'],
-    ['null', '{}'], ['[ ]', '{}'], [' null ', ' {} ']
+    ['{"content":["abc",5,null]}', '{"content":["abc",5]}']
   ])
+  holds(resultShape('ping', false) as Shape, [['null', '{}'], ['[ ]', '{}'], [' null ', ' {} ']])
   for (const kept of [
-    '{"content":[],"structuredContent":{"a":null,"b":[],"properties":[]},"_meta":{"a":null,"b":[]},"vendor":null}',
+    'null', '[]', '{"content":[],"structuredContent":{"a":null,"b":[],"properties":[]},"_meta":{"a":null,"b":[]},"vendor":null}',
     '{"content":[[]],"isError":false}', '{"content":[{"type":"tool_use","id":"1","name":"n","input":null}]}',
     '{"content":[{"type":"text","text":"null [] null"}]}', '{"content":"null"}', '5', '"null"', '[null]'
   ]) holds(call, [[kept, kept]])

@@ -119,3 +119,23 @@ test('tools that are not declared: a server that stays silent, or ends, is not a
   const { warnings, catalogue } = await read(dying, once)
   assert.deepEqual([warnings, catalogue.lists.prompts.length], [['it declares no tools: its connection ended when it was asked for them'], 1])
 })
+
+test('tools that are not declared: a request that is lost is sent again with the next reading, a few times', async () => {
+  let losses = 1
+  const server = serverOf({
+    capabilities: { prompts: {} },
+    lists: {
+      'prompts/list': () => '{"prompts":[]}',
+      'tools/list': () => { if (losses-- > 0) throw new UpstreamError('broken', 'closed the connection'); return page(['a']) }
+    }
+  })
+  const undeclared = new UndeclaredTools()
+  const first = await read(server, undeclared)
+  assert.deepEqual([first.names, first.whole, first.warnings], [[], false, ['it declares no tools: tools/list failed: closed the connection']])
+  assert.deepEqual((await read(server, undeclared)).names, ['a'])
+  losses = Infinity
+  const always = new UndeclaredTools()
+  const wholes: boolean[] = []
+  for (let time = 0; time < 5; time++) wholes.push((await read(server, always)).whole)
+  assert.deepEqual(wholes, [false, false, true, true, true])
+})

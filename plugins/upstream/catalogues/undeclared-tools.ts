@@ -2,6 +2,8 @@ import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { limits } from '../../limits/index.ts'
 import type { ListRead } from './read-list.ts'
 
+/** Max times that it is asked again since its connection failed. */
+const maxLosses = 3
 const none = { items: [], extra: '{}', caching: undefined }
 
 /**
@@ -12,9 +14,11 @@ export class UndeclaredTools {
   /** Why it has none, as a clause; undefined: it lists them. */
   #refusal: string | undefined
   #isMethodUnknown = false
+  /** How often its connection failed meanwhile, which says nothing of its tools. */
+  #losses = 0
 
   /** Whether it is to be asked. */
-  get mayHave (): boolean { return this.#refusal === undefined }
+  get mayHave (): boolean { return this.#refusal === undefined || (this.#losses > 0 && this.#losses < maxLosses) }
 
   /**
    * Asks it.
@@ -30,12 +34,18 @@ export class UndeclaredTools {
     try {
       const list = await Promise.race([read(), late])
       this.#refusal = list ? undefined : 'it does not answer tools/list'
+      this.#losses = 0
       return list ?? none
     } catch (error) {
-      if (!(error instanceof RpcError || error instanceof UpstreamError) || isGone()) throw error
+      if (!(error instanceof RpcError || error instanceof UpstreamError) || isGone()) {
+        this.#losses = 0
+        throw error
+      }
       this.#isMethodUnknown = error instanceof RpcError && error.code === code.methodNotFound
-      this.#refusal = `it answers tools/list with an error: ${error.message}`
-      return none
+      const isLost = error instanceof UpstreamError && error.fault === 'broken' && error.status === undefined
+      this.#refusal = isLost ? `tools/list failed: ${error.message}` : `it answers tools/list with an error: ${error.message}`
+      this.#losses = isLost ? this.#losses + 1 : 0
+      return isLost && this.mayHave ? { ...none, failure: error.message } : none
     } finally {
       clearTimeout(timer)
     }
