@@ -54,6 +54,6 @@ export class Policy {
 function sentence (subject: string, { level, words }: Kind, entry: string): string {
   const rule = level === 'never'
     ? `such addresses are never reached, unless OUTBOUND_ALLOW=${entry} names them`
-    : `an address stored by a non-admin must be public. OUTBOUND_ALLOW=${entry} widens this`
+    : `an address that no admin stored must be public. OUTBOUND_ALLOW=${entry} widens this`
   return `${subject}${subject.endsWith(',') ? '' : ' is'} ${words}; ${rule}`
 }

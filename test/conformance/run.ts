@@ -255,7 +255,9 @@ const runClients = async (): Promise<Results> => await runScenarios('test/confor
 const upstreamSides = new Map<string, Promise<ProcessHub>>()
 async function upstreamSide (baseUrl: string): Promise<ProcessHub> {
   const systemConfig = baseUrl === '' ? {} : { install: { baseUrl } }
-  const hub = upstreamSides.get(baseUrl) ?? startHub({ mcpServers: {}, bearerKeys: [bearerKey()], systemConfig })
+  // The suite's authorization servers are on this machine, at other origins than its MCP servers.
+  const env = { OUTBOUND_ALLOW: 'localhost,127.0.0.1' }
+  const hub = upstreamSides.get(baseUrl) ?? startHub({ mcpServers: {}, bearerKeys: [bearerKey()], systemConfig }, env)
   upstreamSides.set(baseUrl, hub)
   return await hub
 }

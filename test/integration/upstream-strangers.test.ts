@@ -193,7 +193,7 @@ test('what a server names is reached as a stranger\'s address, also where an adm
       const server = await startGuarded(t, options)
       const { status, error } = await settled(await hubFor(t, { url: server.url }))
       assert.equal(status, 'disconnected', error ?? '')
-      assert.match(error ?? '', /(?:is a loopback address|this machine itself)[^]*The server names this address[^]*"oauth\.issuer"/)
+      assert.match(error ?? '', /(?:is a loopback address|this machine itself)[^]*The server itself names this address[^]*"oauth\.issuer"/)
     })
   }
   await t.test('token endpoint, at the end of a login', async (t) => {

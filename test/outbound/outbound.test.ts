@@ -144,7 +144,7 @@ test('names are reached where they were checked, and nowhere else', async (t) =>
       (await failing(out.fetch(`http://${name}:${near.port}/`, { trusted, ...MAX }))).message
     assert.equal(
       await why('in.example'),
-      'in.example resolves to 127.0.0.1, a loopback address; an address stored by a non-admin must be public. ' +
+      'in.example resolves to 127.0.0.1, a loopback address; an address that no admin stored must be public. ' +
       'OUTBOUND_ALLOW=127.0.0.1 widens this'
     )
     assert.match(await why('ten.example'), /10\.0\.0\.1, a private address/)

@@ -55,7 +55,7 @@ test('who stored a server last decides what it reaches', async (t) => {
     )
   }
   const refusal =
-    /^127\.0\.0\.1 is a loopback address; an address stored by a non-admin must be public\. OUTBOUND_ALLOW=127\.0\.0\.1 widens this$/
+    /^127\.0\.0\.1 is a loopback address; an address that no admin stored must be public\. OUTBOUND_ALLOW=127\.0\.0\.1 widens this$/
 
   await t.test('a user stores what is not public: with a warning, and without a connection', async () => {
     for (const [name, url, why] of [

@@ -14,8 +14,7 @@ export interface LoginReach {
   readonly origins: () => ReadonlySet<string>
 }
 
-const named = 'The server names this address, so it must be public, whoever stored the server: ' +
-  'where it is right, set "oauth.issuer" to its authorization server, or OUTBOUND_ALLOW'
+const named = '. The server itself names this address: if it is right, set "oauth.issuer" to its authorization server'
 
 /**
  * A `fetch` for the SDK's OAuth functions, through the outbound client. What the config names is reached as the server is; what the server
