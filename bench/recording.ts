@@ -1,8 +1,8 @@
 import type { Activities } from '../db/ports.ts'
-import { describeCall } from '../plugins/activities/describe.ts'
-import { ActivityRecorder } from '../plugins/activities/recorder.ts'
+import { describeCall } from '../plugins/extensions/activities/describe.ts'
+import { ActivityRecorder } from '../plugins/extensions/activities/recorder.ts'
 import type { FinishedCall } from '../plugins/gateway/hooks.ts'
-import { redactor } from '../plugins/secrets/redact.ts'
+import { redactor } from '../plugins/base/secrets/redact.ts'
 import { spread } from './statistics.ts'
 
 const batches = 40

@@ -1,4 +1,4 @@
-import { ToolIndex, type SearchTool } from '../plugins/smart-routing/words/index.ts'
+import { ToolIndex, type SearchTool } from '../plugins/extensions/smart-routing/words/index.ts'
 import type { Bench, Measurement } from './bench.ts'
 import { measureCost } from './search/cost.ts'
 import { plainBm25 } from './search/plain-bm25.ts'

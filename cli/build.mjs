@@ -13,7 +13,7 @@ const entries = [
   'cli/backup',
   'cli/db',
   'cli/restore',
-  'plugins/compression/worker',
+  'plugins/extensions/compression/worker',
   'plugins/upstream/launcher/main',
   'plugins/upstream/openapi/describe/worker'
 ]

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { ownerOf } from '../plugins/access/owner.ts'
-import { bytesOf, collectText, readJson } from '../plugins/body/index.ts'
-import { growthOf, holdBody, valuesOf } from '../plugins/body/memory.ts'
-import { ownerAt } from '../plugins/limits/owner.ts'
+import { ownerOf } from '../plugins/settings/access/owner.ts'
+import { bytesOf, collectText, readJson } from '../plugins/base/body/body.ts'
+import { growthOf, holdBody, valuesOf } from '../plugins/base/body/memory.ts'
+import { ownerAt } from '../plugins/base/limits/owner.ts'
 import type {} from './api/principal.ts'
 import type {} from './mcp/request.ts'
 

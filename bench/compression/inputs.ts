@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { StrategyName } from '../../plugins/compression/strategies/strategy.ts'
+import type { StrategyName } from '../../plugins/extensions/compression/strategies/strategy.ts'
 
 /** What an agent may want to know of a text, and what must still be in it then. */
 export interface Asked { readonly question: string, readonly answer: string | RegExp }

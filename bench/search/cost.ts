@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { ToolIndex, type SearchTool } from '../../plugins/smart-routing/words/index.ts'
+import { ToolIndex, type SearchTool } from '../../plugins/extensions/smart-routing/words/index.ts'
 import { quantile } from '../statistics.ts'
 
 /**

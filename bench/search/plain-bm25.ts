@@ -1,4 +1,4 @@
-import type { SearchTool } from '../../plugins/smart-routing/words/index.ts'
+import type { SearchTool } from '../../plugins/extensions/smart-routing/words/index.ts'
 
 const k1 = 1.2
 const b = 0.75

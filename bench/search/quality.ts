@@ -1,4 +1,4 @@
-import type { SearchTool } from '../../plugins/smart-routing/words/index.ts'
+import type { SearchTool } from '../../plugins/extensions/smart-routing/words/index.ts'
 import { keyOf, type Question } from './questions.ts'
 
 /** The parts of all questions whose first right tool is the first, among the first five or ten; the mean of 1 / its place. */

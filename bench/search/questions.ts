@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { SearchTool } from '../../plugins/smart-routing/words/index.ts'
+import type { SearchTool } from '../../plugins/extensions/smart-routing/words/index.ts'
 
 export interface Question {
   language: string

@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { fuse } from '../../plugins/smart-routing/fuse.ts'
-import { embeddedText } from '../../plugins/smart-routing/embeddings/texts.ts'
-import type { ShownTool } from '../../plugins/smart-routing/search-tools.ts'
-import type { SearchTool, ToolIndex } from '../../plugins/smart-routing/words/index.ts'
+import { fuse } from '../../plugins/extensions/smart-routing/fuse.ts'
+import { embeddedText } from '../../plugins/extensions/smart-routing/embeddings/texts.ts'
+import type { ShownTool } from '../../plugins/extensions/smart-routing/search-tools.ts'
+import type { SearchTool, ToolIndex } from '../../plugins/extensions/smart-routing/words/index.ts'
 import { cachedPackages } from '../../test/helpers/packages.ts'
 
 /** A small sentence model with its weights, which run in this process: Universal Sentence Encoder, lite, 512 dimensions, English. */

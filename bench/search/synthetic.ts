@@ -1,4 +1,4 @@
-import type { SearchTool } from '../../plugins/smart-routing/words/index.ts'
+import type { SearchTool } from '../../plugins/extensions/smart-routing/words/index.ts'
 
 /**
  * Many tools: copies of real ones, 100 to a server, each with six of 10,000 invented words in its description and two in its name.

@@ -1,6 +1,6 @@
 import type { UsedStates } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
-import type { View } from '../access/view.ts'
+import type { View } from '../settings/access/view.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Endpoint } from './endpoint.ts'
 import { LegacyEndpoint } from './legacy/endpoint.ts'

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits } from '../limits/index.ts'
-import { Unread } from '../limits/unread.ts'
+import { limits } from '../base/limits/limits.ts'
+import { Unread } from '../base/limits/unread.ts'
 
 /** Interval of the comments that keep streams alive, in ms. */
 const heartbeat = 15_000

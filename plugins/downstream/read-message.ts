@@ -1,9 +1,9 @@
 import { largeText, readLargeMessage } from '../../protocol/large-message.ts'
 import { parseMessage, type Malformed, type Message } from '../../protocol/message.ts'
-import { ownerOf } from '../access/owner.ts'
-import type { Principal } from '../access/view.ts'
-import { limits } from '../limits/index.ts'
-import { turns } from '../limits/turns.ts'
+import { ownerOf } from '../settings/access/owner.ts'
+import type { Principal } from '../settings/access/view.ts'
+import { limits } from '../base/limits/limits.ts'
+import { turns } from '../base/limits/turns.ts'
 
 export type Received = Message | Array<Message | Malformed>
 

@@ -1,7 +1,7 @@
 import { isObject, smallMemberOf } from '../../protocol/json.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits } from '../limits/index.ts'
-import { OwnedMap } from '../limits/owned-map.ts'
+import { limits } from '../base/limits/limits.ts'
+import { OwnedMap } from '../base/limits/owned-map.ts'
 
 /** The principal that a task belongs to, and the provider that runs it. */
 export interface TaskOwner { readonly principal: string, readonly provider: string }

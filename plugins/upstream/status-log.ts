@@ -1,7 +1,7 @@
 import type { ProviderStatus } from '../../protocol/provider.ts'
-import { BoundedMap } from '../limits/bounded-map.ts'
-import { limits } from '../limits/index.ts'
-import { Outage } from '../limits/outage.ts'
+import { BoundedMap } from '../base/limits/bounded-map.ts'
+import { limits } from '../base/limits/limits.ts'
+import { Outage } from '../base/limits/outage.ts'
 
 type Log = (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 

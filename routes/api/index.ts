@@ -1,5 +1,5 @@
-import { refuseUnknownQuery } from '../../plugins/body/known-query.ts'
-import { enterScope } from '../../plugins/scopes/index.ts'
+import { refuseUnknownQuery } from '../../plugins/base/body/known-query.ts'
+import { enterScope } from '../../plugins/base/scopes/index.ts'
 import { tagEntity } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { toAuthor, type Author } from '../../plugins/access/author.ts'
-import type { Principal } from '../../plugins/access/view.ts'
-import { errors } from '../../plugins/errors/list.ts'
+import { toAuthor, type Author } from '../../plugins/settings/access/author.ts'
+import type { Principal } from '../../plugins/settings/access/view.ts'
+import { errors } from '../../plugins/base/errors/list.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -17,8 +17,8 @@ import {
   SuccessWithWarnings,
   Toggle
 } from '../../schemas/api.ts'
-import { entriesOf } from '../../plugins/servers/entries.ts'
-import type { ServerTest } from '../../plugins/servers/test-record.ts'
+import { entriesOf } from '../../plugins/management/servers/entries.ts'
+import type { ServerTest } from '../../plugins/management/servers/test-record.ts'
 import { signalOf } from '../disconnect.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'

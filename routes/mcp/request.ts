@@ -1,4 +1,4 @@
-import type { Principal, View } from '../../plugins/access/view.ts'
+import type { Principal, View } from '../../plugins/settings/access/view.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

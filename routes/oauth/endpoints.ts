@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { readText } from '../../plugins/body/index.ts'
-import { growthOf } from '../../plugins/body/memory.ts'
-import { boundForm } from '../../plugins/body/query.ts'
-import { oauthPageError } from '../../plugins/errors/index.ts'
-import { handOver } from '../../plugins/oauth/provider/hand-over.ts'
+import { readText } from '../../plugins/base/body/body.ts'
+import { growthOf } from '../../plugins/base/body/memory.ts'
+import { boundForm } from '../../plugins/base/body/query.ts'
+import { oauthPageError } from '../../plugins/base/errors/handlers.ts'
+import { handOver } from '../../plugins/identity/oauth/provider/hand-over.ts'
 import { countForms } from '../bodies.ts'
 
 /** Max size of a form, in bytes. */

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { checkScopes } from '../../plugins/auth/check-scopes.ts'
-import { errors } from '../../plugins/errors/list.ts'
-import { OAuthError } from '../../plugins/errors/oauth-error.ts'
-import { toRegistered } from '../../plugins/oauth/client-metadata.ts'
-import { limits } from '../../plugins/limits/index.ts'
-import type { Issued } from '../../plugins/oauth/clients.ts'
+import { checkScopes } from '../../plugins/identity/auth/check-scopes.ts'
+import { errors } from '../../plugins/base/errors/list.ts'
+import { OAuthError } from '../../plugins/base/errors/oauth-error.ts'
+import { toRegistered } from '../../plugins/identity/oauth/client-metadata.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
+import type { Issued } from '../../plugins/identity/oauth/clients.ts'
 import { jsonBodies } from '../bodies.ts'
 
 /** The token of `Authorization: Bearer`. */

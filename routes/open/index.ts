@@ -1,5 +1,5 @@
-import { toolError } from '../../plugins/errors/index.ts'
-import { enterScope } from '../../plugins/scopes/index.ts'
+import { toolError } from '../../plugins/base/errors/handlers.ts'
+import { enterScope } from '../../plugins/base/scopes/index.ts'
 import { textBodies } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import documents from './documents.ts'

@@ -1,9 +1,9 @@
 import cookie from '@fastify/cookie'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { pageError } from '../../plugins/errors/index.ts'
-import { errors } from '../../plugins/errors/list.ts'
-import { sendPage } from '../../plugins/pages/index.ts'
+import { pageError } from '../../plugins/base/errors/handlers.ts'
+import { errors } from '../../plugins/base/errors/list.ts'
+import { sendPage } from '../../plugins/base/pages/plugin.ts'
 import { isLinkToken, linkToken, newBrowserKey, taggedUrl } from '../../plugins/upstream/login/starts.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 

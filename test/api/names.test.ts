@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { at, initialize, KEY, names, send, Session, text, type Json } from '../helpers/client.ts'
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { bearerKey, startHub, until } from '../helpers/hub.ts'
 import {

@@ -4,7 +4,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
 import { KEY, settings, type Json } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
-import { ItemTexts, recordsJson, type LargeAnswers } from '../../plugins/servers/item-texts.ts'
+import { ItemTexts, recordsJson, type LargeAnswers } from '../../plugins/management/servers/item-texts.ts'
 import type { Item } from '../../protocol/lists.ts'
 
 const item = (key: string, description: string): Item =>

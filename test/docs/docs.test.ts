@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'tap'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { envTable, tableIn } from '../../docs/env-table.ts'
-import { jsonRpc } from '../../plugins/errors/index.ts'
-import { errors } from '../../plugins/errors/list.ts'
+import { jsonRpc } from '../../plugins/base/errors/handlers.ts'
+import { errors } from '../../plugins/base/errors/list.ts'
 import { code } from '../../protocol/errors.ts'
 import { Env, milliseconds } from '../../schemas/env.ts'
 import { path } from '../helpers/hub.ts'
@@ -36,7 +36,7 @@ test('docs/errors.md', async (t) => {
   const rows = rowsBelow(text, 'HTTP errors')
   const made = Object.values(errors).map(unfilled)
 
-  await t.test('lists exactly the errors of plugins/errors/list.ts, with status and message', async () => {
+  await t.test('lists exactly the errors of plugins/base/errors/list.ts, with status and message', async () => {
     assert.ok(made.length > 0)
     assert.deepEqual(rows.map(([name, status, , message]) => [name, status, message]),
       made.map((error) => [error.code, String(error.statusCode), error.message.replaceAll('%s', '…')]))

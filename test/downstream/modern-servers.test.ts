@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import { withoutHop } from '../../plugins/tools/hop.ts'
+import { withoutHop } from '../../plugins/downstream/tools/hop.ts'
 import { Outgoing } from '../../protocol/modern/outgoing.ts'
 import { paramHeadersOf } from '../../protocol/modern/param-headers.ts'
 import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'

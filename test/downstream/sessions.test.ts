@@ -5,8 +5,8 @@ import { address, beginSession, begun, connection, listening, messagesIn, minute
 import fc from 'fast-check'
 import { eventId, parseEventId, Replay } from '../../plugins/downstream/legacy/replay.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
-import { limits } from '../../plugins/limits/index.ts'
-import { memory } from '../../plugins/limits/memory.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
+import { memory } from '../../plugins/base/limits/memory.ts'
 import type { Question } from '../../protocol/exchange.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)

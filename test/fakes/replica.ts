@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
-import { openVault } from '../../plugins/secrets/vault.ts'
+import { openVault } from '../../plugins/base/secrets/vault.ts'
 import { openStorage } from '../../db/open.ts'
 import type { Change, Snapshot, Vault } from '../../db/store.ts'
 import { at, KEY, within, type Json } from '../helpers/client.ts'

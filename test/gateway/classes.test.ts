@@ -1,7 +1,7 @@
 // What a server lists to clients that can be asked, where that is more than it lists to others.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, failure, Session, settings, text, type Message } from '../helpers/client.ts'
 import { served } from '../helpers/served.ts'

@@ -1,8 +1,8 @@
 // Names on merged routes: as agents' model APIs take them, while calls also take them as they are written.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { ownNames, prefixesOf } from '../../plugins/access/item-names.ts'
-import { overrideOf, unmatchedIn } from '../../plugins/access/overrides.ts'
+import { ownNames, prefixesOf } from '../../plugins/settings/access/item-names.ts'
+import { overrideOf, unmatchedIn } from '../../plugins/settings/access/overrides.ts'
 import { separatorWarning } from '../../schemas/names.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { test } from 'tap'
 import { RpcError } from '../../protocol/errors.ts'
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import {
   digestOf, isForwardable, passedOn, passthroughOf, type Passed
 } from '../../plugins/upstream/links/passthrough.ts'

@@ -1,7 +1,7 @@
 // What belongs to one call, session or user reaches nobody else who shares a server with it.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import {
   at, failed, failure, open, OTHER, otherKey, send, Session, text, within, type Json, type Message

@@ -1,7 +1,7 @@
 // Who may ask about a task or a linked resource, and of which server.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import { ResourceLinks } from '../../plugins/gateway/resource-links.ts'
 import { TaskOwners } from '../../plugins/gateway/task-owners.ts'
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import postgres from 'postgres'
 import { openStorage } from '../../db/open.ts'
-import { openVault } from '../../plugins/secrets/vault.ts'
+import { openVault } from '../../plugins/base/secrets/vault.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { freePort, path, until, type Cleanup } from './hub.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { mock } from 'node:test'
-import { makeView, type Principal, type Scope, type View } from '../../plugins/access/view.ts'
+import { makeView, type Principal, type Scope, type View } from '../../plugins/settings/access/view.ts'
 import { EventStream } from '../../plugins/downstream/event-stream.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
 import { Sessions } from '../../plugins/downstream/legacy/sessions.ts'

@@ -1,10 +1,10 @@
 // Documents of many tools, without a gateway.
 import assert from 'node:assert/strict'
-import { makeView } from '../../plugins/access/view.ts'
+import { makeView } from '../../plugins/settings/access/view.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
-import type { BodyInput } from '../../plugins/openapi/document.ts'
-import { OpenApi } from '../../plugins/openapi/openapi.ts'
+import type { BodyInput } from '../../plugins/downstream/openapi/document.ts'
+import { OpenApi } from '../../plugins/downstream/openapi/openapi.ts'
 import { makeCatalogue, type Catalogue } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { tool } from '../fakes/fault-http.ts'

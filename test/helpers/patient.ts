@@ -1,4 +1,4 @@
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import type { Cleanup } from './hub.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { Cleanup } from './hub.ts'
-import { quoted } from '../../plugins/config/first-start.ts'
+import { quoted } from '../../plugins/base/config/first-start.ts'
 
 /** `script` of util-linux, which every Linux has; that of other systems takes other options. */
 const { status, stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { CpuBudget, machine, type Meter } from '../../plugins/json-schema/time-budget.ts'
-import { inputOf, type ToolInput } from '../../plugins/tools/tool-input.ts'
+import { CpuBudget, machine, type Meter } from '../../plugins/base/json-schema/time-budget.ts'
+import { inputOf, type ToolInput } from '../../plugins/downstream/tools/tool-input.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 
 /**

@@ -1,7 +1,7 @@
 // What people see of the authorization server: its pages, what they refuse, and the consents that they give.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import { at } from '../helpers/client.ts'
 import { Browser, register, request, type Visit } from '../helpers/oauth.ts'
 import { admin, alice, bob, callback, password, scopeOf, startWorld, type Json, type World } from '../helpers/oauth-world.ts'

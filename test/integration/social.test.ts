@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { t as file, test } from 'tap'
 import { Browser, form, register, request as authorization, type Visit } from '../helpers/oauth.ts'
-import type { RouteRow } from '../../plugins/scopes/index.ts'
+import type { RouteRow } from '../../plugins/base/scopes/index.ts'
 import { login, manage, startReplica } from '../fakes/replica.ts'
 import { appFor } from '../helpers/app.ts'
 import { initialize, settings } from '../helpers/client.ts'

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { quoted } from '../../plugins/config/first-start.ts'
+import { quoted } from '../../plugins/base/config/first-start.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { at, settings, within } from '../helpers/client.ts'
 import {

@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
-import { Attempts, type Count } from '../../plugins/auth/attempts.ts'
-import { limits } from '../../plugins/limits/index.ts'
-import { Passwords } from '../../plugins/secrets/password.ts'
+import { Attempts, type Count } from '../../plugins/identity/auth/attempts.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
+import { Passwords } from '../../plugins/base/secrets/password.ts'
 import {
   as, ask, data, fine, loggedIn, login, onDisk, PASSWORD, refused, remains, rows, start, tokenOf, transcript, weak, withKey, withToken,
   type Answer, type Caller

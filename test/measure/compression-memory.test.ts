@@ -1,7 +1,7 @@
 // own process: it reads the resident memory
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { Compressor } from '../../plugins/compression/compressor.ts'
+import { Compressor } from '../../plugins/extensions/compression/compressor.ts'
 
 test('compressing a result of 6 MB takes less than 300 MiB, and no more', async (t) => {
   const options = { strategy: 'auto', minTokens: 2_000, maxOutputTokens: 1_200, structuredContent: false, uriPrefix: 'x://' } as const

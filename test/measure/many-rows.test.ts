@@ -1,7 +1,7 @@
 // The time to load 10,000 servers and 10,000 bearer keys from PostgreSQL, and the CPU time to find one key among them.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { Keys } from '../../plugins/keys/keys.ts'
+import { Keys } from '../../plugins/identity/keys/keys.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { openPostgres } from '../fakes/store-database.ts'
 import type { Json } from '../helpers/client.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { readTools } from '../../bench/search/questions.ts'
 import { syntheticTools } from '../../bench/search/synthetic.ts'
-import { ToolIndex } from '../../plugins/smart-routing/words/index.ts'
+import { ToolIndex } from '../../plugins/extensions/smart-routing/words/index.ts'
 import { cpuTime, median } from '../helpers/measured.ts'
 
 test('10,000 tools are indexed in less than 10 s of CPU, and an odd question costs less than 200 ms', async (t) => {

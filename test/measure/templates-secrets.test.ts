@@ -1,8 +1,8 @@
 // Templates of servers with thousands of secrets cost time in proportion to them.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { referenced, withoutSecrets } from '../../plugins/templates/config.ts'
-import { Variables } from '../../plugins/templates/variables.ts'
+import { referenced, withoutSecrets } from '../../plugins/management/templates/config.ts'
+import { Variables } from '../../plugins/management/templates/variables.ts'
 import { cpuTime, median } from '../helpers/measured.ts'
 
 test('8,000 secrets of one kind get their variables within 1 s (19 s, once)', async (t) => {

@@ -1,7 +1,7 @@
 // Tools over plain HTTP.
 import assert from 'node:assert/strict'
 import { t as file, test } from 'tap'
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import { Raw, Refusal, startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import { at, connected, KEY, plain, settings, within, type Json } from '../helpers/client.ts'
 import { served } from '../helpers/served.ts'
@@ -228,7 +228,7 @@ test(
       ],
       on: echoArguments
     })
-    // Their owner's CPU time is another matter: test/json-schema/time-budget.test.ts.
+    // Their owner's CPU time is another matter: test/base/json-schema/time-budget.test.ts.
     setLimits(t, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
     const hub = await served(t, { hostile: { url: hostile.url, visibility: 'public' } })
     let deep: Json = {}

@@ -4,8 +4,8 @@ import { dirname } from 'node:path'
 import { mock } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
-import { limits } from '../../plugins/limits/index.ts'
-import { memory } from '../../plugins/limits/memory.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
+import { memory } from '../../plugins/base/limits/memory.ts'
 import { runFile } from './tap.ts'
 
 const files = process.argv.slice(2)

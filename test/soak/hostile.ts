@@ -1,6 +1,6 @@
-// 100,000 hostile bodies over all routes: the property of test/auth/access.test.ts, in rounds of 5,000 with a gateway and a seed of their
+// 100,000 hostile bodies over all routes: the property of test/identity/auth/access.test.ts, in rounds of 5,000 with a gateway and a seed of their
 // own.
-// SEED=<the seed of a round> HOSTILE_BODIES=5000 TAP_GREP='hostile bodies' node --import tsx test/auth/access.test.ts runs one again.
+// SEED=<the seed of a round> HOSTILE_BODIES=5000 TAP_GREP='hostile bodies' node --import tsx test/identity/auth/access.test.ts runs one again.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ test(`${bodies} hostile bodies over all routes`, async (t) => {
     t.comment(`seed ${seed + round}, ${count} bodies`)
     // In a process that does not know of the runner around it, or it would report to that.
     const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^_?TAP/.test(name)))
-    const child = spawn(process.execPath, ['--import', 'tsx', path('test/auth/access.test.ts')], {
+    const child = spawn(process.execPath, ['--import', 'tsx', path('test/identity/auth/access.test.ts')], {
       env: { ...environment, TAP_GREP: 'hostile bodies', TAP_TIMEOUT: '3600', HOSTILE_BODIES: String(count), SEED: String(seed + round) },
       stdio: ['ignore', 'pipe', 'inherit']
     })

@@ -1,7 +1,7 @@
 // What a gateway withstands (docs/withstands.md), as far as it is no matter of memory and time: those are in test/measure.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { nameServer } from '../fakes/name-server.ts'
 import { connected, Session, settings, type Json } from '../helpers/client.ts'

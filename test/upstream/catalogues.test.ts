@@ -10,7 +10,7 @@ import {
   kinds, nextCatalogueId, sameCatalogue, type Catalogue, type Item, type ListKind
 } from '../../protocol/lists.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
-import { limits } from '../../plugins/limits/index.ts'
+import { limits } from '../../plugins/base/limits/limits.ts'
 import { cacheText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
 import { Catalogues, type CataloguesDeps } from '../../plugins/upstream/catalogues/catalogues.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'

@@ -19,7 +19,7 @@ import { StdioTransport, type StdioOptions } from '../../protocol/transports/std
 import type { ProcessExit, StartedProcess } from '../../protocol/transports/started-process.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
 import { limitLines } from '../../plugins/upstream/links/line-limit.ts'
-import { redactor } from '../../plugins/secrets/redact.ts'
+import { redactor } from '../../plugins/base/secrets/redact.ts'
 import { within } from '../helpers/client.ts'
 import { deadline, path, until } from '../helpers/hub.ts'
 

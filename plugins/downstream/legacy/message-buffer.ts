@@ -1,6 +1,6 @@
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../../limits/index.ts'
-import { OwnedMap } from '../../limits/owned-map.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { OwnedMap } from '../../base/limits/owned-map.ts'
 
 /** Estimated memory of an entry beside its text, in bytes. */
 const overhead = 128

@@ -2,9 +2,9 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { notificationText, requestText, type Response } from '../../../protocol/message.ts'
 import { outgoingParams } from '../../../protocol/progress.ts'
-import { memoryOfJson } from '../../body/values.ts'
-import { limits } from '../../limits/index.ts'
-import { ShareError, Shares, type Release } from '../../limits/shares.ts'
+import { memoryOfJson } from '../../base/body/values.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { ShareError, Shares, type Release } from '../../base/limits/shares.ts'
 
 interface OpenQuestion {
   readonly question: Question

@@ -1,5 +1,5 @@
-import { BoundedMap } from '../../limits/bounded-map.ts'
-import { limits } from '../../limits/index.ts'
+import { BoundedMap } from '../../base/limits/bounded-map.ts'
+import { limits } from '../../base/limits/limits.ts'
 import { parseEventId, Replay } from './replay.ts'
 import { Stream } from './stream.ts'
 

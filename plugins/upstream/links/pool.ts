@@ -1,8 +1,8 @@
 import { bridged, shareable } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { limits } from '../../limits/index.ts'
-import { Semaphore } from '../../limits/semaphore.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { Semaphore } from '../../base/limits/semaphore.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 

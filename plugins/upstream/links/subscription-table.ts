@@ -1,7 +1,7 @@
 import type { Client } from '../../../protocol/exchange.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../../limits/index.ts'
-import { Shares, type Release } from '../../limits/shares.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { Shares, type Release } from '../../base/limits/shares.ts'
 
 const { size, cost, levels } = limits.subscriptions
 

@@ -1,6 +1,6 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { BoundedMap } from '../../limits/bounded-map.ts'
-import { limits } from '../../limits/index.ts'
+import { BoundedMap } from '../../base/limits/bounded-map.ts'
+import { limits } from '../../base/limits/limits.ts'
 import type { BearerChallenge } from './challenge.ts'
 import { clientHolder, type FlowDeps, type Flows } from './flows.ts'
 import { codeOf, failureOf } from './problems.ts'

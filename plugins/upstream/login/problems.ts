@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { shown } from '../../pages/shown.ts'
+import { shown } from '../../base/pages/shown.ts'
 
 /** An authorization request that waits for its user. */
 export interface Flow {

@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { reachOf, type Outbound } from '../../outbound/outbound.ts'
+import { reachOf, type Outbound } from '../../base/outbound/outbound.ts'
 import { Credentials } from './call/credentials.ts'
 import { Description } from './describe/description.ts'
 

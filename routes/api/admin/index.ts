@@ -1,5 +1,5 @@
-import { errors } from '../../../plugins/errors/list.ts'
-import { enterScope } from '../../../plugins/scopes/index.ts'
+import { errors } from '../../../plugins/base/errors/list.ts'
+import { enterScope } from '../../../plugins/base/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
 import activities from './activities.ts'

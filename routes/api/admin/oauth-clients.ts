@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
-import { checkUnchanged } from '../../../plugins/body/unchanged.ts'
-import type { Issued } from '../../../plugins/oauth/clients.ts'
+import { checkUnchanged } from '../../../plugins/base/body/unchanged.ts'
+import type { Issued } from '../../../plugins/identity/oauth/clients.ts'
 import { Done, Success } from '../../../schemas/api.ts'
 import {
   NewOAuthClient,

@@ -4,7 +4,7 @@ import { unescape } from 'node:querystring'
 import { isDeeperThan, isObject, oneLine } from '../../../../protocol/json.ts'
 import { cut } from '../../../../protocol/text.ts'
 import { transportLimits } from '../../../../protocol/transports/transport.ts'
-import { limits } from '../../../limits/index.ts'
+import { limits } from '../../../base/limits/limits.ts'
 import { isJsonMediaType } from '../media-types.ts'
 
 /** The response of an API. */

@@ -1,7 +1,7 @@
-import { limits } from '../../../limits/index.ts'
-import { Semaphore } from '../../../limits/semaphore.ts'
+import { limits } from '../../../base/limits/limits.ts'
+import { Semaphore } from '../../../base/limits/semaphore.ts'
 import type { CompiledDescription } from '../plan.ts'
-import type { Reach } from '../../../outbound/outbound.ts'
+import type { Reach } from '../../../base/outbound/outbound.ts'
 import { DescriptionReader, type ReadTask } from './reader.ts'
 
 /** Limits the readers that run at once: one is for servers that users have stored, in turns. */

@@ -1,0 +1,185 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { inTextOrder, textOrderSteps } from '../../../db/text-order.ts'
+import { isDeeperThan } from '../../../protocol/json.ts'
+import { JsonBuilder, TooManyMembers } from '../../../protocol/json-builder.ts'
+import { JsonScanner, stepSize, TooDeep } from '../../../protocol/json-scanner.ts'
+import { Chunks } from '../../../protocol/pieces.ts'
+import { withoutMark } from '../../../protocol/text.ts'
+import { errors } from '../errors/list.ts'
+import { limits } from '../limits/limits.ts'
+import { turns } from '../limits/turns.ts'
+import type { ValueMemory } from './memory.ts'
+import { costOfValues } from './values.ts'
+
+/** As deep in a body as servers stand under their names: in `mcp.servers`, as VS Code writes them. */
+const orderedLevels = 3
+
+const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
+const sizes = new Map<string, number>()
+
+/** The bytes of a size from the settings: `1mb`, `1.5 MB`, `2048`. */
+export function bytesOf (size: string): number {
+  let bytes = sizes.get(size)
+  if (bytes === undefined) {
+    const [, number = '0', unit = 'b'] = /^([0-9]+(?:\.[0-9]+)?) *([kmg]?b)?$/i.exec(size) ?? []
+    bytes = Math.floor(Number(number) * (units[unit.toLowerCase()] ?? 1))
+    sizes.set(size, bytes)
+  }
+  return bytes
+}
+
+/** Whether a content type states an encoding of text other than UTF-8, in which JSON is always written (RFC 8259, 8.1). */
+function hasOtherCharset (contentType = ''): boolean {
+  if (!contentType.includes(';')) return false
+  const charset = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/i.exec(contentType)
+  return charset !== null && !/^utf-?8$/i.test((charset[1] ?? charset[2] ?? '').trim())
+}
+
+/**
+ * Reads the whole body as text, unchanged but for a byte order mark.
+ * @param limit in bytes
+ * @param done called once. Its error: TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding or a charset other
+ * than UTF-8, that of the connection, or that of `grows`
+ * @param grows called once when the body turns out not to be a small one; what it throws refuses the body
+ */
+export function collectText (
+  payload: IncomingMessage,
+  limit: number,
+  done: (error: Error | null, text?: string) => void,
+  grows?: () => void
+): void {
+  const { 'content-encoding': encoding, 'content-type': contentType, 'content-length': length } = payload.headers
+  if (encoding !== undefined || hasOtherCharset(contentType)) { done(new errors.UnsupportedMediaType()); return }
+  if (length !== undefined && Number(length) > limit) { done(new errors.TooLarge(limit)); return }
+  const chunks = new Chunks()
+  let size = 0
+  let isOver = false
+  const finish = (error: Error | null, text?: string): void => {
+    if (!isOver) done(error, text)
+    isOver = true
+  }
+  const refuse = (error: Error): void => {
+    // The rest is read and thrown away, so that the client gets to see the answer.
+    payload.removeAllListeners('data')
+    payload.resume()
+    chunks.take()
+    finish(error)
+  }
+  payload.on('data', (chunk: Buffer) => {
+    const before = size
+    size += chunk.length
+    if (size > limit) { refuse(new errors.TooLarge(limit)); return }
+    if (grows && before <= limits.smallBody && size > limits.smallBody) {
+      try {
+        grows()
+      } catch (error) {
+        refuse(error instanceof Error ? error : new Error(String(error)))
+        return
+      }
+    }
+    chunks.push(chunk)
+  })
+  payload.on('end', () => {
+    const bytes = chunks.takeWhole()
+    if (isUtf8(bytes)) finish(null, withoutMark(bytes.toString()))
+    else finish(new errors.InvalidUtf8())
+  })
+  payload.on('error', finish)
+}
+
+/** The whole body as text, unchanged. @param limit in bytes @param grows as `collectText` takes it @throws what `collectText` tells */
+export async function readText (payload: IncomingMessage, limit: number, grows?: () => void): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    collectText(payload, limit, (error, text = '') => { if (error) reject(error); else resolve(text) }, grows)
+  })
+}
+
+/**
+ * The whole body as a JSON value; undefined when it is empty. A large one is parsed in the turns of its owner. `orderedEntries` has the
+ * members of objects in the order of the text, down to where servers stand.
+ * @param limit a size as `bytesOf` takes it
+ * @param values the memory for the values of a large one
+ * @param admit gets the length of a large one before it is parsed, in characters, and throws what refuses it
+ * @param grows as `collectText` takes it
+ * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`; InvalidInput where an object of a large one has more than
+ * `limits.requestMembers`; ShareError; what `readText` throws
+ */
+export async function readJson (
+  payload: IncomingMessage,
+  limit: string,
+  owner: string,
+  values: ValueMemory | undefined,
+  admit: (size: number) => void = () => {},
+  grows?: () => void
+): Promise<unknown> {
+  const text = await readText(payload, bytesOf(limit), grows)
+  if (text === '') return undefined
+  if (text.length <= limits.steppedBody) return inTextOrder(text, parse(text), orderedLevels)
+  admit(text.length)
+  return await parseLarge(text, owner, values, { maxMembers: limits.requestMembers, levels: orderedLevels })
+}
+
+/** A JSON value. @throws InvalidJson */
+export function parse (text: string): unknown {
+  if (isDeeperThan(text, limits.requestDepth)) throw tooDeep()
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new errors.InvalidJson('')
+  }
+}
+
+/**
+ * The value of a large JSON text, which is checked and parsed in steps. Its values are counted before they are made.
+ * @param values the memory for them
+ * @param check looks at the valid text, in a step of its own
+ * @param maxMembers max members of one object
+ * @param levels how many levels of objects keep the order of the text, for `orderedEntries`
+ * @throws InvalidJson, InvalidInput, ShareError
+ */
+export async function parseLarge (
+  text: string,
+  owner: string,
+  values: Pick<ValueMemory, 'take' | 'mustBeWanted'> | undefined,
+  { check = () => {}, maxMembers, levels = 0 }: { check?: (text: string) => void, maxMembers?: number, levels?: number } = {}
+): Promise<unknown> {
+  return await turns.run(owner, async (wait) => {
+    const pause = async (): Promise<void> => {
+      await wait()
+      values?.mustBeWanted()
+    }
+    const scanner = new JsonScanner(text, limits.requestDepth, none)
+    try {
+      while (!scanner.step()) await pause()
+    } catch (error) {
+      if (error instanceof TooDeep) throw tooDeep()
+      if (error instanceof SyntaxError) throw new errors.InvalidJson('')
+      throw error
+    }
+    await pause()
+    check(text)
+    await pause()
+    let cost = 0
+    for (let at = 0; at < text.length; at += stepSize) {
+      cost += costOfValues(text, at, Math.min(text.length, at + stepSize))
+      await pause()
+    }
+    values?.take(cost)
+    const builder = new JsonBuilder(text, maxMembers)
+    try {
+      while (!builder.step()) await pause()
+    } catch (error) {
+      if (!(error instanceof TooManyMembers)) throw error
+      throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
+    }
+    const notes = textOrderSteps(text, builder.value, levels)
+    while (notes.next().done !== true) await pause()
+    // Whoever works with it begins in a step of his own.
+    await pause()
+    return builder.value
+  })
+}
+
+const none: ReadonlySet<string> = new Set()
+const tooDeep = (): Error => new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)

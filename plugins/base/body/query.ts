@@ -1,0 +1,50 @@
+import type { onRequestHookHandler, preValidationHookHandler } from 'fastify'
+import { errors } from '../errors/list.ts'
+import { limits } from '../limits/limits.ts'
+
+/** Refuses a query whose percent-encoding is not valid UTF-8: Fastify would pass the escapes on as literal text. */
+export const checkQuery: preValidationHookHandler = (request, _reply, done) => {
+  const { url, is404 } = request
+  const at = url.indexOf('?')
+  if (at >= 0 && !is404 && url.includes('%', at)) {
+    try {
+      decodeURIComponent(url.slice(at))
+    } catch {
+      done(new errors.InvalidInput('The query is not valid: percent-encode it as UTF-8'))
+      return
+    }
+  }
+  done()
+}
+
+/** Refuses a query of too many parameters, before any other hook, route or library reads them. */
+export const boundQuery: onRequestHookHandler = ({ url }, reply, done) => {
+  // The address as a whole: where its query begins is told differently by the router and by routes that read it themselves.
+  if (!hasTooMany(url)) {
+    done()
+    return
+  }
+  // The hooks that add such headers do not run.
+  reply.header('x-content-type-options', 'nosniff')
+  done(tooMany('query'))
+}
+
+/**
+ * Refuses a form of too many fields.
+ * @param text application/x-www-form-urlencoded
+ * @returns the same text
+ * @throws InvalidInput
+ */
+export function boundForm (text: string): string {
+  if (hasTooMany(text)) throw tooMany('form')
+  return text
+}
+
+/** Whether a text separates more than `limits.parameters` parameters. */
+function hasTooMany (text: string): boolean {
+  let left = limits.parameters
+  for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) if (--left <= 0) return true
+  return false
+}
+
+const tooMany = (what: string): Error => new errors.InvalidInput(`The ${what} has more than ${limits.parameters} parameters`)

@@ -1,0 +1,37 @@
+import { Ajv, type ValidateFunction } from 'ajv'
+import type { FastifySchemaCompiler } from 'fastify'
+import { limits } from '../limits/limits.ts'
+import { valuesIn } from './values.ts'
+
+// Values of bodies are not converted to other types. Those of paths and queries are, since they are text.
+// `verbose`: an error about a member that is not known tells which are (`plugins/base/errors/findings.ts`).
+const firstError = new Ajv({ strict: false, verbose: true })
+const allErrors = new Ajv({ allErrors: true, strict: false, verbose: true })
+const coercing = new Ajv({ strict: false, coerceTypes: true })
+const selecting = new Ajv({ strict: false, coerceTypes: true, removeAdditional: 'all' })
+
+/**
+ * The validator compiler of all routes. It reports all errors of a body, or only the first one of a body with more than
+ * `limits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at their first use: all of them
+ * together would take a tenth of the time that the program takes to start.
+ *
+ * A query loses the parameters that its route does not declare: one of them may be the token of a login, which is nobody else's business.
+ */
+export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
+  let check: ValidateFunction | undefined
+  if (httpPart !== 'body') {
+    return (value: unknown) => {
+      check ??= (httpPart === 'querystring' ? selecting : coercing).compile(schema)
+      return check(value) || { error: check.errors ?? [] }
+    }
+  }
+  let checkAll: ValidateFunction | undefined
+  return (body: unknown) => {
+    check ??= firstError.compile(schema)
+    if (check(body)) return true
+    if (valuesIn(body, limits.findingValues) > limits.findingValues) return { error: check.errors ?? [] }
+    checkAll ??= allErrors.compile(schema)
+    checkAll(body)
+    return { error: checkAll.errors ?? [] }
+  }
+}

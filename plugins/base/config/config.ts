@@ -1,0 +1,64 @@
+import fp from 'fastify-plugin'
+import type { Env } from '../../../schemas/env.ts'
+import { socialNames } from '../../../schemas/social.ts'
+
+/** Environment variables that plugins may read. No secret that only the storage or the process edge needs is among them. */
+const shared = [
+  'ACTIVITY_PAYLOADS',
+  'ACTIVITY_RETENTION',
+  'HOST',
+  'BASE_PATH',
+  'BASE_URL',
+  'EMBEDDING_DIMENSIONS_API_PASSTHROUGH',
+  'ALLOWED_HOSTS',
+  'ALLOWED_ORIGINS',
+  'PUBLIC_TOOLS',
+  'JWT_SECRET',
+  'JWT_EXPIRES_IN',
+  'METRICS',
+  'METRICS_TOKEN',
+  'ALLOW_REGISTRATION',
+  'ALLOW_USER_STDIO',
+  'MEMORY_BUDGET',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_PROTOCOL',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
+  'OTEL_SDK_DISABLED',
+  'OTEL_TRACES_EXPORTER',
+  'OUTBOUND_ALLOW',
+  'READONLY',
+  'REGISTRY_URL',
+  'TRUST_PROXY',
+  ...socialNames
+] as const
+
+export type SharedEnv = Pick<Env, typeof shared[number]>
+
+/** Options that several plugins need. Frozen: they hold for the life of the process. */
+export interface Config {
+  /** The version of Tool-Hub, as package.json has it. */
+  readonly version: string
+  /** BASE_PATH without a slash at its end: the prefix of every route, empty for none. */
+  readonly basePath: string
+  readonly env: Readonly<SharedEnv>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance { config: Config }
+}
+
+export interface ConfigOptions {
+  version: string
+  /** May hold more: only the members of `SharedEnv` are taken. */
+  env: SharedEnv
+}
+
+/** The prefix of every route, from BASE_PATH. */
+export const basePathOf = ({ BASE_PATH: path }: Pick<Env, 'BASE_PATH'>): string => path.replace(/\/$/, '')
+
+/** `app.config`: the options that several plugins need. */
+export default fp<ConfigOptions>(async (app, { version, env }) => {
+  const taken = Object.fromEntries(shared.map((name) => [name, env[name]])) as SharedEnv
+  app.decorate('config', Object.freeze({ version, basePath: basePathOf(env), env: Object.freeze(taken) }))
+}, { name: 'config' })

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import {
+  accessSync, closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync
+} from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+
+/** How this machine's command line reaches a gateway: its address, and a credential that it takes from here only. */
+export interface LocalAccess {
+  readonly url: string
+  readonly token: string
+  readonly pid: number
+  /** What the gateway works on, as `storedAt` names it. */
+  readonly settings: string
+  readonly database?: string
+}
+
+/**
+ * The settings that an environment names, in a form in which two can be compared. The database is without user, password and options.
+ * @param settingsPath SETTINGS_PATH, absolute
+ */
+export function storedAt (settingsPath: string, dbUrl: string | undefined): Pick<LocalAccess, 'settings' | 'database'> {
+  const settings = realPath(settingsPath)
+  if (dbUrl === undefined) return { settings }
+  const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
+  const address = dbUrl.replace(/[?#].*$/s, '').replace(/^[^:]*:\/\/([^/]*@)?/, '')
+  return { settings, database: folder === undefined ? address : realPath(resolve(folder)) }
+}
+
+/** A path without symbolic links, also of a file that is not there yet. */
+function realPath (path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path === dirname(path) ? path : join(realPath(dirname(path)), basename(path))
+  }
+}
+
+/** Whether a gateway works on these settings. Who names no database means the gateway over this settings file, wherever it keeps them. */
+export const isSame = (one: Pick<LocalAccess, 'settings' | 'database'>, access: LocalAccess): boolean =>
+  one.settings === access.settings && (one.database === undefined || one.database === access.database)
+
+const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
+
+/** A new credential. The prefix tells it from keys. */
+export const newLocalToken = (): string => `${credentialPrefixes.local}${randomBytes(32).toString('hex')}`
+
+/**
+ * Checks that a folder is there and can be written, or can be made, and makes nothing.
+ * @throws Error with a sentence about DATA_DIR
+ */
+export function assertFolder (dataDir: string): void {
+  for (let at = dataDir; ; at = dirname(at)) {
+    const stats = statSync(at, { throwIfNoEntry: false })
+    if (stats === undefined && at !== dirname(at)) continue
+    const reason = stats?.isDirectory() === true ? accessProblem(at) : 'not a folder'
+    if (reason === undefined) return
+    throw new Error(`DATA_DIR cannot be written: ${at} is ${reason}. Name a folder that this user may write to.`)
+  }
+}
+
+function accessProblem (folder: string): string | undefined {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return undefined
+  } catch (error) {
+    return `closed to this user (${error instanceof Error && 'code' in error ? String(error.code) : String(error)})`
+  }
+}
+
+/**
+ * Writes the file into a folder that is there, for its owner only. One of an earlier process is replaced.
+ * @throws Error with a sentence, or as `node:fs`
+ */
+export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
+  assertFolder(dataDir)
+  const temp = `${pathOf(dataDir)}.${randomBytes(6).toString('hex')}`
+  try {
+    writeFileSync(temp, `${JSON.stringify(access)}\n`, { flag: 'wx', mode: 0o600 })
+    renameSync(temp, pathOf(dataDir))
+  } finally {
+    rmSync(temp, { force: true })
+  }
+}
+
+/** Removes the file when its process ends, unless it is another one's by now. Never throws. */
+export function removeLocalAccess (dataDir: string, token: string): void {
+  try {
+    if (readLocalAccess(dataDir)?.token === token) rmSync(pathOf(dataDir), { force: true })
+  } catch {}
+}
+
+/**
+ * Reads the file.
+ * @returns undefined: no gateway has written one, or it is not one
+ * @throws Error with a sentence for a file that others than its owner may read, or that this user may not read
+ */
+export function readLocalAccess (dataDir: string): LocalAccess | undefined {
+  const path = pathOf(dataDir)
+  let file: number
+  try {
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new Error(`${path} cannot be read (${code}). Run the command as the user of the gateway, or set TOOL_HUB_URL and TOOL_HUB_KEY.`)
+  }
+  try {
+    const { mode, size } = fstatSync(file)
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+      throw new Error(`${path} is open to others than its owner. Remove it, and start the gateway again.`)
+    }
+    return size > 4_096 ? undefined : parse(readFileSync(file, 'utf8'))
+  } finally {
+    closeSync(file)
+  }
+}
+
+function parse (text: string): LocalAccess | undefined {
+  try {
+    const { url, token, pid, settings, database } = JSON.parse(text) as Partial<Record<keyof LocalAccess, unknown>>
+    if (typeof url !== 'string' || typeof token !== 'string' || typeof pid !== 'number' || typeof settings !== 'string') return undefined
+    return { url, token, pid, settings, ...(typeof database === 'string' ? { database } : {}) }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,60 @@
+import type { FastifyError } from 'fastify'
+import { meantBy } from '../../../schemas/unknown-members.ts'
+import { parsePointer } from '../json-schema/json-pointer.ts'
+
+/** One error that schema validation found, as DECISIONS §1 has it. `path`: names separated by dots. */
+export interface Finding { readonly path: string, readonly message: string }
+
+/** `isChoice`: the value fits none of several schemas (`anyOf`), each of which has findings of its own. */
+interface RawFinding extends Finding { readonly isChoice: boolean }
+
+function rawFindings ({ validation = [], validationContext = 'body' }: FastifyError): RawFinding[] {
+  return validation.map((found) => {
+    const { keyword, instancePath, message = 'is not valid', params } = found
+    const { missingProperty, additionalProperty } = params as { missingProperty?: string, additionalProperty?: string }
+    const name = missingProperty ?? additionalProperty
+    return {
+      path: [validationContext, ...parsePointer(instancePath), ...(name === undefined ? [] : [name])].join('.'),
+      message: messageFor(keyword, message, params, 'parentSchema' in found ? found.parentSchema : undefined),
+      isChoice: keyword === 'anyOf'
+    }
+  })
+}
+
+/** @param message the validator's own @param schema of the value, where the validator tells it */
+function messageFor (keyword: string, message: string, params: Record<string, unknown>, schema: unknown): string {
+  const { missingProperty, additionalProperty, allowedValues, allowedValue } = params
+  if (missingProperty !== undefined) return 'is required'
+  if (additionalProperty !== undefined) return unknownMessage(String(additionalProperty), schema)
+  if (Array.isArray(allowedValues)) return `must be one of ${allowedValues.join(', ')}`
+  return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
+}
+
+/** Says what a member that is not known was probably meant to be, or which members there are. */
+function unknownMessage (name: string, schema: unknown): string {
+  const { properties } = (schema ?? {}) as { properties?: object }
+  const known = Object.keys(properties ?? {})
+  const meant = meantBy(name, known)
+  if (meant !== undefined) return `is not known: did you mean ${JSON.stringify(meant)}?`
+  return known.length === 0 ? 'is not known' : `is not known; there are ${known.map((each) => JSON.stringify(each)).join(', ')}`
+}
+
+/** The findings of schema validation; the alternatives for one value are joined. Undefined: the error is another one. */
+export function findingsOf (error: FastifyError): Finding[] | undefined {
+  if (!error.validation) return undefined
+  const all = rawFindings(error)
+  const choices = new Set(all.filter(({ isChoice }) => isChoice).map(({ path }) => path))
+  const isFirst = ({ path }: Finding, at: number): boolean => all.findIndex((each) => each.path === path) === at
+  return all
+    .filter((each, at) => !each.isChoice && (!choices.has(each.path) || isFirst(each, at)))
+    .map(({ path, message }) => ({ path, message: choices.has(path) ? alternatives(all, path) : message }))
+}
+
+function alternatives (all: readonly RawFinding[], path: string): string {
+  const messages = new Set(all.filter((each) => each.path === path && !each.isChoice).map(({ message }) => message))
+  return [...messages].join(' or ').replaceAll(' or must be ', ' or ')
+}
+
+/** The most specific finding: where a value fits none of several schemas, that of the one which it nearly fits. */
+export const mostSpecific = (findings: readonly Finding[] | undefined): Finding | undefined =>
+  findings?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)

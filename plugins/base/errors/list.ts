@@ -1,0 +1,117 @@
+import createError, { type FastifyError, type FastifyErrorConstructor } from '@fastify/error'
+import { quoted } from '../../../schemas/unknown-members.ts'
+
+/** Adds `retryAfter` to an error class: the seconds until the request may be repeated, sent as `Retry-After`. */
+function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>): new (seconds: number) => FastifyError {
+  return class extends Base {
+    readonly retryAfter: number
+
+    constructor (seconds: number) {
+      super(seconds)
+      this.retryAfter = seconds
+    }
+  }
+}
+
+/** Adds `scope` to an error class: the scope that the request needs, sent with the challenge (RFC 6750, section 3). */
+function scoped (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [string]>): new (scope: string) => FastifyError {
+  return class extends Base {
+    readonly scope: string
+
+    constructor (scope: string) {
+      super(scope)
+      this.scope = scope
+    }
+  }
+}
+
+/** All HTTP errors that the gateway makes itself. `docs/errors.md` lists them; a test compares the two. */
+export const errors = {
+  TooManyFailures: retryable(createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)),
+  TooManyRequests: retryable(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429)),
+  LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
+  ShareUsed: createError('TH_SHARE_USED', '%s', 429),
+  WeakPassword: createError('TH_WEAK_PASSWORD', '%s', 400),
+  Unauthorized: createError('TH_UNAUTHORIZED', '%s', 401),
+  TokenTwice: createError('TH_TOKEN_TWICE', 'The request sends a token in two ways; send it in the Authorization header only', 400),
+  ForeignOrigin: createError(
+    'TH_FOREIGN_ORIGIN',
+    'Requests from this Origin are not allowed; add it to ALLOWED_ORIGINS if they should be',
+    403
+  ),
+  UntrustedOrigin: createError(
+    'TH_UNTRUSTED_ORIGIN',
+    'Pages of this Origin may not use the cookie of a login; add it to SOCIAL_AUTH_TRUSTED_ORIGINS if they should',
+    403
+  ),
+  ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they should be', 403),
+  CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers fetch ahead', 403),
+  RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
+  InsufficientScope: scoped(
+    createError('TH_INSUFFICIENT_SCOPE', 'The access token lacks the scope %s (insufficient_scope)', 403)
+  ),
+  OutOfScope: createError('TH_OUT_OF_SCOPE', 'This bearer key is not allowed to use this route', 403),
+  WrongUser: createError('TH_WRONG_USER', 'This credential is not for the routes of this user', 403),
+  ReadOnly: createError('TH_READ_ONLY', 'This gateway is read-only (READONLY): nothing can be changed', 403),
+  UnknownRoute: createError('TH_UNKNOWN_ROUTE', 'There is no such group or server: %s', 404),
+  NotReady: createError('TH_NOT_READY', 'Not ready: %s', 503),
+  NotFound: createError('TH_NOT_FOUND', 'There is nothing at this path', 404),
+  MethodNotAllowed: createError('TH_METHOD_NOT_ALLOWED', 'This address takes %s', 405),
+  NotAcceptable: createError('TH_NOT_ACCEPTABLE', 'Not acceptable: the client must accept %s', 406),
+  TooManyStreams: createError('TH_TOO_MANY_STREAMS', 'This session holds %s streams open already', 409),
+  MalformedRequest: createError('TH_MALFORMED_REQUEST', 'This is not a valid HTTP request', 400),
+  TwoHosts: createError('TH_TWO_HOSTS', 'The request names more than one host: send one Host header, that of the request line', 400),
+  TinyChunks: createError('TH_TINY_CHUNKS', 'The body comes in more than %s chunks of less than %s bytes on average', 400),
+  TooSlow: createError('TH_TOO_SLOW', 'The request took too long to arrive', 408),
+  HeadersTooLarge: createError('TH_HEADERS_TOO_LARGE', 'The path and headers are larger than %s bytes together', 431),
+  AddressTooLong: createError('TH_ADDRESS_TOO_LONG', 'The address is longer than %s bytes: %s', 414),
+  TooLarge: createError('TH_TOO_LARGE', 'The body is larger than %s bytes (routing.jsonBodyLimit)', 413),
+  UnsupportedMediaType: createError(
+    'TH_UNSUPPORTED_MEDIA_TYPE',
+    'The body must be application/json in UTF-8, without a content encoding',
+    415
+  ),
+  InvalidBundle: createError('TH_INVALID_BUNDLE', 'The bundle cannot be accepted: %s', 400),
+  BundleTooLarge: createError('TH_BUNDLE_TOO_LARGE', 'The bundle is larger than %s bytes', 413),
+  MultipartExpected: createError(
+    'TH_MULTIPART_EXPECTED',
+    'The body must be multipart/form-data, with the bundle in its field mcpbFile',
+    415
+  ),
+  InvalidJson: createError('TH_INVALID_JSON', 'The body is not valid JSON%s', 400),
+  InvalidInput: createError('TH_INVALID_INPUT', '%s', 400),
+  InvalidChange: createError('TH_INVALID_CHANGE', '%s', 400),
+  Forbidden: createError('TH_FORBIDDEN', '%s', 403),
+  NotRecorded: createError('TH_NOT_RECORDED', 'Calls are not recorded: %s', 404),
+  NoSuch: createError('TH_NO_SUCH', 'There is no such %s', 404),
+  UpstreamFailed: createError('TH_UPSTREAM_FAILED', '%s', 502),
+  UpstreamSlow: createError('TH_UPSTREAM_SLOW', '%s', 504),
+  Duplicate: createError('TH_DUPLICATE', '%s', 409),
+  EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings were edited on disk meanwhile: %s', 409),
+  SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be opened, so they cannot be exported: %s', 409),
+  StorageAway: createError('TH_STORAGE_AWAY', 'The settings cannot be written now: %s', 503),
+  DataAway: createError('TH_DATA_AWAY', 'The storage cannot be used now; try again later', 503),
+  DiskFailing: createError('TH_DISK_FAILING', 'The disk reports errors: %s', 507),
+  StorageFull: createError('TH_STORAGE_FULL', 'The disk is full: %s', 507),
+  RecordsAway: createError('TH_RECORDS_AWAY', 'The records cannot be read now: %s', 503),
+  InvalidUtf8: createError('TH_INVALID_UTF8', 'The body is not valid UTF-8', 400),
+  SessionRequired: createError('TH_SESSION_REQUIRED', 'Bad request: the Mcp-Session-Id header is missing; begin with initialize', 400),
+  SessionIdRequired: createError(
+    'TH_SESSION_ID_REQUIRED',
+    'Bad request: the query parameter sessionId is missing; open a stream with GET /sse first',
+    400
+  ),
+  SessionUnknown: createError('TH_SESSION_UNKNOWN', 'Session not found; begin again with initialize', 404),
+  UnsupportedVersion: createError(
+    'TH_UNSUPPORTED_VERSION',
+    'Bad request: MCP protocol version %s is not supported (supported versions: %s)',
+    400
+  ),
+  OAuthOff: createError('TH_OAUTH_OFF', 'The authorization server of this gateway is switched off; whoever runs it can switch it on', 404),
+  SocialLoginOff: createError('TH_SOCIAL_LOGIN_OFF', 'Social login is off: %s', 404),
+  LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was begun in another browser, or too long ago: begin it again', 400),
+  Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
+} as const
+
+/** The error for what is not there, or the caller may not see: both are told in the same words. @param name as the caller gave it */
+export const noSuch = (what: string, name: string): FastifyError => new errors.NoSuch(`${what}: ${quoted(name)}`)

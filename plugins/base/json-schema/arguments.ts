@@ -1,0 +1,141 @@
+import { isDeeperThan, isObject } from '../../../protocol/json.ts'
+import { limits } from '../limits/limits.ts'
+import { shapeOf } from './input-shape.ts'
+import { inexactNumber, isDecimal, isWhole } from './numbers.ts'
+import { resolveRef } from './resolve-ref.ts'
+import { accepts, typesOf, type SchemaType } from './schema-types.ts'
+
+/**
+ * Converts arguments that a caller wrote as text to the types of a tool's input schema: integers and finite numbers,
+ * `true|false|1|0`, arrays from repeated or comma-separated values, objects and arrays from JSON. A text that none of these rules
+ * applies to stays as it is, so that validation reports it.
+ * @param eager converts a text wherever it can be converted, even where the schema accepts it as a string
+ */
+export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>, eager = false): Record<string, unknown> {
+  const { properties, additional } = shapeOf(schema)
+  const context: ConversionContext = { root: schema, eager, isElement: false, failures: { left: mostFailures }, elements: new Map() }
+  return Object.fromEntries(
+    Object.entries(args).map(([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : additional, value, context)])
+  )
+}
+
+/** The order in which types are tried, the most specific first. Numbers come before booleans, which also take `1` and `0`. */
+const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
+
+/** Max texts that are tried as JSON and are none: each costs more than a hundred others. Further ones stay texts. */
+const mostFailures = 1_000
+
+interface ConversionContext {
+  /** The schema that references are resolved in. */
+  readonly root: unknown
+  readonly eager: boolean
+  /** The text is an element of a comma-separated list, so that commas do not make it an array. */
+  readonly isElement: boolean
+  /** How many more texts may turn out not to be JSON. */
+  readonly failures: { left: number }
+  /** The schemas of elements, by the schema of the array. */
+  readonly elements: Map<unknown, ElementSchemas>
+}
+
+/** The schema of an array's element by its index. */
+type ElementSchemas = (index: number) => unknown
+
+function convert (schema: unknown, value: unknown, context: ConversionContext): unknown {
+  const { root, eager } = context
+  if (Array.isArray(value)) {
+    // A copy for each of many arrays without a text is most of the work.
+    if (!value.some(mayConvert)) return value
+    const schemaAt = elementsOf(schema, context)
+    return value.map((each, index) => mayConvert(each) ? convert(schemaAt(index), each, context) : each as unknown)
+  }
+  if (typeof value !== 'string') return value
+  const acceptsString = accepts(schema, value, root)
+  if (acceptsString && !eager) return value
+  const types = typesOf(schema, root)
+  const candidates: unknown[] = []
+  for (const type of conversionOrder) {
+    const converted = types.includes(type) ? toType(type, value, schema, context) : undefined
+    if (converted !== undefined) candidates.push(converted)
+  }
+  const accepted = candidates.find((each) => accepts(schema, each, root))
+  if (accepted !== undefined) return accepted
+  if (acceptsString || candidates.length === 0) return value
+  // The schema accepts none of them: validation says more about a value of the right type than about a text.
+  return candidates[0]
+}
+
+const mayConvert = (value: unknown): boolean => typeof value === 'string' || (Array.isArray(value) && value.length > 0)
+
+function toType (type: SchemaType, text: string, schema: unknown, context: ConversionContext): unknown {
+  switch (type) {
+    case 'integer': return isDecimal(text) && isWhole(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
+    case 'number': return isDecimal(text) && inexactNumber(text) === undefined ? Number(text) : undefined
+    case 'boolean': return toBoolean(text)
+    case 'null': return text === 'null' ? null : undefined
+    case 'object': {
+      const value = parseJson(text, context)
+      return isObject(value) ? value : undefined
+    }
+    case 'array': return toArray(text, schema, context)
+    default: return undefined
+  }
+}
+
+function toBoolean (text: string): boolean | undefined {
+  if (text === 'true' || text === '1') return true
+  return text === 'false' || text === '0' ? false : undefined
+}
+
+function toArray (text: string, schema: unknown, context: ConversionContext): unknown[] | undefined {
+  const value = parseJson(text, context)
+  if (Array.isArray(value)) return value
+  // Where it is not known whether it is JSON, it stays a text.
+  if (context.isElement || context.failures.left <= 0) return undefined
+  if (text === '') return []
+  const schemaAt = elementsOf(schema, context)
+  return text.split(',').map((each, index) => convert(schemaAt(index), each.trim(), { ...context, isElement: true }))
+}
+
+function elementsOf (schema: unknown, { root, elements }: ConversionContext): ElementSchemas {
+  let known = elements.get(schema)
+  if (!known) elements.set(schema, known = elementSchemas(schema, root))
+  return known
+}
+
+/** Where the schema allows several kinds of arrays, an element may be one of any kind. */
+function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
+  const arraySchemas = arraySchemasIn(schema, root, new Set())
+  const known = new Map<number, unknown>()
+  const prefixLength = Math.max(0, ...arraySchemas.map(({ prefixItems }) => Array.isArray(prefixItems) ? prefixItems.length : 0))
+  return (index) => {
+    // All elements behind the longest `prefixItems` have the same schema.
+    const position = Math.min(index, prefixLength)
+    if (!known.has(position)) {
+      const choices = arraySchemas.map(({ prefixItems, items }): unknown =>
+        Array.isArray(prefixItems) && position < prefixItems.length ? prefixItems[position] : (items ?? {})
+      )
+      known.set(position, choices.length > 1 ? { anyOf: choices } : choices[0])
+    }
+    return known.get(position)
+  }
+}
+
+/** The schemas of arrays in a schema: itself, or those that it refers to or is combined from. */
+function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>): Array<Record<string, unknown>> {
+  if (!isObject(schema) || visited.has(schema)) return []
+  visited.add(schema)
+  if (schema.type === 'array' || schema.items !== undefined || schema.prefixItems !== undefined) return [schema]
+  const referenced = typeof schema.$ref === 'string' ? resolveRef(schema.$ref, root) : undefined
+  return [referenced, schema.allOf, schema.anyOf, schema.oneOf].flat().flatMap((each) => arraySchemasIn(each, root, visited))
+}
+
+/** The value of a JSON text; undefined where it is not valid, is nested too deeply, or holds a number that would lose digits. */
+function parseJson (text: string, { failures }: ConversionContext): unknown {
+  if (failures.left <= 0 || isDeeperThan(text, limits.requestDepth)) return undefined
+  try {
+    return inexactNumber(text) === undefined ? JSON.parse(text) : undefined
+  } catch {
+    failures.left--
+    return undefined
+  }
+}

@@ -1,0 +1,55 @@
+import { isObject } from '../../../protocol/json.ts'
+import { resolveRef } from './resolve-ref.ts'
+
+/** The keywords that combine a schema from others. */
+const combiningKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'then', 'else']
+
+const arrayOf = (value: unknown): unknown[] => Array.isArray(value) ? value : []
+
+/** The parameters that a tool's input schema declares, at its top level or in the schemas that it is combined from. */
+export interface InputShape {
+  /** The schema of each parameter by name, in the order of first declaration. Parameters that no value is allowed for are left out. */
+  readonly properties: ReadonlyMap<string, unknown>
+  readonly required: ReadonlySet<string>
+  /** The schema of parameters that are not declared; undefined: not stated. */
+  readonly additional: unknown
+  /** True where `properties` lists every parameter: none is declared by a pattern, or in one of several alternatives only. */
+  readonly isComplete: boolean
+}
+
+/** The parameters of an input schema, its references and combined schemas included. */
+export function shapeOf (root: unknown): InputShape {
+  const properties = new Map<string, unknown>()
+  const required = new Set<string>()
+  const visited = new Set<unknown>()
+  let additional: unknown
+  let isComplete = true
+  /** @param always whether the schema applies to every value; false within an alternative */
+  const visit = (schema: unknown, always: boolean): void => {
+    if (!isObject(schema) || visited.has(schema)) return
+    visited.add(schema)
+    if (isObject(schema.properties)) {
+      for (const name of Object.keys(schema.properties)) addProperty(name, schema.properties[name], always)
+    }
+    if (always) for (const name of arrayOf(schema.required)) if (typeof name === 'string') required.add(name)
+    if (isObject(schema.patternProperties) && Object.keys(schema.patternProperties).length > 0) isComplete = false
+    if (isObject(schema.additionalProperties)) {
+      additional ??= schema.additionalProperties
+      if (Object.keys(schema.additionalProperties).length > 0) isComplete = false
+    }
+    if (combiningKeywords.some((keyword) => schema[keyword] !== undefined)) visitCombined(schema, always)
+  }
+  const addProperty = (name: string, property: unknown, always: boolean): void => {
+    if (property === false || properties.has(name)) return
+    properties.set(name, property)
+    if (!always) isComplete = false
+  }
+  const visitCombined = (schema: Record<string, unknown>, always: boolean): void => {
+    if (typeof schema.$ref === 'string') visit(resolveRef(schema.$ref, root), always)
+    for (const each of arrayOf(schema.allOf)) visit(each, always)
+    for (const each of [...arrayOf(schema.anyOf), ...arrayOf(schema.oneOf), schema.then, schema.else]) visit(each, false)
+  }
+  visit(root, true)
+  for (const name of required) if (!properties.has(name)) isComplete = false
+  return { properties, required, additional, isComplete }
+}

@@ -1,0 +1,37 @@
+// JSON Pointer (RFC 6901).
+import { isObject } from '../../../protocol/json.ts'
+
+/**
+ * The reference tokens of a JSON Pointer, unescaped. A pointer that begins with `#` is a URI fragment: its tokens are percent-decoded
+ * first (RFC 6901, 6); a token that is not valid percent-encoding stays as it is.
+ */
+export const parsePointer = (pointer: string): string[] => {
+  const isFragment = pointer.startsWith('#')
+  const tokens = pointer.split('/').slice(1)
+  return tokens.map((token) => unescapeToken(isFragment ? percentDecode(token) : token))
+}
+
+/** A name as a reference token of a JSON Pointer (RFC 6901, 3). */
+export const escapeToken = (token: string): string => token.replaceAll('~', '~0').replaceAll('/', '~1')
+
+const unescapeToken = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
+
+/** The value that a JSON Pointer refers to; undefined where there is none. Only own properties and array elements are followed. */
+export function resolvePointer (root: unknown, pointer: string): unknown {
+  if (!/^#?(\/|$)/.test(pointer)) return undefined
+  let value = root
+  for (const token of parsePointer(pointer)) {
+    const isContainer = Array.isArray(value) ? /^\d+$/.test(token) : isObject(value)
+    if (!isContainer || !Object.hasOwn(value as object, token)) return undefined
+    value = (value as Record<string, unknown>)[token]
+  }
+  return value
+}
+
+function percentDecode (token: string): string {
+  try {
+    return decodeURIComponent(token)
+  } catch {
+    return token
+  }
+}

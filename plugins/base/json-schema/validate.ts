@@ -1,0 +1,210 @@
+import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { isObject } from '../../../protocol/json.ts'
+import { limits } from '../limits/limits.ts'
+import { shapeOf } from './input-shape.ts'
+import { parsePointer, resolvePointer } from './json-pointer.ts'
+import { isTooLarge } from './numbers.ts'
+
+/** Validates arguments. Returns one short phrase for each error; an empty array: the arguments are valid. */
+export type Validator = (args: Record<string, unknown>) => string[]
+
+/** Runs work synchronously with a timeout in ms; undefined: the work exceeds it, or is not started. */
+export type RunWithTimeout = <Result>(timeout: number, work: () => Result) => Result | undefined
+
+export interface Effort {
+  /** Whether arguments are so large that their first error is enough. */
+  readonly isLarge: (args: Record<string, unknown>) => boolean
+  /**
+   * Validates arguments, with a timeout where they or the schema need one, which costs more than most validations.
+   * @returns undefined where the schema makes it slow
+   * @throws where the arguments do
+   */
+  readonly work: (args: Record<string, unknown>, validate: () => string[]) => string[] | undefined
+}
+
+/** Max errors that are put into words: a large value may have as many as it has parts. */
+const maxErrors = 100
+
+interface Pattern { test: (text: string) => boolean, toString: () => string }
+
+/**
+ * The regular expression of the keyword `pattern`. One that is not valid with the flag that JSON Schema asks for is tried without it;
+ * one that is not valid at all accepts every text.
+ */
+function toPattern (pattern: string, flags: string): Pattern {
+  const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
+  // Ajv tells patterns apart by their text.
+  return { test: (text) => expression?.test(text) ?? true, toString: () => `/${pattern}/${flags}` }
+}
+
+function toRegExp (pattern: string, flags: string): RegExp | undefined {
+  try {
+    return new RegExp(pattern, flags)
+  } catch {
+    return undefined
+  }
+}
+
+const options: Options = {
+  strict: false,
+  // An argument may have the name of a property that every object inherits.
+  ownProperties: true,
+  validateFormats: false,
+  // Inlining copies a referenced schema to every place: that takes seconds for a schema of a few kilobytes.
+  inlineRefs: false,
+  validateSchema: false,
+  // Schemas of different upstreams may have the same $id.
+  addUsedSchema: false,
+  logger: false,
+  code: { regExp: Object.assign(toPattern, { code: 'toPattern' }) }
+}
+
+/** One Ajv instance for each dialect. */
+interface AjvInstances { readonly draft2020: Ajv2020, readonly draft7: Ajv }
+/** Those that find all errors, and those that stop at the first. */
+const instances: { all?: AjvInstances, first?: AjvInstances } = {}
+
+/** Instances that have compiled before: the first compilation loads what the others use. */
+function newInstances (allErrors: boolean): AjvInstances {
+  const made = { draft2020: new Ajv2020({ ...options, allErrors }), draft7: new Ajv({ ...options, allErrors }) }
+  compile({ type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }, made)
+  return made
+}
+
+const acceptAll: Validator = () => []
+
+/** Max parameters that are validated one by one where the schema cannot be compiled as a whole. */
+const maxParameters = 100
+
+/**
+ * A validator for a tool's input schema: JSON Schema 2020-12, or draft 7 where the schema states it, or is valid as such only. Of a
+ * schema that is neither, or refers to other documents, the usable parts are used. A schema over the size limit, or one that takes too
+ * long, accepts everything: the upstream validates the arguments anyway.
+ * @param size length of the schema's text, in characters
+ * @param effort how arguments are validated
+ */
+export function createValidator (schema: unknown, size: number, runWithTimeout: RunWithTimeout, effort: Effort): Validator {
+  if (!isObject(schema) || size > limits.checkedSchema) return acceptAll
+  let validator: Validator | undefined
+  let first: Validator | undefined
+  return (args) => {
+    const validate = validator ??= compileWithTimeout(schema, runWithTimeout, 'all')
+    if (!validate) return []
+    if (!effort.isLarge(args)) return effort.work(args, () => validate(args)) ?? []
+    // A large list may have an error for each of its elements.
+    const validateFirst = first ??= compileWithTimeout(schema, runWithTimeout, 'first') ?? validate
+    return effort.work(args, () => validateFirst(args)) ?? []
+  }
+}
+
+function compileWithTimeout (
+  schema: Record<string, unknown>,
+  runWithTimeout: RunWithTimeout,
+  errors: 'all' | 'first'
+): Validator | undefined {
+  let isStarted = false
+  // Before the work, which takes the owner's CPU time.
+  const ajv = instances[errors] ??= newInstances(errors === 'all')
+  const validator = runWithTimeout(limits.schemaCpu.compilation, () => {
+    isStarted = true
+    return compile(schema, ajv) ?? compileByParameter(schema, ajv)
+  })
+  // A compilation that was stopped leaves the instances in an unknown state.
+  if (!validator && isStarted) instances[errors] = undefined
+  return validator
+}
+
+function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvInstances): Validator | undefined {
+  const { $schema, ...rest } = schema
+  const checkable = withProto(rest)
+  const isOlder = typeof $schema === 'string' && /draft-0[3-7]/.test($schema)
+  for (const ajv of isOlder ? [draft7, draft2020] : [draft2020, draft7]) {
+    try {
+      const validate: ValidateFunction = ajv.compile(checkable)
+      // Ajv would keep every schema that it has compiled.
+      ajv.removeSchema(checkable)
+      return (args) => errorsOf(validate, args)
+    } catch {}
+  }
+  return undefined
+}
+
+/** Keywords whose values are no schemas. */
+const data = new Set(['const', 'enum', 'default', 'examples'])
+
+/**
+ * A schema that checks a property `__proto__`, which Ajv leaves out of `properties`: as a pattern. One without such a property comes back
+ * as the same object.
+ */
+function withProto<Schema> (schema: Schema): Schema {
+  if (typeof schema !== 'object' || schema === null) return schema
+  if (Array.isArray(schema)) {
+    const parts = schema.map(withProto)
+    return parts.some((part, at) => part !== schema[at]) ? parts as Schema : schema
+  }
+  const entries = Object.entries(schema).map(([name, part]): [string, unknown] => [name, data.has(name) ? part : withProto(part)])
+  const isSame = entries.every(([name, part]) => part === (schema as Record<string, unknown>)[name])
+  const copy: Record<string, unknown> = isSame ? schema as Record<string, unknown> : Object.fromEntries(entries)
+  const { properties, patternProperties } = copy
+  if (!isObject(properties) || !Object.hasOwn(properties, '__proto__')) return copy as Schema
+  const { __proto__: proto, ...others } = properties
+  const patterns = isObject(patternProperties) ? patternProperties : {}
+  return { ...copy, properties: others, patternProperties: { ...patterns, '^__proto__$': proto } } as Schema
+}
+
+function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): string[] {
+  try {
+    return validate(args) ? [] : [...new Set((validate.errors ?? []).slice(0, maxErrors).map((error) => toPhrase(error, args)))]
+  } catch {
+    // Ajv fails at a few combinations of keywords, and at schemas that refer to nothing but themselves.
+    return []
+  }
+}
+
+/** Validates the names of the parameters, and each parameter by its own schema where that can be compiled. */
+function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances): Validator {
+  const { $schema, $defs, definitions, patternProperties, additionalProperties } = schema
+  const { properties, required } = shapeOf(schema)
+  const isClosed = additionalProperties === false && patternProperties === undefined
+  const declared = isObject(schema.properties) ? schema.properties : {}
+  const validators = [...properties]
+    .slice(0, maxParameters)
+    .flatMap(([name, property]) => compile({ $schema, $defs, definitions, properties: { [name]: property } }, ajv) ?? [])
+  return (args) => {
+    const missing = [...required].filter((name) => !Object.hasOwn(args, name))
+    const unknown = isClosed ? Object.keys(args).filter((name) => !Object.hasOwn(declared, name)) : []
+    return [
+      ...missing.map((name) => `${name} is required`),
+      ...unknown.map((name) => `${name} is not known`),
+      ...validators.flatMap((validate) => validate(args))
+    ]
+  }
+}
+
+/** An error as a phrase that a caller can act upon: the argument, and the constraint that it violates. */
+function toPhrase (error: ErrorObject, args: Record<string, unknown>): string {
+  const { missingProperty, additionalProperty, unevaluatedProperty } = error.params as Record<string, unknown>
+  const name = missingProperty ?? additionalProperty ?? unevaluatedProperty
+  const path = parsePointer(error.instancePath)
+  const value = resolvePointer(args, error.instancePath)
+  if (typeof name === 'string') path.push(name)
+  const argument = path.join('.')
+  return `${argument === '' ? 'together they' : argument} ${constraintOf(error, value)}`
+}
+
+/** @param value the value that violates the constraint */
+function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObject, value: unknown): string {
+  // A text that stands for a number is not converted where digits would be lost.
+  if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && isTooLarge(value)) {
+    return 'is too large to be passed on exactly'
+  }
+  const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } = params as Record<string, unknown>
+  if (missingProperty !== undefined) return 'is required'
+  if (additionalProperty !== undefined || unevaluatedProperty !== undefined) return 'is not known'
+  if (Array.isArray(allowedValues)) return `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
+  return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
+}
+
+/** @param type the value of the keyword `type` */
+const wantsNumber = (type: unknown): boolean => [type].flat().some((each) => each === 'integer' || each === 'number')

@@ -1,0 +1,173 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { pipeline } from 'node:stream'
+import { request, type Dispatcher } from 'undici'
+import { noRoom, UpstreamError } from '../../../protocol/errors.ts'
+import { largeText } from '../../../protocol/large-message.ts'
+import { memory } from '../limits/memory.ts'
+import { Chunks } from '../../../protocol/pieces.ts'
+import { decoderOf } from '../../../protocol/transports/decode.ts'
+import { networkFailure } from '../../../protocol/transports/http-answer.ts'
+import { follow } from '../../../protocol/transports/redirect.ts'
+import { joinInSteps, LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
+
+export interface FetchOptions {
+  /** Default: GET. */
+  method?: Dispatcher.HttpMethod
+  headers?: Record<string, string>
+  body?: string | Buffer
+  /** Max size of the body, in bytes, after decompression. */
+  maxSize: number
+  /** For the whole request, redirects and body included, in ms; absent: only the signal ends it. */
+  timeout?: number
+  /** The owner who causes the answer, in whose name its memory is taken. Default: all that name none are one owner. */
+  cause?: string
+  signal?: AbortSignal
+  /** Whether a redirect that is not followed is returned as the answer; default: it is an error. `all`: none is followed. */
+  answersRedirects?: boolean | 'all'
+}
+
+/** The head of an answer of any status. */
+interface Head { status: number, headers: IncomingHttpHeaders }
+/** An answer with its decompressed body. */
+export interface Fetched extends Head { body: Buffer }
+/** The same, with its body in the pieces in which it came. */
+export interface FetchedChunks extends Head { chunks: Buffer[] }
+
+/** Codes of errors before a connection is established: the request was not sent. */
+const unsent = new Set([
+  'OUTBOUND_REFUSED',
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT'
+])
+
+/**
+ * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed by a GET.
+ * @throws UpstreamError with a sentence for the operator that holds nothing the other side sent. Its reasons: `unreachable` the
+ * request was not sent · `refused` redirected to another origin · `broken` cut off, too large or not decodable · `timeout` ·
+ * `closed` by the signal
+ */
+export async function fetchWhole (start: URL, dispatcher: Dispatcher, options: FetchOptions): Promise<Fetched> {
+  return await fetchBody(start, dispatcher, options, async ({ chunks, ...head }) =>
+    ({ ...head, body: await joinInSteps(chunks, new LoopBudget().pause) }))
+}
+
+/** The same, for what is not needed as one piece. @throws UpstreamError as `fetchWhole` */
+export async function fetchChunks (start: URL, dispatcher: Dispatcher, options: FetchOptions): Promise<FetchedChunks> {
+  return await fetchBody(start, dispatcher, options, async (fetched) => fetched)
+}
+
+/** @param use takes the answer; the memory of the body is taken in the caller's name until it is done */
+async function fetchBody<Result> (
+  start: URL,
+  dispatcher: Dispatcher,
+  { method = 'GET', headers = {}, body, maxSize, timeout, cause = '', signal, answersRedirects = false }: FetchOptions,
+  use: (fetched: FetchedChunks) => Promise<Result>
+): Promise<Result> {
+  const ending = new AbortController()
+  const end = (): void => { ending.abort() }
+  let isLate = false
+  const onTimeout = (): void => {
+    isLate = true
+    end()
+  }
+  const timer = timeout === undefined ? undefined : setTimeout(onTimeout, timeout)
+  if (signal?.aborted === true) end()
+  signal?.addEventListener('abort', end)
+  try {
+    let url = start
+    let sent: Pick<FetchOptions, 'method' | 'headers' | 'body'> & { method: Dispatcher.HttpMethod } = { method, headers, body }
+    for (let hops = 0; ; hops++) {
+      const answer = await request(url, {
+        dispatcher,
+        ...sent,
+        headers: { 'accept-encoding': 'gzip, deflate, br', ...sent.headers },
+        signal: ending.signal,
+        headersTimeout: 0,
+        bodyTimeout: 0
+      })
+      // The body is destroyed unread when the answer is not wanted, which is no error.
+      answer.body.on('error', () => {})
+      try {
+        const { statusCode: status, headers: got } = answer
+        if (status === 303 && sent.method !== 'HEAD') {
+          sent = { method: 'GET', headers: withoutContentHeaders(headers) }
+        }
+        const location = typeof got.location === 'string' ? got.location : undefined
+        const next = nextOf(answersRedirects, url, sent.method, status, location, hops)
+        if (!next) {
+          const encoding = sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? '')
+          return await readBody(answer.body, encoding, maxSize, cause, async (chunks) => await use({ status, headers: got, chunks }))
+        }
+        url = next
+      } finally {
+        answer.body.destroy()
+      }
+    }
+  } catch (error) {
+    if (error instanceof UpstreamError) throw error
+    if (isLate) throw new UpstreamError('timeout', `${start.host} did not answer within ${(timeout ?? 0) / 1_000} s`)
+    if (ending.signal.aborted) throw new UpstreamError('closed', 'the request was given up')
+    throw failure(error, start)
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+  }
+}
+
+const withoutContentHeaders = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
+
+/** The URL of the next request; undefined when this answer is the result. @throws UpstreamError as `follow`, unless `answersRedirects` */
+function nextOf (answersRedirects: boolean | 'all', ...redirect: Parameters<typeof follow>): URL | undefined {
+  if (answersRedirects === 'all') return undefined
+  try {
+    return follow(...redirect)
+  } catch (error) {
+    if (answersRedirects) return undefined
+    throw error
+  }
+}
+
+function failure (error: unknown, url: URL): UpstreamError {
+  const { code = '' } = error as { code?: string }
+  if (error instanceof RangeError) return new UpstreamError('broken', `its answer is too large: ${error.message}`, { isPublic: true })
+  if (error instanceof SyntaxError || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code)) {
+    return new UpstreamError('broken', `the answer of ${url.host} cannot be decompressed`)
+  }
+  return new UpstreamError(
+    unsent.has(code) ? 'unreachable' : 'broken',
+    networkFailure(error instanceof Error ? error : new Error(String(error)), url)
+  )
+}
+
+/** Reads and decodes a body. @throws RangeError when it is larger than `maxSize`, SyntaxError when its encoding is unknown */
+async function readBody<Result> (
+  body: Dispatcher.ResponseData['body'],
+  encoding: string | undefined,
+  maxSize: number,
+  cause: string,
+  use: (chunks: Buffer[]) => Promise<Result>
+): Promise<Result> {
+  const decoder = decoderOf(encoding)
+  // Errors of the pipeline are thrown by the loop below.
+  const bytes = decoder ? pipeline(body, decoder, () => {}) : body
+  const chunks = new Chunks()
+  const account = memory.open(cause)
+  try {
+    for await (const chunk of bytes as AsyncIterable<Buffer>) {
+      const size = chunks.length + chunk.length
+      if (size > maxSize) throw new RangeError(`more than ${maxSize} bytes`)
+      if (!account.resize(size)) throw noRoom(account.isOwners)
+      chunks.push(chunk)
+      // Megabytes of some servers may have arrived at once.
+      if (size > largeText) await turnForLongWork()
+    }
+    return await use(chunks.take())
+  } finally {
+    account.close()
+  }
+}

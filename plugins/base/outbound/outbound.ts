@@ -1,0 +1,149 @@
+import { Agent, type Dispatcher } from 'undici'
+import { UpstreamError } from '../../../protocol/errors.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { addressPlaces, writtenByUser } from '../../../schemas/stored-by-user.ts'
+import { BoundedMap } from '../limits/bounded-map.ts'
+import { limits } from '../limits/limits.ts'
+import { Allowed } from './allowed.ts'
+import { guardedConnector, type Resolver } from './connector.ts'
+import { fetchChunks, fetchWhole, type Fetched, type FetchedChunks, type FetchOptions } from './fetch.ts'
+import { Policy, Refused } from './policy.ts'
+import { resolverFor, systemResolver } from './resolver.ts'
+import { bypasses, tunnel } from './proxy.ts'
+
+/** The rights and the proxy with which a server is reached. */
+export interface Reach {
+  /** Whether an admin or the settings file stored the config: private and loopback addresses may then be reached, and a proxy used. */
+  trusted: boolean
+  proxy?: ServerConfig['proxy']
+  /** The owner of the server: those of servers that are not trusted take turns at what is bounded. */
+  owner?: string
+}
+
+/** The reach of a server. It depends on who wrote its addresses, and not on its owner. */
+export function reachOf ({ storedByUser, proxy, owner }: ServerConfig): Reach {
+  const isUsers = writtenByUser(storedByUser)
+  return { trusted: !addressPlaces.some((place) => isUsers(...place)), proxy, owner }
+}
+
+/** Who causes what is read from such a server, where no client causes it. */
+export const causeOf = ({ trusted, owner }: Reach): string => trusted ? 'servers of admins' : `user ${owner}`
+
+export interface OutboundOptions {
+  /** The text of OUTBOUND_ALLOW. */
+  allow: string
+  /** Resolves host names for all servers. Default: the system's resolver for servers of admins, one that users share for theirs. */
+  resolve?: Resolver
+}
+
+/** Makes all connections to other hosts. Addresses are checked once for each connection, and not for each request. */
+export class Outbound {
+  readonly #policy: Policy
+  readonly #allowed: Allowed
+  readonly #resolve: Resolver | undefined
+  readonly #trusted: Agent
+  /** By owner. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
+  readonly #untrusted = new BoundedMap<string, Agent>(limits.outboundOwners)
+  /**
+   * By the URL of the proxy, credentials included. An evicted agent serves its requests in flight; its idle sockets close by themselves.
+   */
+  readonly #proxied = new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(limits.proxies)
+
+  /** @throws Error for an invalid entry in `allow` */
+  constructor ({ allow, resolve }: OutboundOptions) {
+    this.#allowed = new Allowed(allow)
+    this.#policy = new Policy(this.#allowed)
+    this.#resolve = resolve
+    this.#trusted = this.#agent(this.#connector(resolve ?? systemResolver, true))
+  }
+
+  /**
+   * The dispatcher for requests to this address. Dispatchers are shared: one for all trusted servers, one for each owner of others, and
+   * one for each proxy. Requests to a forbidden address fail like requests to one that is unreachable.
+   */
+  dispatcher (url: URL, { trusted, proxy, owner = '' }: Reach): Dispatcher {
+    const problem = this.#problem(url, { trusted, proxy })
+    if (problem !== undefined) return this.#agent((_options, callback) => { process.nextTick(callback, new Refused(problem), null) })
+    if (proxy?.url !== undefined && !bypasses(proxy.noProxy, url)) return this.#through(proxy.url)
+    return trusted ? this.#trusted : this.#untrustedOf(owner)
+  }
+
+  /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
+  async fetch (url: string | URL, options: FetchOptions & Reach): Promise<Fetched> { return await this.#fetch(fetchWhole, url, options) }
+
+  /** The same, for a body that is not needed as one piece. @throws UpstreamError as `fetchWhole` */
+  async fetchChunks (url: string | URL, options: FetchOptions & Reach): Promise<FetchedChunks> {
+    return await this.#fetch(fetchChunks, url, options)
+  }
+
+  async #fetch<Result> (
+    send: (address: URL, dispatcher: Dispatcher, options: FetchOptions) => Promise<Result>,
+    url: string | URL,
+    { trusted, proxy, owner, ...options }: FetchOptions & Reach
+  ): Promise<Result> {
+    const text = String(url)
+    const problem = URL.canParse(text) ? this.#problem(new URL(text), { trusted, proxy }) : 'it is not an absolute http or https address'
+    if (problem !== undefined) throw new UpstreamError('unreachable', problem)
+    const address = new URL(text)
+    const reach = { trusted, proxy, owner }
+    return await send(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
+  }
+
+  /** The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is none. */
+  warning (address: string, reach: Reach): string | undefined {
+    if (!URL.canParse(address)) return undefined
+    const url = new URL(address)
+    const problem = this.#problem(url, reach) ?? this.#policy.refusal(url.hostname, reach.trusted)
+    if (problem !== undefined || reach.proxy?.url === undefined) return problem
+    return this.#policy.refusal(new URL(reach.proxy.url).hostname, reach.trusted)
+  }
+
+  /** Closes all connections. */
+  async close (): Promise<void> {
+    const proxied = [...this.#proxied.values()]
+    const agents = [this.#trusted, ...this.#untrusted.values(), ...proxied.map(({ agent }) => agent)]
+    await Promise.all(agents.map(async (agent) => { await agent.destroy() }))
+    await Promise.all(proxied.map(async ({ close }) => { await close() }))
+  }
+
+  /** The agent of one owner's servers. */
+  #untrustedOf (owner: string): Agent {
+    const known = this.#untrusted.get(owner)
+    if (known) return known
+    const agent = this.#agent(this.#connector(this.#resolve ?? resolverFor(owner, this.#allowed), false))
+    this.#untrusted.set(owner, agent)
+    return agent
+  }
+
+  /** The shared agent of a proxy. */
+  #through (proxy: string): Agent {
+    const known = this.#proxied.get(proxy)
+    if (known) return known.agent
+    const dial = this.#connector(this.#resolve ?? systemResolver, true)
+    const { connect, close } = tunnel(new URL(proxy), dial, this.#policy, limits.connectTimeout)
+    const agent = this.#agent(connect)
+    this.#proxied.set(proxy, { agent, close })
+    return agent
+  }
+
+  /** The reason why a URL or its proxy setting is invalid, whatever the address; undefined when they are valid. */
+  #problem (url: URL, { trusted, proxy }: Reach): string | undefined {
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') return `only http and https addresses are reached, not ${url.protocol}`
+    if (url.username !== '' || url.password !== '') {
+      return 'an address must not hold a user name or password: put credentials into "headers"'
+    }
+    if (proxy?.url === undefined) return undefined
+    if (!trusted) return 'a "proxy" works only in servers that an admin stored'
+    const isValid = URL.canParse(proxy.url) && /^https?:$/.test(new URL(proxy.url).protocol)
+    return isValid ? undefined : '"proxy.url" must be an absolute http or https address'
+  }
+
+  #connector (resolve: Resolver, trusted: boolean): ReturnType<typeof guardedConnector> {
+    return guardedConnector(this.#policy, trusted, resolve, limits.connectTimeout)
+  }
+
+  #agent (connect: ReturnType<typeof guardedConnector>): Agent {
+    // Connections are not bounded: event streams hold theirs for hours, and a call must not queue behind one.
+    return new Agent({ connect, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: limits.upstreamHeaders })
+  }
+}

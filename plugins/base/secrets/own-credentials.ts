@@ -1,0 +1,138 @@
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import type { BearerKey } from '../../../schemas/settings.ts'
+import { maskToken, sha256 } from './hash.ts'
+import { SecretScanner } from './scan.ts'
+
+const prefixes = Object.values(credentialPrefixes).join('|')
+const prefix = new RegExp(prefixes, 'i')
+/** A credential of this gateway's: at the beginning of a word, or as long as one within another word. A mask (`thk_12ab...`) is none. */
+const family = new RegExp(`(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi')
+
+/** Masks in a text what begins as credentials of this gateway's do. */
+export const maskFamily = (text: string): string =>
+  prefix.test(text) ? text.replace(family, (found) => `${found.slice(0, 4)}••••`) : text
+
+/** Whether a word is a login token: a JWT that this gateway has issued. */
+function isLoginToken (word: string): boolean {
+  const [, payload, signature, ...more] = word.split('.')
+  if (payload === undefined || signature === undefined || more.length > 0) return false
+  try {
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { iss?: unknown } | null
+    return claims?.iss === 'tool-hub'
+  } catch {
+    return false
+  }
+}
+
+/** Whether a text holds a credential of this gateway's: one of the family, or a login token. */
+const holdsFamily = (text: string): boolean => text.search(family) !== -1 || text.split(/[^\w.-]+/).some(isLoginToken)
+
+/** A value as it came, and what it says in an encoding that headers use: percent-encoding, and base64, as of `Basic`. */
+function * readings (value: string): Generator<string> {
+  yield value
+  if (value.includes('%')) yield value.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
+  for (const [word] of value.matchAll(/[\w+/-]{8,}={0,2}/g)) yield Buffer.from(word, 'base64').toString('latin1')
+}
+
+/** Whether the value of a header holds a credential that is known by how it begins, in whatever form. */
+export const holdsCredential = (value: string): boolean => [...readings(value)].some(holdsFamily)
+
+/** A range of a text. */
+interface Found { readonly start: number, readonly end: number }
+
+/** Length of what a mask shows of the beginning and of the end of a token (`maskToken`). */
+const [shownFirst, shownLast] = [8, 4]
+/** Max length of an imported key, in characters. */
+const longest = 512
+
+/** Keys of other gateways, which begin as nobody knows: found by their hash, where a mask tells how they begin and end. */
+class ImportedKeys {
+  readonly #byBeginning = new Map<string, Array<{ readonly last: string, readonly hash: string }>>()
+  /** Of those whose mask tells nothing. */
+  readonly #words = new Set<string>()
+  readonly #scanner: SecretScanner
+
+  constructor (keys: Iterable<BearerKey>) {
+    for (const { token, tokenHash, tokenMask = '' } of keys) {
+      const mask = token === undefined ? tokenMask : maskToken(token)
+      const hash = tokenHash ?? (token === undefined ? undefined : sha256(token))
+      if (hash === undefined || mask.startsWith(credentialPrefixes.key)) continue
+      const [first, last] = [mask.slice(0, shownFirst), mask.slice(-shownLast)]
+      if (mask.length !== shownFirst + 3 + shownLast) this.#words.add(hash)
+      else this.#byBeginning.set(first, [...this.#byBeginning.get(first) ?? [], { last, hash }])
+    }
+    this.#scanner = new SecretScanner(this.#byBeginning.keys())
+  }
+
+  /** Where they stand in a text. */
+  * search (text: string): Generator<Found> {
+    if (this.#byBeginning.size > 0) {
+      for (const range of this.#scanner.search(text)) {
+        for (let start = range.start; start + shownFirst <= range.end; start++) {
+          const end = this.#endAt(text, start)
+          if (end !== undefined) yield { start, end }
+        }
+      }
+    }
+    if (this.#words.size === 0) return
+    for (const { 0: word, index } of text.matchAll(/[^\s,;"'()<>]+/g)) {
+      // A key may stand behind a name, and may hold what separates names itself.
+      for (const { 0: part, index: at } of [{ 0: word, index: 0 }, ...word.matchAll(/[^=:&?/@]+/g)]) {
+        if (part.length <= longest && this.#words.has(sha256(part))) yield { start: index + at, end: index + at + part.length }
+      }
+    }
+  }
+
+  /** The end of a key that begins here; undefined: none does. */
+  #endAt (text: string, start: number): number | undefined {
+    for (const { last, hash } of this.#byBeginning.get(text.slice(start, start + shownFirst)) ?? []) {
+      const most = start + longest
+      for (let at = text.indexOf(last, start + shownFirst); at !== -1 && at < most; at = text.indexOf(last, at + 1)) {
+        if (sha256(text.slice(start, at + last.length)) === hash) return at + last.length
+      }
+    }
+    return undefined
+  }
+}
+
+/**
+ * Recognises the gateway's own credentials: those of its family by their prefix, and imported keys by their hash. They are never forwarded
+ * to a server, never recorded, and masked in logs.
+ */
+export class OwnCredentials {
+  #keys: () => ReadonlyMap<string, BearerKey> = () => new Map()
+  /** What `#imported` was made from. */
+  #indexed: ReadonlyMap<string, BearerKey> | undefined
+  #imported: ImportedKeys | undefined
+
+  /** @param keys the bearer keys now; the same object as long as none has changed */
+  watch (keys: () => ReadonlyMap<string, BearerKey>): void { this.#keys = keys }
+
+  /** Whether the value of a header holds one, wherever in it and in whatever form. */
+  holds (value: string): boolean {
+    return holdsCredential(value) || [...readings(value)].some((reading) => this.#search(reading).next().done !== true)
+  }
+
+  /** A text without them. */
+  mask (text: string): string {
+    const shown = maskFamily(text)
+    const masked = shown.includes('eyJ') ? shown.replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, (word) => isLoginToken(word) ? '••••' : word) : shown
+    const parts: string[] = []
+    let from = 0
+    for (const { start, end } of [...this.#search(masked)].sort((one, other) => one.start - other.start)) {
+      if (start < from) continue
+      parts.push(masked.slice(from, start), '••••')
+      from = end
+    }
+    return from === 0 ? masked : parts.join('') + masked.slice(from)
+  }
+
+  #search (text: string): Generator<Found> {
+    const keys = this.#keys()
+    if (this.#imported === undefined || keys !== this.#indexed) {
+      this.#indexed = keys
+      this.#imported = new ImportedKeys(keys.values())
+    }
+    return this.#imported.search(text)
+  }
+}

@@ -1,0 +1,126 @@
+import type { Vault } from '../../../db/store.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
+import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
+import { isLocked, isOutdated, seal, unseal } from './seal.ts'
+import { isAddress } from './tokens.ts'
+
+/** One secret: its path within the value, the secret itself, and the mask that replaced it. */
+type Secret = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
+
+/** A vault that seals the secrets of a value beside it and leaves masks in their places: by default those that `maskConfig` masks. */
+export class SealedVault implements Vault {
+  readonly #ring: KeyRing
+
+  constructor (ring: KeyRing) {
+    this.#ring = ring
+  }
+
+  hide <Value>(value: Value, place: string, plain?: ReadonlySet<string>): { value: Value, sealed: string | null } {
+    if (!isObject(value)) return { value, sealed: null }
+    const shown = plain === undefined ? maskConfig(value) : maskExcept(plain, value, maskConfig(value))
+    const secrets: Secret[] = []
+    collect(value, shown, [], secrets)
+    if (secrets.length === 0) return { value, sealed: null }
+    return { value: shown as Value, sealed: seal(this.#ring, JSON.stringify(secrets), place) }
+  }
+
+  /**
+   * Puts each secret back where its mask still is. Edits of the value by hand count: another value in the place of a secret stays,
+   * even one that contains a mask, and a secret whose place is gone is dropped.
+   */
+  reveal <Value>(value: Value, sealed: string | null, place: string): Value {
+    if (sealed === null) return value
+    return restore(value, JSON.parse(unseal(this.#ring, sealed, place)) as Secret[], 0) as Value
+  }
+
+  masks (value: unknown): string[] {
+    return isObject(value) ? masksIn(value, maskConfig(value), '') : []
+  }
+
+  outdated (sealed: string): boolean {
+    return isOutdated(this.#ring, sealed)
+  }
+
+  locked (sealed: string): boolean {
+    return isLocked(this.#ring, sealed)
+  }
+}
+
+/** The vault with the available keys. The key file is created by the first `hide` that has secrets to seal. @throws as `openKeyRing` */
+export const openVault = async (options: KeyRingOptions): Promise<Vault> => new SealedVault(await openKeyRing(options))
+
+/** Collects the parts of a value that differ from their shown form. */
+function collect (value: unknown, shown: unknown, path: Secret[0], found: Secret[]): void {
+  if (value === shown) return
+  if (Array.isArray(value) && Array.isArray(shown)) {
+    value.forEach((each, at) => { collect(each, shown[at], [...path, at], found) })
+  } else if (isObject(value) && isObject(shown)) {
+    for (const [key, each] of Object.entries(value)) collect(each, shown[key], [...path, key], found)
+  } else found.push([path, value, shown])
+}
+
+/**
+ * Masks all members that are not known to be plain.
+ * @param plain paths of plain members, separated by dots
+ * @param shown the members as they are shown to people
+ */
+function maskExcept (
+  plain: ReadonlySet<string>,
+  members: Readonly<Record<string, unknown>>,
+  shown: Readonly<Record<string, unknown>>,
+  path = ''
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(members).map(([key, value]) => {
+      const place = path === '' ? key : `${path}.${key}`
+      // A nested plain member is a whole document: its own addresses stay as `maskConfig` shows them.
+      if (plain.has(place)) return [key, path === '' ? withoutAddresses(value, shown[key]) : shown[key]]
+      const inner = shown[key]
+      if (isObject(value) && isObject(inner)) return [key, maskExcept(plain, value, inner, place)]
+      return [key, key === 'url' && typeof value === 'string' && isPlainAddress(value) ? value : maskAll(value)]
+    })
+  )
+}
+
+/** A value as it is shown to people, with all addresses masked, too, that may hold a secret. */
+function withoutAddresses (value: unknown, shown: unknown): unknown {
+  if (typeof value === 'string') return value === shown && isAddress(value) && !isPlainAddress(value) ? maskAll(value) : shown
+  if (!isObject(value) || !isObject(shown)) return shown
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutAddresses(each, shown[key])]))
+}
+
+/** Whether an address has no user, no values in its query, and no path segment that looks like a token. */
+function isPlainAddress (url: string): boolean {
+  const segments = url.split('/').slice(3)
+  return maskUrl(url) === url && segments.every((segment) => segment.length < 16 || /^[a-z.-]+$/i.test(segment))
+}
+
+/** The paths of the secrets of a value that are masks already. */
+function masksIn (value: unknown, shown: unknown, path: string): string[] {
+  if (isMask(value)) return isMask(shown) ? [path] : []
+  // A value without secrets is shown as it is.
+  if (value === shown || typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, each]) =>
+    masksIn(each, (shown as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`)
+  )
+}
+
+/** A copy of a value with its secrets; parts without any are shared. @param depth the number of path elements that led to the value */
+function restore (value: unknown, secrets: readonly Secret[], depth: number): unknown {
+  const inside = new Map<string | number, Secret[]>()
+  for (const each of secrets) {
+    const [path, secret, shown] = each
+    const key = path[depth]
+    if (key === undefined) return value === shown ? secret : value
+    const siblings = inside.get(key)
+    if (siblings) siblings.push(each)
+    else inside.set(key, [each])
+  }
+  if (Array.isArray(value)) return value.map((each: unknown, at) => restore(each, inside.get(at) ?? [], depth + 1))
+  if (!isObject(value)) return value
+  const copy: Record<string, unknown> = { ...value }
+  // Only own members: an own `__proto__` is an ordinary member then.
+  for (const [key, some] of inside) if (Object.hasOwn(copy, key)) copy[key] = restore(copy[key], some, depth + 1)
+  return copy
+}

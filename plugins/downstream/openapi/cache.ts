@@ -1,0 +1,83 @@
+import { Semaphore } from '../../base/limits/semaphore.ts'
+import { Shares } from '../../base/limits/shares.ts'
+
+/**
+ * A text in UTF-8, in chunks. An undefined chunk is a placeholder, which is filled in each time the text is used. The hash identifies
+ * the text.
+ */
+export interface CachedText {
+  readonly chunks: ReadonlyArray<Buffer | undefined>
+  readonly hash: string
+  /** It is made anew when it is asked for again. */
+  readonly isPartial?: boolean
+  /** It would be larger than a document may be: there are no chunks. */
+  readonly isTooLarge?: boolean
+}
+
+const sizeOf = ({ chunks }: CachedText): number => chunks.reduce((sum, chunk) => sum + (chunk?.length ?? 0), 0)
+
+export interface CacheLimits {
+  readonly maxTexts: number
+  /** In bytes, keys included. */
+  readonly maxSize: number
+  /** Max texts that are being made or wait for it, with a share for each owner. */
+  readonly maxPending: number
+}
+
+/**
+ * Texts by key, limited in number and size; the least recently used ones are evicted. They are made one after the other, owners in turns,
+ * each once for all callers that wait for it.
+ */
+export class TextCache {
+  readonly #texts = new Map<string, CachedText>()
+  readonly #pending = new Map<string, Promise<CachedText>>()
+  readonly #limits: CacheLimits
+  readonly #turns = new Semaphore({ places: 1 })
+  readonly #waiting: Shares
+  #size = 0
+
+  constructor (limits: CacheLimits) {
+    this.#limits = limits
+    this.#waiting = new Shares(limits.maxPending, 'OpenAPI documents that are being written')
+  }
+
+  /** The text of a key, made where it is not cached. @param owner who asks for it @throws ShareError where too many texts are pending */
+  async get (key: string, make: () => Promise<CachedText>, owner = ''): Promise<CachedText> {
+    const cached = this.#texts.get(key)
+    if (cached) {
+      this.#texts.delete(key)
+      this.#texts.set(key, cached)
+      return cached
+    }
+    const pending = this.#pending.get(key)
+    if (pending) return await pending
+    const leave = this.#waiting.take(owner)
+    const made = this.#make(key, make, owner).finally(() => {
+      this.#pending.delete(key)
+      leave()
+    })
+    this.#pending.set(key, made)
+    return await made
+  }
+
+  async #make (key: string, make: () => Promise<CachedText>, owner: string): Promise<CachedText> {
+    const release = await this.#turns.take(owner)
+    try {
+      const text = await make()
+      if (text.isPartial !== true) this.#add(key, text)
+      return text
+    } finally {
+      release()
+    }
+  }
+
+  #add (key: string, text: CachedText): void {
+    this.#size += key.length + sizeOf(text)
+    this.#texts.set(key, text)
+    for (const [oldestKey, oldest] of this.#texts) {
+      if (this.#texts.size <= this.#limits.maxTexts && this.#size <= this.#limits.maxSize) break
+      this.#texts.delete(oldestKey)
+      this.#size -= oldestKey.length + sizeOf(oldest)
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { exposedName, otherName } from '../../settings/access/item-names.ts'
+import type { ListedServer } from './collect.ts'
+import type { JsonObject } from './keywords.ts'
+
+/** The parts of a document that a caller may choose. */
+export interface Head { readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string }
+
+export interface BodyInput {
+  readonly servers: readonly ListedServer[]
+  /** Includes disabled tools. */
+  readonly disabled: boolean
+  /** The document is a group's: each operation has a server of its own, beside the document's. */
+  readonly inGroup: boolean
+  /** The caller authenticated, and may need the credentials for the calls, too. Otherwise they are optional: they add tools. */
+  readonly secured: boolean
+}
+
+const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })
+const failure = (description: string): JsonObject => ({ description, content: json({ $ref: '#/components/schemas/ErrorResponse' }) })
+/** The Responses Object of every operation. */
+export const responses: JsonObject = {
+  200: {
+    description: 'The result as the tool gave it. `isError` is true where the tool failed',
+    content: json({ $ref: '#/components/schemas/ToolResponse' })
+  },
+  400: { $ref: '#/components/responses/InvalidArguments' },
+  404: { $ref: '#/components/responses/NoSuchTool' },
+  502: { $ref: '#/components/responses/ServerFailed' },
+  504: { $ref: '#/components/responses/ServerSlow' }
+}
+const shared: JsonObject = {
+  ToolResponse: {
+    type: 'object',
+    description: 'The result of an MCP tool call',
+    required: ['content'],
+    properties: {
+      content: {
+        type: 'array',
+        description: 'Blocks of text, images, audio and resources',
+        items: {
+          type: 'object',
+          required: ['type'],
+          properties: { type: { type: 'string' }, text: { type: 'string' } },
+          additionalProperties: true
+        }
+      },
+      structuredContent: { description: 'The result as data, where the tool gives it: any JSON value' },
+      isError: { type: 'boolean', description: 'The tool failed; `content` says how' }
+    },
+    additionalProperties: true
+  },
+  ErrorResponse: {
+    type: 'object',
+    required: ['success', 'error', 'message'],
+    properties: {
+      success: { type: 'boolean', enum: [false] },
+      error: { type: 'string', description: 'A stable error code' },
+      message: { type: 'string', description: 'The problem in words' }
+    }
+  }
+}
+
+/** The members of a document beside its head and its operations. Pure. */
+export function frameOf ({ servers, secured }: BodyInput): {
+  security: JsonObject[]
+  tags: JsonObject[]
+  components: { schemas: JsonObject; responses: JsonObject; securitySchemes: JsonObject }
+} {
+  return {
+    security: secured ? [{ bearerAuth: [] }, { login: [] }] : [{}, { bearerAuth: [] }],
+    tags: servers.map(({ name, description }) => ({ name, ...(description === undefined ? {} : { description }) })),
+    components: {
+      schemas: shared,
+      responses: {
+        InvalidArguments: failure('The arguments do not fit; the message names them'),
+        NoSuchTool: failure('There is no such tool, or the caller may not see it'),
+        ServerFailed: failure('The server behind the tool failed'),
+        ServerSlow: failure('The server behind the tool did not answer in time')
+      },
+      securitySchemes: {
+        bearerAuth: { type: 'http', scheme: 'bearer', description: 'A bearer key, or an access token' },
+        ...(secured ? { login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'The token of a login' } } : {})
+      }
+    }
+  }
+}
+
+/** The first members of a document. */
+export const headOf = ({ title, description, version, serverUrl }: Head): JsonObject => ({
+  openapi: '3.0.3',
+  info: { title, description, version },
+  servers: [{ url: serverUrl }]
+})
+
+/**
+ * The operationId of a tool: `<server>_<tool>` as agents' model APIs take it, with a hash as suffix where another tool has that.
+ * @param isPlain false: another tool has it, in the document or not
+ * @param taken the ids before it; this one is added
+ */
+export function uniqueOperationId (server: string, tool: string, isPlain: boolean, taken: Set<string>): string {
+  const base = exposedName(server, '_', tool)
+  let id = isPlain ? base : otherName(base, `${server}\n${tool}`)
+  for (let salt = ''; taken.has(id); salt += '.') id = otherName(base, `${salt}${server}\n${tool}`)
+  taken.add(id)
+  return id
+}

@@ -1,0 +1,49 @@
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Snapshot } from '../../../db/store.ts'
+import { countServers } from '../../settings/access/count-servers.ts'
+import { makeView, type Principal } from '../../settings/access/view.ts'
+import { configuredBase } from '../../settings/base-url.ts'
+import { OpenApi } from './openapi.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { openapi: OpenApi }
+}
+
+/** How long the first connections are waited for before the number of open tools is logged, in ms. */
+const longestWait = 60_000
+/** How often they are looked at meanwhile, in ms. */
+const interval = 250
+
+/** `app.openapi`: the tools that may be called over plain HTTP, as OpenAPI documents. */
+export default fp(async (app) => {
+  const snapshot = (): Snapshot => app.settings.current
+  const base = (): string => configuredBase(snapshot().system, app.config) ?? app.config.basePath
+  app.decorate('openapi', new OpenApi({ snapshot, access: app.access, gateway: app.gateway, base }))
+
+  let timer: NodeJS.Timeout | undefined
+  app.addHook('onListen', async () => {
+    const until = Date.now() + longestWait
+    timer = setInterval(() => {
+      if (app.upstreams.counts().connecting > 0 && Date.now() < until) return
+      clearInterval(timer)
+      logOpenTools(app)
+    }, interval).unref()
+  })
+  app.addHook('onClose', async () => { clearInterval(timer) })
+}, { name: 'openapi', dependencies: ['config', 'settings', 'access', 'gateway', 'upstream'] })
+
+/** Logs one line for the operator: how many tools callers without credentials may run. */
+function logOpenTools (app: FastifyInstance): void {
+  const { PUBLIC_TOOLS: publicTools } = app.config.env
+  const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
+  const nothing = { totalServers: 0, totalTools: 0 }
+  const { totalServers: servers, totalTools: tools } = publicTools === 'off' ? nothing : app.openapi.stats(anonymous)
+  const overMcp = app.settings.current.system.routing?.enableBearerAuth === false
+    ? `; over MCP, those of ${countServers(app.access, makeView(anonymous, { kind: 'global' }))}, since routing.enableBearerAuth is off`
+    : ''
+  app.log.info(
+    { servers, tools, publicTools },
+    `Tools that are open to anyone, without credentials: ${tools}, of ${servers} servers (PUBLIC_TOOLS=${publicTools})${overMcp}`
+  )
+}

@@ -1,0 +1,178 @@
+// Translates single keywords of JSON Schema to OpenAPI 3.0.3. A keyword whose value is not valid is left out.
+import { isObject } from '../../../protocol/json.ts'
+
+export type JsonObject = Record<string, unknown>
+
+const isString = (value: unknown): value is string => typeof value === 'string'
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+const isCount = (value: unknown): boolean => isNumber(value) && Number.isInteger(value) && value >= 0
+const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
+
+/** Annotations: keywords that restrict nothing. */
+export const annotationKeywords: ReadonlySet<string> = new Set(['title', 'description', 'default', 'example', 'deprecated'])
+
+/** Keywords with the same meaning in OpenAPI 3.0.3, each with the test of its value. */
+const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
+  ['title', isString], ['description', isString], ['default', hasNoRef], ['example', hasNoRef],
+  ['deprecated', isBoolean], ['format', isString],
+  ['multipleOf', (value) => isNumber(value) && value > 0], ['minimum', isNumber], ['maximum', isNumber],
+  ['minLength', isCount], ['maxLength', isCount], ['pattern', isPattern],
+  ['minItems', isCount], ['maxItems', isCount], ['uniqueItems', isBoolean], ['minProperties', isCount], ['maxProperties', isCount]
+])
+
+/**
+ * True for a schema that needs no translation, subschemas included: each keyword has the same meaning in OpenAPI 3.0.3.
+ * @param levels max levels examined; since this is asked again for each subschema, the limit bounds the cost of a deep schema
+ */
+export function isPortable (schema: unknown, levels = 5): boolean {
+  if (!isObject(schema) || levels === 0) return false
+  for (const key of Object.keys(schema)) if (!isCommonKeyword(key, schema[key], schema, levels - 1)) return false
+  // In OpenAPI 3.0.3 an array must have `items`.
+  return schema.type !== 'array' || schema.items !== undefined
+}
+
+function isCommonKeyword (key: string, value: unknown, { type }: JsonObject, levels: number): boolean {
+  switch (key) {
+    case 'type':
+      return singleTypes.has(value)
+    case 'properties':
+      return isObject(value) && !Object.hasOwn(value, '$ref') && Object.values(value).every((each) => isPortable(each, levels))
+    case 'items':
+      return type === 'array' && isPortable(value, levels)
+    case 'additionalProperties':
+      return typeof value === 'boolean' || isPortable(value, levels)
+    case 'required':
+      return isStringSet(value)
+    case 'enum':
+      return type !== undefined && isStringSet(value)
+    default:
+      return sharedKeywords.get(key)?.(value) === true
+  }
+}
+
+const isStringSet = (value: unknown): boolean =>
+  isStringArray(value) && new Set(value as string[]).size === (value as string[]).length && (value as string[]).length > 0
+
+/** The translation of a schema's keywords except its type, its subschemas, `enum` and `const`. */
+export function translateKeywords (schema: JsonObject): JsonObject {
+  const out: JsonObject = {}
+  for (const key of Object.keys(schema)) {
+    const value = schema[key]
+    if (sharedKeywords.get(key)?.(value)) out[key] = value
+    else if (key === 'required' && Array.isArray(value)) {
+      const names = [...new Set(value.filter(isString))]
+      if (names.length > 0) out.required = names
+    } else if (key === 'examples' && Array.isArray(value) && value.length > 0 && schema.example === undefined && hasNoRef(value[0])) {
+      out.example = value[0] as unknown
+    }
+  }
+  // In OpenAPI 3.0.3 `byte` is base64, and `binary` the bytes themselves.
+  if (schema.contentEncoding === 'base64' && (schema.format === undefined || schema.format === 'binary')) out.format = 'byte'
+  translateExclusive(schema, out, 'exclusiveMinimum', 'minimum', 1)
+  translateExclusive(schema, out, 'exclusiveMaximum', 'maximum', -1)
+  return out
+}
+
+/** Assertions: without one of them a schema accepts more. */
+const assertionKeywords = new Set([
+  'multipleOf',
+  'minimum',
+  'maximum',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'minItems',
+  'maxItems',
+  'uniqueItems',
+  'minProperties',
+  'maxProperties',
+  'enum'
+])
+
+/** Whether a translation keeps all constraints of a schema, subschemas aside. */
+export function keepsAllConstraints (schema: JsonObject, translated: JsonObject): boolean {
+  for (const key of Object.keys(schema)) if (assertionKeywords.has(key) && !Object.hasOwn(translated, key)) return false
+  const { type, required, exclusiveMinimum, exclusiveMaximum } = schema
+  const hasKnownTypes =
+    type === undefined || [type].flat().every((each) => each === 'null' || (typeof each === 'string' && typeNames.includes(each)))
+  return (
+    hasKnownTypes &&
+    (required === undefined || isStringArray(required)) &&
+    [exclusiveMinimum, exclusiveMaximum].every((each) => each === undefined || typeof each === 'boolean' || isNumber(each)) &&
+    !(Object.hasOwn(schema, 'const') && Object.hasOwn(schema, 'enum'))
+  )
+}
+
+const isStringArray = (value: unknown): boolean => Array.isArray(value) && value.every(isString)
+
+/**
+ * Translates an exclusive bound, which is a number in JSON Schema, and a boolean beside the inclusive bound in OpenAPI 3.0.3. Where a
+ * schema has both, the narrower one counts.
+ * @param direction 1 for a minimum, -1 for a maximum
+ */
+function translateExclusive (schema: JsonObject, out: JsonObject, keyword: string, inclusive: string, direction: number): void {
+  const exclusive = schema[keyword]
+  const bound = out[inclusive]
+  if (exclusive === undefined) return
+  if (exclusive === true) {
+    if (bound !== undefined) out[keyword] = true
+  } else if (isNumber(exclusive) && (!isNumber(bound) || (exclusive - bound) * direction >= 0)) {
+    out[inclusive] = exclusive
+    out[keyword] = true
+  }
+}
+
+/** Many OpenAPI parsers follow `$ref` everywhere, also in values: there it would break the document, or make them fetch a URL. */
+export function hasNoRef (value: unknown): boolean {
+  return typeof value !== 'object' || value === null || !JSON.stringify(value).includes('"$ref"')
+}
+
+function isPattern (value: unknown): boolean {
+  if (!isString(value)) return false
+  try {
+    return Boolean(new RegExp(value, 'u'))
+  } catch {
+    return false
+  }
+}
+
+/** A schema that accepts null only. */
+const nullOnly: JsonObject = { type: 'string', nullable: true, enum: [null] }
+export const isNullOnly = ({ nullable, enum: values }: JsonObject): boolean =>
+  nullable === true && Array.isArray(values) && values.length === 1 && values[0] === null
+
+const typeNames = ['string', 'number', 'integer', 'boolean', 'array', 'object']
+/** The result for the schemas that state one type, as most do. Shared, so never changed. */
+const singleTypes: ReadonlyMap<unknown, { own: JsonObject }> = new Map(typeNames.map((type) => [type, { own: { type } }]))
+/** The number of all types beside null; `integer` is included in `number`. */
+const allTypes = typeNames.length - 1
+
+/** The `type` of a schema, with `nullable` where it includes null; several types are `alternatives`. */
+export function translateType (schema: JsonObject): { own: JsonObject, alternatives?: JsonObject[] } {
+  const { type } = schema
+  if (type === undefined) return { own: {} }
+  const single = typeof type === 'string' && schema.nullable !== true ? singleTypes.get(type) : undefined
+  if (single) return single
+  const given = [type].flat()
+  const nullable = given.includes('null') || schema.nullable === true
+  const types = typeNames.filter((name) => given.includes(name) && !(name === 'integer' && given.includes('number')))
+  if (types.length === 0) return { own: given.includes('null') ? nullOnly : {} }
+  if (types.length === allTypes && nullable) return { own: {} }
+  const alternatives = types.map((name, index): JsonObject => nullable && index === 0 ? { type: name, nullable } : { type: name })
+  return alternatives.length === 1 && alternatives[0] ? { own: alternatives[0] } : { own: {}, alternatives }
+}
+
+/** `enum` and `const` as `enum`, with the type where the schema states none and all values share one. */
+export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject | undefined {
+  const given: unknown = Object.hasOwn(schema, 'const') ? [schema.const] : schema.enum
+  if (!Array.isArray(given) || given.length === 0 || own === nullOnly || !hasNoRef(given)) return undefined
+  const values = [...new Map(given.map((value) => [JSON.stringify(value), value])).values()] as unknown[]
+  if (schema.type !== undefined) return { enum: values }
+  if (values.every((value) => value === null)) return nullOnly
+  const hasNull = values.includes(null)
+  const types = new Set(values.filter((value) => value !== null).map((value) => typeof value))
+  const [type] = types
+  // A type of object or array would need keywords of its own.
+  if (types.size > 1 || type === 'object') return { enum: values }
+  return { type, ...(hasNull ? { nullable: true } : {}), enum: values }
+}

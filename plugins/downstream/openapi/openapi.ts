@@ -1,0 +1,270 @@
+import { createHash } from 'node:crypto'
+import type { Snapshot } from '../../../db/store.ts'
+import { plainClient } from '../../../protocol/exchange.ts'
+import type { Item } from '../../../protocol/lists.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
+import { prefixOf } from '../../settings/access/item-names.ts'
+import { errors } from '../../base/errors/list.ts'
+import type { Access } from '../../settings/access/index.ts'
+import { ownerOf, userOf } from '../../settings/access/owner.ts'
+import type { Principal, View } from '../../settings/access/view.ts'
+import { CpuBudgets } from '../../base/json-schema/time-budget.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { ShareError } from '../../base/limits/shares.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import type { Precedence } from '../../gateway/precedence.ts'
+import type { Section } from '../../gateway/section.ts'
+import { TextCache, type CachedText } from './cache.ts'
+import { collect, type ListedServer } from './collect.ts'
+import { headOf } from './document.ts'
+import { notations, type Format } from './notation.ts'
+import { TooLarge, writeBody, writeHead, writeServers, type Piece } from './write.ts'
+
+/** The query of a document. */
+export interface DocumentQuery {
+  title?: string
+  description?: string
+  version?: string
+  serverUrl?: string
+  includeDisabled?: boolean
+  /** Comma-separated names. */
+  servers?: string
+}
+
+/** A document as UTF-8, in chunks that other documents share, and its entity tag. */
+export interface Document { readonly chunks: () => Buffer[], readonly etag: string }
+
+/** How many tools each connected server has. */
+export interface Stats {
+  totalServers: number
+  totalTools: number
+  serverBreakdown: Array<{ name: string; toolCount: number; status: string }>
+}
+
+export interface OpenApiDeps {
+  snapshot: () => Snapshot
+  access: Pick<Access, 'open'>
+  gateway: Pick<Gateway, 'sections' | 'precedence'>
+  /** The public base where it is configured, else the base path. */
+  base: () => string
+}
+
+/** The longest `serverUrl`, in bytes. */
+const longestUrl = 2_048
+
+/** Characters of a document for each tool, beside those that the tool was listed with. */
+const operationSize = 700
+
+/** Characters of a document that are turned into bytes at once. */
+const chunkSize = 64 * 1024
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** OpenAPI documents of the tools that callers of the open routes may run. */
+export class OpenApi {
+  readonly #deps: OpenApiDeps
+  readonly #cpuBudgets = new CpuBudgets(true)
+  readonly #bodies = new TextCache({ maxTexts: limits.documents, maxSize: limits.documentsSize, maxPending: limits.documentsWaiting })
+
+  constructor (deps: OpenApiDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * The OpenAPI 3.0.3 document of everything that a caller may run, or of one group or server.
+   * It describes the moment of the call, however long the writing takes.
+   * @param address of the caller
+   * @param hold takes memory for it, in bytes, before it is written; throws where there is none
+   * @throws NoSuch, InvalidInput, NotFound; ShareError, also for a document that would be larger than `limits.documentSize`
+   */
+  async document (
+    principal: Principal,
+    name: string | undefined,
+    query: DocumentQuery,
+    format: Format,
+    address: string,
+    hold: (bytes: number) => void = () => {}
+  ): Promise<Document> {
+    const view = this.#deps.access.open(principal, { name }, 'group or server')
+    const { scope } = view
+    const serverUrl = query.serverUrl === undefined ? this.#base() : checkedUrl(query.serverUrl)
+    const head = headOf({
+      title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
+      description: query.description ?? `Tools of ${describedScope(scope)}, to be called over plain HTTP.`,
+      version: query.version ?? '1.0.0',
+      serverUrl
+    })
+    const wanted = name === undefined && query.servers ? new Set(query.servers.split(',').map((each) => each.trim())) : undefined
+    const listed = this.#listed(view)
+    const servers = listed.servers.filter((each) => wanted?.has(each.name) ?? true)
+    const disabled = query.includeDisabled === true
+    const expected = expectedSize(servers, disabled)
+    if (expected > limits.documentSize) throw tooLarge()
+    hold(expected)
+    const secured = principal.kind !== 'anonymous'
+    // Names and catalogues say what is connected; overrides and selections belong to the settings' version.
+    const key = JSON.stringify([
+      view.key,
+      this.#deps.snapshot().version,
+      format,
+      disabled,
+      secured,
+      servers.map((each) => [each.name, each.catalogue]),
+      listed.contested
+    ])
+    const { chunks, hash, isTooLarge } = await this.#bodies.get(
+      key,
+      async () => {
+        const text = await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', secured }, format))
+        return { ...text, isPartial: servers.some(({ share }) => share?.isSpent) }
+      },
+      ownerOf(principal, address)
+    )
+    if (isTooLarge === true) throw tooLarge()
+    const start = writeHead(head, notations[format])
+    const reached =
+      scope.kind === 'group'
+        ? Buffer.from(writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format]))
+        : Buffer.alloc(0)
+    const whole = (): Buffer[] => [Buffer.from(start), ...chunks.map((chunk) => chunk ?? reached)].filter(({ length }) => length > 0)
+    return { chunks: whole, etag: `"${hashOf(start + hash)}"` }
+  }
+
+  /** The names of the connected servers that a caller reaches, in the order of configuration. @throws NotFound */
+  servers (principal: Principal): string[] {
+    return this.#listed(this.#all(principal)).servers.map(({ name }) => name)
+  }
+
+  /** How many tools a caller may run. @throws NotFound */
+  stats (principal: Principal): Stats {
+    const serverBreakdown = this.#listed(this.#all(principal)).servers.map(({ name, status, items, toTool }) => ({
+      name,
+      toolCount: items.filter((item) => toTool(item)?.enabled).length,
+      status
+    }))
+    return {
+      totalServers: serverBreakdown.length,
+      totalTools: serverBreakdown.reduce((sum, { toolCount }) => sum + toolCount, 0),
+      serverBreakdown
+    }
+  }
+
+  #all (principal: Principal): View { return this.#deps.access.open(principal, {}, 'server') }
+
+  /** The servers of a view; `contested`: the catalogues of those whose tools could have the same operationIds, connected or not. */
+  #listed (view: View): { servers: ListedServer[], contested: ReadonlyArray<readonly [name: string, catalogue: number | undefined]> } {
+    const snapshot = this.#deps.snapshot()
+    const sections = this.#deps.gateway.sections(view, plainClient)
+    const contested = contestedOf(sections.map(({ server }) => server.name))
+    const hasPlainId = this.#plainIds(sections)
+    return {
+      contested: sections.flatMap(({ server: { name }, catalogue }) => contested.has(name) ? [[name, catalogue?.id] as const] : []),
+      servers: collect(sections, (config) => {
+        const user = userOf(snapshot, config)
+        return user === undefined ? undefined : { cpu: this.#cpuBudgets.of(user), isSpent: false }
+      }, (name, at) => contested.has(name) ? (key) => hasPlainId(at, key) : undefined)
+    }
+  }
+
+  /**
+   * Tells who has an operationId that tools of several servers could have, by the rule for names of tools on merged routes: an id keeps
+   * its meaning while a server is away, and whatever is listed later.
+   */
+  #plainIds (sections: readonly Section[]): (at: number, key: string) => boolean {
+    let precedence: Precedence | undefined
+    return (at, key) => {
+      precedence ??= this.#deps.gateway.precedence(sections.map((each) => ({ ...each, label: each.server.name })), '_')
+      return precedence.plainName(at, 'tools', key) !== 'lost'
+    }
+  }
+
+  /** Where the operations are, as the operator says it: never from what a client sends. */
+  #base (): string {
+    return `${this.#deps.base()}/api`
+  }
+}
+
+/** The names that tools of another one of these servers could have as the beginning of their operationIds, and those that begin so. */
+function contestedOf (names: readonly string[]): Set<string> {
+  const byPrefix = new Map<string, Set<string>>()
+  for (const name of names) {
+    const prefix = prefixOf(name, '_')
+    byPrefix.set(prefix, (byPrefix.get(prefix) ?? new Set()).add(name))
+  }
+  const contested = new Set<string>()
+  for (const [prefix, own] of byPrefix) {
+    for (let end = prefix.indexOf('_', 1) + 1; end !== 0; end = prefix.indexOf('_', end) + 1) {
+      const others = byPrefix.get(prefix.slice(0, end))
+      if (others && (others !== own || own.size > 1)) for (const name of [...own, ...others]) contested.add(name)
+    }
+  }
+  return contested
+}
+
+const describedScope = (scope: View['scope']): string =>
+  scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`
+
+/** The size of a document, as far as it can be told from what its tools were listed with, in characters. */
+function expectedSize (servers: readonly ListedServer[], disabled: boolean): number {
+  const sizeOf = ({ text }: Item): number => text.length + operationSize
+  const all = servers.reduce((sum, { items }) => items.reduce((sum, item) => sum + sizeOf(item), sum), 0)
+  if (all <= limits.documentSize) return all
+  // Some of these may not be shown. To look into their texts would take as long as many a document.
+  return servers.reduce((sum, { items, mayShow }) =>
+    items.reduce((sum, item) => mayShow?.(item, disabled) === false ? sum : sum + sizeOf(item), sum), 0)
+}
+
+const tooLarge = (): ShareError => new ShareError(
+  `The document would have more than ${limits.documentSize / 1024 / 1024} MiB; name some of the servers with ?servers=, or ask for ` +
+  'those of one server or group',
+  false
+)
+
+/** The pieces of a text in few chunks, made in turns of the event loop; none where it is too large for a document. */
+async function joined (pieces: Iterable<Piece>): Promise<CachedText> {
+  try {
+    return await chunksOf(pieces)
+  } catch (error) {
+    if (!(error instanceof TooLarge)) throw error
+    return { chunks: [], hash: '', isTooLarge: true }
+  }
+}
+
+/** @throws TooLarge */
+async function chunksOf (pieces: Iterable<Piece>): Promise<CachedText> {
+  const hash = createHash('sha256')
+  const chunks: Array<Buffer | undefined> = []
+  const budget = new LoopBudget()
+  let waiting = ''
+  let size = 0
+  const take = (): void => {
+    const chunk = Buffer.from(waiting)
+    size += chunk.length
+    if (size > limits.documentSize) throw new TooLarge()
+    hash.update(chunk)
+    chunks.push(chunk)
+    waiting = ''
+  }
+  for (const { text, rest } of pieces) {
+    waiting += text
+    if (rest !== undefined) {
+      take()
+      chunks.push(undefined)
+      waiting = rest
+    }
+    if (waiting.length >= chunkSize) take()
+    if (budget.spent) await budget.yieldToEventLoop()
+  }
+  take()
+  return { chunks, hash: hash.digest('base64url') }
+}
+
+/** An address that a document may name, as it was given. @throws InvalidInput */
+function checkedUrl (text: string): string {
+  const url =
+    Buffer.byteLength(text) <= longestUrl && /^https?:\/\/[^\s{}\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined
+  if (!url || url.username !== '' || url.password !== '') {
+    throw new errors.InvalidInput(`serverUrl must be an absolute http or https address without a user name, of at most ${longestUrl} bytes`)
+  }
+  return text
+}

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { isObject } from '../../../protocol/json.ts'
+import { shapeOf } from '../../base/json-schema/input-shape.ts'
+import { isScalar } from '../../base/json-schema/schema-types.ts'
+import type { Item } from '../../../protocol/lists.ts'
+import type { JsonObject } from './keywords.ts'
+import { SchemaTranslator } from './translate.ts'
+
+/** A tool as an operation, without the parts that depend on the document. */
+export interface Operation {
+  readonly method: 'get' | 'post'
+  /** Relative to the API's base URL; percent-encoded. */
+  readonly path: string
+  readonly summary: string
+  readonly description: string | undefined
+  /** The member `parameters` or `requestBody`. */
+  readonly input: JsonObject
+  readonly components: ReadonlyMap<string, JsonObject>
+}
+
+/** Max query parameters; a tool with more takes a body. */
+const maxParameters = 10
+/** Max length of one path segment, in characters: a URL must fit into the head of a request. */
+const maxSegment = 4_096
+
+/** A tool as an operation; undefined where no URL can name it. Pure. */
+export function toOperation (server: string, { key, text }: Item): Operation | undefined {
+  const segments = [server, key].map(pathSegment)
+  if (segments.includes(undefined)) return undefined
+  const tool = JSON.parse(text) as { title?: unknown, description?: unknown, inputSchema?: unknown, annotations?: unknown }
+  const title = tool.title ?? (isObject(tool.annotations) ? tool.annotations.title : undefined)
+  const translator = new SchemaTranslator(tool.inputSchema, [server, key].map(componentNamePart).join('.'))
+  const parameters = parametersOf(tool.inputSchema, translator)
+  return {
+    method: parameters ? 'get' : 'post',
+    path: `/tools/${segments.join('/')}`,
+    summary: typeof title === 'string' && title !== '' ? title : key,
+    description: typeof tool.description === 'string' ? tool.description : undefined,
+    input: parameters
+      ? { parameters }
+      : { requestBody: { required: true, content: { 'application/json': { schema: bodyOf(tool.inputSchema, translator) } } } },
+    components: translator.components
+  }
+}
+
+/** A name as a path segment; undefined for `.` and `..`, which would be resolved, and for a lone surrogate, which cannot be encoded. */
+function pathSegment (name: string): string | undefined {
+  if (name === '.' || name === '..') return undefined
+  try {
+    const segment = encodeURIComponent(name)
+    return segment.length > maxSegment ? undefined : segment
+  } catch {
+    return undefined
+  }
+}
+
+/** The query parameters of a tool that takes at most ten, all of them scalar; undefined: the tool takes a body. */
+function parametersOf (schema: unknown, translator: SchemaTranslator): JsonObject[] | undefined {
+  // A quick test, which decides for most tools that take a body.
+  if (isObject(schema) && isObject(schema.properties) && !Object.values(schema.properties).every((each) => isScalar(each, schema))) {
+    return undefined
+  }
+  const { properties, required, isComplete: listable } = shapeOf(schema)
+  if (!listable || properties.size > maxParameters || ![...properties.values()].every((each) => isScalar(each, schema))) return undefined
+  return Array.from(properties, ([name, property]) => toParameter(name, required.has(name), translator.translate(property).schema))
+}
+
+function toParameter (name: string, required: boolean, { description, ...schema }: JsonObject): JsonObject {
+  return description === undefined ? { name, in: 'query', required, schema } : { name, in: 'query', required, description, schema }
+}
+
+function bodyOf (schema: unknown, translator: SchemaTranslator): JsonObject {
+  const translated = translator.translate(schema).schema
+  // Arguments are always an object.
+  const isTyped = translated.type !== undefined || translated.$ref !== undefined
+  return isTyped ? translated : { type: 'object', ...translated }
+}
+
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
+
+/** A name as a part of a component's name. Where characters are replaced, a hash keeps different names different. */
+function componentNamePart (name: string): string {
+  const plain = name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
+  return plain === name ? plain : `${plain}_${shortHash(name)}`
+}

@@ -1,0 +1,255 @@
+import { isObject } from '../../../protocol/json.ts'
+import { resolveRef } from '../../base/json-schema/resolve-ref.ts'
+import { isScalar } from '../../base/json-schema/schema-types.ts'
+import { joinSchemas } from './join.ts'
+import {
+  annotationKeywords,
+  hasNoRef,
+  isNullOnly,
+  isPortable,
+  keepsAllConstraints,
+  translateEnum,
+  translateKeywords,
+  translateType,
+  type JsonObject
+} from './keywords.ts'
+
+/** A schema of OpenAPI 3.0.3. `exact`: it accepts what the original accepts; otherwise it accepts more, never less. */
+export interface Translated { readonly schema: JsonObject, readonly exact: boolean }
+
+const acceptsAnything: Translated = { schema: {}, exact: true }
+const inexactAnything: Translated = { schema: {}, exact: false }
+
+/** Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not a keyword of JSON Schema, so its meaning in the original is unknown. */
+const unsupportedKeywords = new Set([
+  'patternProperties',
+  'propertyNames',
+  'contains',
+  'dependentRequired',
+  'dependentSchemas',
+  'dependencies',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'prefixItems',
+  'additionalItems',
+  'if',
+  'then',
+  'else',
+  '$dynamicRef',
+  '$recursiveRef',
+  'nullable'
+])
+const isSupported = (schema: JsonObject): boolean => {
+  for (const keyword of Object.keys(schema)) if (unsupportedKeywords.has(keyword)) return false
+  return hasNoRef(schema.enum) && hasNoRef(schema.const)
+}
+
+/** The keywords that combine a schema from others. */
+const combiningKeywords = ['allOf', 'anyOf', 'oneOf', 'then', 'not']
+
+/** Max length of a referenced schema that is written in place of the reference, in characters. */
+const maxInlined = 500
+
+/**
+ * Translates a JSON Schema (2020-12, or an earlier draft) into the schemas of OpenAPI 3.0.3. A constraint that OpenAPI 3.0.3 cannot
+ * express is left out, so that the translation accepts more. A referenced schema becomes a component, which makes recursion possible.
+ */
+export class SchemaTranslator {
+  /** The schemas that the translations refer to, by name. */
+  readonly components = new Map<string, JsonObject>()
+  readonly #root: unknown
+  readonly #prefix: string
+  /** Up to draft 7 the siblings of `$ref` are ignored. */
+  readonly #isDraft7: boolean
+  /** The components by the original schema. */
+  readonly #componentOf = new Map<unknown, { name: string, exact: boolean }>()
+
+  /**
+   * @param root the schema that references are resolved in
+   * @param prefix the beginning of the components' names, which makes them different from those of other translators
+   */
+  constructor (root: unknown, prefix: string) {
+    this.#root = root
+    this.#prefix = prefix
+    this.#isDraft7 = isObject(root) && typeof root.$schema === 'string' && /draft-0[3-7]/.test(root.$schema)
+  }
+
+  /** Translates the root, or a schema within it. */
+  translate (schema: unknown): Translated {
+    if (schema === true) return acceptsAnything
+    if (schema === false) return { schema: { not: {} }, exact: true }
+    if (!isObject(schema)) return inexactAnything
+    if (isPortable(schema)) return { schema, exact: true }
+    if (typeof schema.$ref === 'string') return this.#reference(schema.$ref, schema)
+    const { own, alternatives } = translateType(schema)
+    const object = this.#object(schema)
+    const out = Object.assign(translateKeywords(schema), own, translateEnum(schema, own), object.schema)
+    let exact = object.exact && isSupported(schema) && keepsAllConstraints(schema, out)
+    const array = arraySchemaOf(schema, own, alternatives, out)
+    if (array && !this.#array(schema, array, out)) exact = false
+    if (!alternatives && !combiningKeywords.some((keyword) => schema[keyword] !== undefined)) return { schema: out, exact }
+    const parts = this.#combined(schema)
+    if (alternatives) parts.unshift({ schema: { anyOf: alternatives }, exact: true })
+    return { schema: joinSchemas(out, parts.map((part) => part.schema)), exact: exact && parts.every((part) => part.exact) }
+  }
+
+  /** The schemas that the combining keywords stand for; a value must be valid against each of them. */
+  #combined (schema: JsonObject): Translated[] {
+    const parts: Translated[] = []
+    if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.translate(each))
+    for (const keyword of ['anyOf', 'oneOf'] as const) {
+      if (Array.isArray(schema[keyword]) && schema[keyword].length > 0) parts.push(this.#choice(keyword, schema[keyword]))
+    }
+    if (schema.then !== undefined && schema.else !== undefined && schema.if !== undefined) {
+      parts.push({ schema: { anyOf: [this.translate(schema.then).schema, this.translate(schema.else).schema] }, exact: false })
+    }
+    if (schema.not !== undefined) {
+      // The negation of a schema that accepts more would accept less.
+      const negated = this.translate(schema.not)
+      parts.push(negated.exact ? { schema: { not: negated.schema }, exact: true } : inexactAnything)
+    }
+    return parts
+  }
+
+  #reference (ref: string, schema: JsonObject): Translated {
+    const { $ref: _, ...allSiblings } = schema
+    const siblings = this.#isDraft7
+      ? Object.fromEntries(Object.entries(allSiblings).filter(([key]) => annotationKeywords.has(key)))
+      : allSiblings
+    const beside = this.translate(siblings)
+    const target = this.#resolve(ref)
+    if (target === undefined) return { schema: beside.schema, exact: false }
+    const inlined = this.#componentOf.has(target) ? undefined : this.#inline(target)
+    const translated = inlined ?? this.#component(ref, target)
+    return { schema: joinSchemas(beside.schema, [translated.schema]), exact: translated.exact && beside.exact }
+  }
+
+  /** The schema at the end of a chain of references; undefined where the chain leads to nothing, or is a cycle. */
+  #resolve (ref: string): unknown {
+    const visited = new Set<unknown>()
+    let target = resolveRef(ref, this.#root)
+    while (isObject(target) && typeof target.$ref === 'string' && Object.keys(target).length === 1) {
+      if (visited.has(target)) return undefined
+      visited.add(target)
+      target = resolveRef(target.$ref, this.#root)
+    }
+    return target
+  }
+
+  /** The translation of a small scalar schema without references; undefined for any other schema. */
+  #inline (target: unknown): Translated | undefined {
+    if (typeof target === 'boolean') return this.translate(target)
+    if (!isObject(target) || !isScalar(target, this.#root)) return undefined
+    const text = JSON.stringify(target)
+    return text.length <= maxInlined && !text.includes('"$ref"') ? this.translate(target) : undefined
+  }
+
+  /** A reference to the component of a schema, which is translated the first time. */
+  #component (ref: string, target: unknown): Translated {
+    const existing = this.#componentOf.get(target)
+    if (existing) return { schema: { $ref: `#/components/schemas/${existing.name}` }, exact: existing.exact }
+    const last = (ref.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_')
+    const base = `${this.#prefix}.${last === '_' || last === '' ? 'Arguments' : last}`
+    let name = base
+    for (let count = 2; this.components.has(name); count++) name = `${base}.${count}`
+    // Within the component itself it is not known yet whether the translation is exact.
+    const component = { name, exact: false }
+    this.#componentOf.set(target, component)
+    this.components.set(name, {})
+    const translated = this.translate(target)
+    this.components.set(name, translated.schema)
+    component.exact = translated.exact
+    return { schema: { $ref: `#/components/schemas/${name}` }, exact: translated.exact }
+  }
+
+  /** A choice among schemas. A choice between null and one other schema of a single type is that schema as `nullable`. */
+  #choice (keyword: 'anyOf' | 'oneOf', choices: unknown[]): Translated {
+    const translated = choices.map((each) => this.translate(each))
+    const [other, ...more] = translated.filter(({ schema }) => !isNullOnly(schema))
+    if (other && more.length === 0 && translated.length > 1 && hasSingleType(other.schema)) {
+      const values = other.schema.enum
+      const nullable: JsonObject = { ...other.schema, nullable: true }
+      if (Array.isArray(values) && !values.includes(null)) nullable.enum = [...values, null]
+      return { schema: nullable, exact: other.exact && other.schema.nullable !== true }
+    }
+    const exact = translated.every((each) => each.exact)
+    // A value may be valid against two schemas that accept more, where it was valid against one: oneOf would refuse it.
+    return { schema: { [exact ? keyword : 'anyOf']: translated.map(({ schema }) => schema) }, exact }
+  }
+
+  /** The keywords of objects. */
+  #object (schema: JsonObject): Translated {
+    if (schema.properties === undefined && schema.additionalProperties === undefined) return acceptsAnything
+    const out: JsonObject = {}
+    let exact = true
+    const { properties, additionalProperties, patternProperties } = schema
+    if (isObject(properties)) {
+      // Some parsers read any member with the name $ref as a reference.
+      const names = Object.keys(properties).filter((name) => name !== '$ref')
+      out.properties = Object.fromEntries(names.map((name) => {
+        const property = this.translate(properties[name])
+        exact &&= property.exact
+        return [name, property.schema]
+      }))
+      if (Object.hasOwn(properties, '$ref')) return { schema: out, exact: false }
+    }
+    if (typeof additionalProperties !== 'boolean' && !isObject(additionalProperties)) return { schema: out, exact }
+    const additional = this.translate(additionalProperties)
+    // Properties that match a pattern count as additional ones, so they must be accepted there.
+    const byPattern = isObject(patternProperties) && additionalProperties !== true ? Object.values(patternProperties) : []
+    if (byPattern.length > 0) {
+      const schemas = byPattern.map((each) => this.translate(each).schema)
+      out.additionalProperties = { anyOf: additionalProperties === false ? schemas : [additional.schema, ...schemas] }
+    } else out.additionalProperties = typeof additionalProperties === 'boolean' ? additionalProperties : additional.schema
+    return { schema: out, exact: exact && additional.exact }
+  }
+
+  /**
+   * Sets the keywords of arrays.
+   * @param array the schema that gets `items`
+   * @param out the schema that gets `maxItems`
+   * @returns whether the translation is exact
+   */
+  #array (schema: JsonObject, array: JsonObject, out: JsonObject): boolean {
+    const items = this.#items(schema)
+    array.items = items.schema
+    const { prefixItems, items: rest } = itemSchemasOf(schema)
+    if (prefixItems.length > 0 && rest === false) {
+      out.maxItems = Math.min(prefixItems.length, typeof out.maxItems === 'number' ? out.maxItems : Infinity)
+    }
+    return items.exact
+  }
+
+  /** A schema that accepts every element that an array may have, at whatever index. */
+  #items (schema: JsonObject): Translated {
+    const { prefixItems, items } = itemSchemasOf(schema)
+    if (prefixItems.length === 0) return this.translate(items)
+    const schemas = [...prefixItems, ...(items === false ? [] : [items])].map((each) => this.translate(each).schema)
+    if (schemas.some((each) => Object.keys(each).length === 0)) return inexactAnything
+    const [first, ...others] = new Map(schemas.map((each) => [JSON.stringify(each), each])).values()
+    return { schema: first && others.length === 0 ? first : { anyOf: [first, ...others] }, exact: false }
+  }
+}
+
+/** The schema that takes the keywords of arrays: the whole, or the alternative of type array; undefined where no array is accepted. */
+function arraySchemaOf (
+  schema: JsonObject,
+  own: JsonObject,
+  alternatives: readonly JsonObject[] | undefined,
+  out: JsonObject
+): JsonObject | undefined {
+  if (own.type === 'array') return out
+  const alternative = alternatives?.find(({ type }) => type === 'array')
+  if (alternative) return alternative
+  return schema.type === undefined && ('items' in schema || 'prefixItems' in schema) ? out : undefined
+}
+
+/** Whether a schema states one type, and has no combining keyword. */
+const hasSingleType = (schema: JsonObject): boolean =>
+  typeof schema.type === 'string' && !['allOf', 'anyOf', 'oneOf', 'not'].some((each) => Object.hasOwn(schema, each))
+
+/** `prefixItems` and `items` as 2020-12 has them, also from the `items` and `additionalItems` of earlier drafts. */
+function itemSchemasOf ({ items, prefixItems, additionalItems }: JsonObject): { prefixItems: unknown[], items: unknown } {
+  if (Array.isArray(items)) return { prefixItems: items, items: additionalItems ?? true }
+  return { prefixItems: Array.isArray(prefixItems) ? prefixItems : [], items: items ?? true }
+}

@@ -1,0 +1,179 @@
+import { withMembers } from '../../../protocol/json.ts'
+import type { Item } from '../../../protocol/lists.ts'
+import { memoryOf } from '../../../protocol/text.ts'
+import { timeBudgetOf } from '../../base/json-schema/time-budget.ts'
+import type { ListedServer, ListedTool, TranslationShare } from './collect.ts'
+import { frameOf, responses, uniqueOperationId, type BodyInput } from './document.ts'
+import { limits } from '../../base/limits/limits.ts'
+import type { JsonObject } from './keywords.ts'
+import { notations, type Format, type Notation } from './notation.ts'
+import { toOperation, type Operation } from './operation.ts'
+
+/** The beginning of a document, before the pieces of `writeBody`. */
+export const writeHead = (head: JsonObject, { open, members, separator }: Notation): string =>
+  `${open}${members(head, 0)}${separator}`.trimStart()
+
+/** The `servers` of each operation of a group. */
+export const writeServers = (url: string, { members, separator }: Notation): string =>
+  `${members({ servers: [{ url }] }, 2)}${separator}`
+
+/** A part of a document's text. Where it has a `rest`, the text of `writeServers` goes between `text` and `rest`. */
+export interface Piece { readonly text: string, readonly rest?: string }
+
+/** Thrown where a document would have more characters than a document may have. */
+export class TooLarge extends Error {}
+
+/** Min length of a piece of components, in characters: shorter ones are joined. */
+const minPiece = 4_096
+
+/**
+ * The part of a document after its head, piece by piece. A piece has at most one large tool. Pure, except that the text of each item is
+ * cached.
+ * @throws TooLarge where its components alone are
+ */
+export function * writeBody (input: BodyInput, format: Format): Generator<Piece> {
+  const { close, separator, members, begin, end } = notations[format]
+  const { components: { schemas, ...components }, ...frame } = frameOf(input)
+  yield { text: `${members({ ...frame }, 0)}${separator}${begin('paths', 0)}` }
+  const operations = new Operations(input, format)
+  yield * operations.pieces()
+  yield { text: `${end(operations.isEmpty)}${separator}${begin('components', 0)}${begin('schemas', 1)}${members(schemas, 2)}` }
+  for (const text of operations.components) yield { text }
+  yield { text: `${end(false)}${separator}${members(components, 1)}${end(false)}${close}` }
+}
+
+/** The operations of one document, one after the other. */
+class Operations {
+  isEmpty = true
+  /** The components that the operations refer to, in texts of about `minPiece` characters. */
+  readonly components: string[] = []
+  readonly #ids = new Set<string>()
+  #componentsSize = 0
+  readonly #input: BodyInput
+  readonly #format: Format
+  /** The end of each operation's text. */
+  readonly #end: string
+
+  constructor (input: BodyInput, format: Format) {
+    const { separator, members, end } = notations[format]
+    this.#input = input
+    this.#format = format
+    this.#end = `${separator}${members({ responses }, 3)}${end(false)}${end(false)}`
+  }
+
+  * pieces (): Generator<Piece> {
+    for (const server of this.#input.servers) {
+      for (const item of server.items) {
+        const piece = this.#piece(server, server.toTool(item))
+        if (piece) yield piece
+      }
+    }
+  }
+
+  /** The text of one operation; undefined where the tool is not listed, or cannot be an operation. */
+  #piece (listed: ListedServer, tool: ListedTool | undefined): Piece | undefined {
+    if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
+    const { item, description } = tool
+    const { name: server } = listed
+    const operation = operationTextOf(listed, item, this.#format)
+    if (!operation) return undefined
+    const { separator, members } = notations[this.#format]
+    const start = this.isEmpty ? operation.start : `${separator}${operation.start}`
+    const own = {
+      operationId: uniqueOperationId(server, item.key, listed.hasPlainId?.(item.key) ?? true, this.#ids),
+      summary: operation.summary,
+      description: description ?? operation.description
+    }
+    const rest = `${operation.method}${members(own, 3)}${separator}${operation.tail}${this.#end}`
+    this.isEmpty = false
+    if (operation.components !== '') this.#addComponents(operation.components)
+    return this.#input.inGroup ? { text: start, rest } : { text: `${start}${rest}` }
+  }
+
+  #addComponents (components: string): void {
+    this.#componentsSize += components.length
+    if (this.#componentsSize > limits.documentSize) throw new TooLarge()
+    const { components: texts } = this
+    const last = texts.length - 1
+    if (last < 0 || (texts[last] ?? '').length >= minPiece) texts.push(components)
+    else texts[last] += components
+  }
+}
+
+/** The parts of an operation that are the same in all documents of a format, as text; and the two that are not, unwritten. */
+interface OperationText extends Pick<Operation, 'summary' | 'description'> {
+  /** The key of the path. */
+  readonly start: string
+  /** The key of the method. */
+  readonly method: string
+  readonly tail: string
+  /** The components that this operation alone refers to. */
+  readonly components: string
+}
+
+type Kept = Readonly<Record<Format, WeakMap<Item, { server: string; operation: OperationText | undefined }>>>
+
+/** The texts of the items by format, with the server that they were written for. */
+let kept: Kept = { json: new WeakMap(), yaml: new WeakMap() }
+/** In bytes of memory, those of items that are gone included. */
+let keptSize = 0
+
+function keep (item: Item, server: string, operation: OperationText | undefined, format: Format): void {
+  const { summary = '', description = '', start = '', tail = '', components = '' } = operation ?? {}
+  for (const text of [summary, description, start, tail, components]) keptSize += memoryOf(text)
+  if (keptSize > limits.operationsSize) {
+    kept = { json: new WeakMap(), yaml: new WeakMap() }
+    keptSize = 0
+    return
+  }
+  kept[format].set(item, { server, operation })
+}
+
+/** The operation of an item, written once for each format; undefined where the item cannot be an operation. */
+function operationTextOf ({ name: server, items, share }: ListedServer, item: Item, format: Format): OperationText | undefined {
+  const cached = kept[format].get(item)
+  if (cached && cached.server === server) return cached.operation
+  if (share && item.text.length >= minTimed && share.cpu.left < minLeft) {
+    share.isSpent = true
+    return writeOperation(toGeneric(server, item), server, notations[format])
+  }
+  const operation = writeOperation(operationOf(server, item, items, share), server, notations[format])
+  keep(item, server, operation, format)
+  return operation
+}
+
+/** Min length of a tool that is translated with a timeout, in characters. A tool that exceeds it is described as taking any object. */
+const minTimed = 8_000
+const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
+/** In ms. */
+const operationTimeout = 100
+
+/** Min CPU time that an owner has left where a tool is translated, in ms. */
+const minLeft = 20
+
+function operationOf (server: string, item: Item, source: object, share: TranslationShare | undefined): Operation | undefined {
+  if (item.text.length < minTimed) return toOperation(server, item)
+  return timeBudgetOf(source).run(item.key, operationTimeout, () => toOperation(server, item), share?.cpu) ?? toGeneric(server, item)
+}
+
+/** A tool that takes any object. */
+const toGeneric = (server: string, item: Item): Operation | undefined =>
+  toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
+
+function writeOperation (operation: Operation | undefined, server: string, notation: Notation): OperationText | undefined {
+  if (!operation) return undefined
+  const { method, path, summary, description, input, components } = operation
+  const { members, begin } = notation
+  return {
+    summary,
+    description,
+    start: begin(path, 1),
+    method: begin(method, 2),
+    tail: members({ tags: [server], ...input }, 3),
+    components: Array.from(components, ([name, schema]) => writeComponent(name, schema, notation)).join('')
+  }
+}
+
+/** A component, with the separator before it. */
+const writeComponent = (name: string, schema: JsonObject, { separator, members, begin, end }: Notation): string =>
+  `${separator}${begin(name, 2)}${members(schema, 3)}${end(Object.keys(schema).length === 0)}`

@@ -1,0 +1,61 @@
+import { PlainClient, type Client, type Exchange, type Headers } from '../../../protocol/exchange.ts'
+import type { Response } from '../../../protocol/message.ts'
+import { ownerOf } from '../../settings/access/owner.ts'
+import type { View } from '../../settings/access/view.ts'
+
+/** One request of a plain HTTP caller: there is nobody behind it to ask, and no stream for notifications. */
+export class PlainExchange implements Exchange<View> {
+  readonly view: View
+  readonly method: string
+  readonly params: Record<string, unknown>
+  readonly paramsText: string
+  readonly headers: Headers
+  readonly address: string
+  readonly client: Client
+  readonly canSuspend = false
+  readonly #onCancel: Array<(reason: string) => void> = []
+  cancelled: string | undefined
+
+  /**
+   * @param client the session that the request belongs to; by default none
+   * @param paramsText the JSON text of the params, where it is at hand
+   */
+  constructor (
+    view: View,
+    method: string,
+    params: Record<string, unknown>,
+    { headers, address }: { headers: Headers, address: string },
+    client: Client = callerOf(view, address),
+    paramsText = JSON.stringify(params)
+  ) {
+    this.view = view
+    this.method = method
+    this.params = params
+    this.paramsText = paramsText
+    this.headers = headers
+    this.address = address
+    this.client = client
+  }
+
+  onCancel (run: (reason: string) => void): void {
+    if (this.cancelled === undefined) this.#onCancel.push(run)
+    else run(this.cancelled)
+  }
+
+  notify (): void {}
+  async ask (): Promise<Response> { return await plain.ask() }
+  pause (): void {}
+
+  /** The caller is gone. */
+  cancel (reason: string): void {
+    if (this.cancelled !== undefined) return
+    this.cancelled = reason
+    for (const run of this.#onCancel) run(reason)
+  }
+}
+
+const plain = new PlainClient('', '')
+
+/** A caller without a session, as a client. @param address counts what a caller without credentials holds */
+export const callerOf = ({ principal }: View, address = ''): Client =>
+  new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, ownerOf(principal, address))

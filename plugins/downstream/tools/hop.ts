@@ -1,0 +1,25 @@
+import { memberOf, withMembers } from '../../../protocol/json.ts'
+import { metaKeys } from '../../../protocol/modern/envelope.ts'
+
+/** No changes. */
+const none: Readonly<Record<string, string | undefined>> = {}
+
+/**
+ * The members of a modern server's result that say how it came here, and nothing to plain HTTP callers: its type, how long it may be
+ * kept, and in `_meta` who answered. As changes for `withMembers`; none for results of earlier revisions, where such members are the
+ * server's own.
+ */
+export function ofHop (result: string): Readonly<Record<string, string | undefined>> {
+  if (!result.includes('"resultType"') || memberOf(result, 'resultType') === undefined) return none
+  const changes = { resultType: undefined, ttlMs: undefined, cacheScope: undefined }
+  const meta = result.includes(metaKeys.serverInfo) ? memberOf(result, '_meta') : undefined
+  if (meta?.startsWith('{') !== true) return changes
+  const rest = withMembers(meta, { [metaKeys.serverInfo]: undefined })
+  return { ...changes, _meta: rest === '{}' ? undefined : rest }
+}
+
+/** The text of a result without them; one that has none keeps its bytes. */
+export function withoutHop (result: string): string {
+  const changes = ofHop(result)
+  return changes === none ? result : withMembers(result, changes)
+}

@@ -1,0 +1,88 @@
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { Table } from '../../../protocol/table.ts'
+import type { View } from '../../settings/access/view.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import type { Disconnect } from './disconnect.ts'
+import type { PlainExchange } from './exchange.ts'
+
+/** A request that runs for a plain HTTP caller. */
+interface InFlightCall {
+  readonly exchange: PlainExchange
+  readonly server: string
+  /** Answered instead of the result: access was withdrawn. */
+  refusal: Error | undefined
+}
+
+/** The requests that run for plain HTTP callers. The gateway bounds their number. */
+export class InFlightCalls {
+  readonly #gateway: Pick<Gateway, 'handle' | 'redact'>
+  /** By numbers in the order of their start. */
+  readonly #running = new Table<number, InFlightCall>()
+  #started = 0
+  #drained: (() => void) | undefined
+  #closing = false
+
+  constructor (gateway: Pick<Gateway, 'handle' | 'redact'>) {
+    this.#gateway = gateway
+  }
+
+  /**
+   * Runs one request until it is answered or its caller goes away.
+   * @returns the text of its result
+   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal that `withdraw` gives
+   */
+  async run (exchange: PlainExchange, server: string, gone: Disconnect): Promise<string> {
+    if (this.#closing) throw new errors.Draining()
+    gone.listen(() => { exchange.cancel('the caller went away') })
+    const call: InFlightCall = { exchange, server, refusal: undefined }
+    const number = ++this.#started
+    this.#running.set(number, call)
+    try {
+      return String(await this.#gateway.handle(exchange))
+    } catch (error) {
+      throw call.refusal ?? this.toHttp(error, server, exchange)
+    } finally {
+      this.#running.take(number)
+      if (this.#running.size === 0) this.#drained?.()
+    }
+  }
+
+  /** A JSON-RPC error as an HTTP error, without the server's secrets; other errors stay. @param request the one that failed */
+  toHttp (error: unknown, server: string, { method, params }: Pick<PlainExchange, 'method' | 'params'>): unknown {
+    if (!(error instanceof RpcError)) return error
+    const message = this.#gateway.redact(server, error.message)
+    const name = String(params.name ?? params.uri ?? '')
+    switch (error.reason) {
+      case 'unknown-tool': return noSuch('tool', name)
+      case 'unknown-prompt': return noSuch('prompt', name)
+      case 'unknown-resource': return noSuch('resource', name)
+      case 'timeout': return new errors.UpstreamSlow(message)
+      case 'limit': return new errors.LimitReached(message)
+      case 'share': return new errors.ShareUsed(message)
+      default:
+        if (method === 'resources/read' && error.code === code.resourceNotFound) return noSuch('resource', name)
+        return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)
+    }
+  }
+
+  /** Ends the calls that would not be begun any more. @param refusalOf the error that a caller gets now; undefined: the call goes on */
+  withdraw (refusalOf: (view: View, server: string) => Error | undefined): void {
+    for (const call of this.#running.values()) {
+      call.refusal ??= refusalOf(call.exchange.view, call.server)
+      if (call.refusal) call.exchange.cancel('access was withdrawn')
+    }
+  }
+
+  /** Waits for the calls in flight; those that are left then answer with an error. @param timeout in ms */
+  async close (timeout: number): Promise<void> {
+    this.#closing = true
+    if (this.#running.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve
+        setTimeout(resolve, timeout).unref()
+      })
+    }
+    for (const { exchange } of this.#running.values()) exchange.cancel('the gateway is shutting down; the call may have run')
+  }
+}

@@ -1,0 +1,106 @@
+import { PlainClient, type Client } from '../../../protocol/exchange.ts'
+import { ownerOf } from '../../settings/access/owner.ts'
+import type { Principal } from '../../settings/access/view.ts'
+import { errors } from '../../base/errors/list.ts'
+import { BoundedMap } from '../../base/limits/bounded-map.ts'
+import { ShareError } from '../../base/limits/shares.ts'
+
+interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
+
+/**
+ * Bounds of sessions. `idle`: max time that one is kept without a call, in ms; `most`: max sessions; beyond: the least recently used one
+ * that has no call in flight ends. The last quarter is for owners of less than a tenth: others give up one of their own.
+ */
+export interface SessionBounds { readonly idle: number, readonly most: number }
+
+/**
+ * The sessions that plain HTTP callers name in `x-session-id`: calls with the same id, of the same principal, use one link of their own
+ * at each server. The caller chooses the id, which opens nothing: it is only ever looked up together with the principal.
+ */
+export class RestSessions {
+  /** In the order of use. */
+  readonly #sessions: BoundedMap<string, RestSession>
+  readonly #most: number
+  /** In ms. */
+  readonly #idle: number
+  readonly #release: (client: Client) => void
+  readonly #sweeping: NodeJS.Timeout
+
+  /** @param release ends what providers remember of a session */
+  constructor ({ idle, most }: SessionBounds, release: (client: Client) => void) {
+    this.#sessions = new BoundedMap(most, {
+      isEvictable: (_name, { open }) => open === 0,
+      onEvict: (_name, { client }) => { release(client) }
+    })
+    this.#most = most
+    this.#idle = idle
+    this.#release = release
+    this.#sweeping = setInterval(() => { this.#sweep() }, 60_000).unref()
+  }
+
+  /**
+   * Executes one call in the session that its caller names; in none where it names none.
+   * @throws InvalidInput for an id that is not valid · ShareError where the caller's sessions are all in use, and take up its share
+   */
+  async in<Result> (
+    principal: Principal,
+    address: string,
+    id: string | string[] | undefined,
+    run: (client: Client | undefined) => Promise<Result>
+  ): Promise<Result> {
+    if (id === undefined) return await run(undefined)
+    if (typeof id !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(id)) {
+      throw new errors.InvalidInput('The header x-session-id must be 1 to 128 visible ASCII characters')
+    }
+    const session = this.#find(principal, address, id)
+    session.open++
+    try {
+      return await run(session.client)
+    } finally {
+      session.open--
+      session.lastUsed = Date.now()
+    }
+  }
+
+  /** Ends the sessions of principals whose credentials do not count any more. */
+  withdraw (stands: (principal: Principal) => boolean): void {
+    for (const [name, session] of this.#sessions) if (!stands(session.principal)) this.#end(name, session)
+  }
+
+  close (): void { clearInterval(this.#sweeping) }
+
+  #find (principal: Principal, address: string, id: string): RestSession {
+    const { key, user } = principal
+    const name = JSON.stringify([key, id])
+    const known = this.#sessions.get(name)
+    if (known) {
+      this.#sessions.setNewest(name, known)
+      return known
+    }
+    const owner = ownerOf(principal, address)
+    this.#makeRoom(owner)
+    const session = { client: new PlainClient(`rest ${name}`, user, key, true, owner), principal, lastUsed: Date.now(), open: 0 }
+    this.#sessions.set(name, session)
+    return session
+  }
+
+  /** Ends an owner's oldest session, where another one would be more than its share. @throws ShareError */
+  #makeRoom (owner: string): void {
+    if (this.#sessions.size < this.#most * 3 / 4) return
+    const own = [...this.#sessions].filter(([, { client }]) => client.owner === owner)
+    if (own.length < this.#most / 10) return
+    const idle = own.find(([, { open }]) => open === 0)
+    if (!idle) throw new ShareError('You use as many sessions as one caller may while the gateway is busy; end some calls first', true)
+    this.#end(...idle)
+  }
+
+  #sweep (): void {
+    const before = Date.now() - this.#idle
+    for (const [name, session] of this.#sessions) if (session.open === 0 && session.lastUsed < before) this.#end(name, session)
+  }
+
+  #end (name: string, { client }: RestSession): void {
+    this.#sessions.delete(name)
+    this.#release(client)
+  }
+}

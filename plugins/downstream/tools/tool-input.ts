@@ -1,0 +1,92 @@
+import { isObject } from '../../../protocol/json.ts'
+import type { Catalogue, Item } from '../../../protocol/lists.ts'
+import { errors } from '../../base/errors/list.ts'
+import { convertArguments } from '../../base/json-schema/arguments.ts'
+import { shapeOf } from '../../base/json-schema/input-shape.ts'
+import { machine, timeBudgetOf, type CpuBudget } from '../../base/json-schema/time-budget.ts'
+import { createValidator, type RunWithTimeout, type Validator } from '../../base/json-schema/validate.ts'
+import { sizeOf, weightOf } from '../../base/json-schema/weight.ts'
+import { limits } from '../../base/limits/limits.ts'
+
+/**
+ * The input of one tool. Its schema is a stranger's: whatever it makes slow is left undone. Arguments are a caller's: those that are too
+ * large to be read and checked in time are refused, and what they cost is not taken from the schema's owner.
+ */
+export interface ToolInput {
+  /** Whether reading and checking arguments may take more than a moment, so that it belongs in a turn of its caller's. */
+  readonly isLarge: (args: Record<string, unknown>) => boolean
+  /** Whether checking them once does, so that it is not done several times. */
+  readonly isLargeToCheck: (args: Record<string, unknown>) => boolean
+  /** Whether the schema names such an argument. */
+  readonly names: (argument: string) => boolean
+  /** Arguments as `convertArguments` reads them. @throws InvalidInput for those that are too large */
+  readonly read: (args: Record<string, unknown>, eager: boolean) => Record<string, unknown>
+  /** @throws InvalidInput for arguments that are too large */
+  readonly check: Validator
+  /** It runs as a task only (MCP 2025-11-25, "Tasks"). */
+  readonly asTask: boolean
+}
+
+const byName = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
+const inputs = new WeakMap<Item, ToolInput>()
+
+/**
+ * The input of a tool that a catalogue lists, by its own name; undefined: it lists no such tool.
+ * @param cpuOf a CPU budget of the server's owner: that for schemas, or that for large arguments
+ */
+export function inputOf (
+  catalogue: Catalogue | undefined, tool: string, cpuOf: (isLarge: boolean) => CpuBudget, meter = machine
+): ToolInput | undefined {
+  if (!catalogue) return undefined
+  let items = byName.get(catalogue)
+  if (!items) byName.set(catalogue, items = new Map(catalogue.lists.tools.map((item) => [item.key, item])))
+  const item = items.get(tool)
+  if (!item) return undefined
+  let input = inputs.get(item)
+  if (!input) {
+    // All tools of one server share a time budget, and all servers of one owner their CPU time.
+    const budget = timeBudgetOf(catalogue.lists.tools, meter)
+    inputs.set(item, input = toInput(
+      item,
+      (timeout, work) => budget.run(tool, timeout, work, cpuOf(false)),
+      // Arguments that took too long say nothing of those of the next call.
+      (timeout, work) => timeBudgetOf({}, meter).run(tool, timeout, work, cpuOf(true))
+    ))
+  }
+  return input
+}
+
+function toInput ({ text }: Item, runWithTimeout: RunWithTimeout, runLarge: RunWithTimeout): ToolInput {
+  const value: unknown = JSON.parse(text)
+  const { inputSchema: schema, execution } = isObject(value) ? value : {}
+  const { schema: maxSchema, work: maxWork, largeWork, small } = limits.untimedChecks
+  const weight = text.length > maxSchema ? undefined : weightOf(schema)
+  /** Whether validating the arguments takes at most this number of steps. */
+  const takes = (steps: number, args: unknown, charactersPerStep?: number): boolean =>
+    weight !== undefined && weight * sizeOf(args, steps, charactersPerStep) <= steps
+  const isCheap = (args: unknown, charactersPerStep?: number): boolean => takes(maxWork, args, charactersPerStep)
+  // Where the cost of a schema is known, it is the arguments that make it high; where it is not, small arguments are not at fault.
+  const isLarge = (args: unknown, charactersPerStep?: number): boolean =>
+    !isCheap(args, charactersPerStep) && (weight !== undefined || sizeOf(args, small) > small)
+  /** Does work on arguments. @returns undefined where the schema makes it slow @throws InvalidInput where the arguments do */
+  const work = <Result>(args: unknown, run: () => Result, charactersPerStep?: number): Result | undefined => {
+    if (isCheap(args, charactersPerStep)) return run()
+    if (!isLarge(args, charactersPerStep)) return runWithTimeout(limits.schemaCpu.validation, run)
+    if (takes(largeWork, args, charactersPerStep)) return run()
+    const result = runLarge(limits.schemaCpu.largeArguments, run)
+    if (result === undefined) throw new errors.InvalidInput('The arguments are too large to be checked in time by the schema of the tool')
+    return result
+  }
+  return {
+    asTask: isObject(execution) && execution.taskSupport === 'required',
+    isLarge: (args) => isLarge(args, 1),
+    isLargeToCheck: (args) => isLarge(args),
+    names: (argument) => {
+      const isNamed = (): boolean => shapeOf(schema).properties.has(argument)
+      return isCheap(argument) ? isNamed() : runWithTimeout(limits.schemaCpu.validation, isNamed) ?? false
+    },
+    // Each character of a text may become an element of an array.
+    read: (args, eager) => work(args, () => convertArguments(schema, args, eager), 1) ?? args,
+    check: createValidator(schema, text.length, runWithTimeout, { isLarge, work })
+  }
+}

@@ -1,0 +1,282 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { largeText } from '../../../protocol/large-message.ts'
+import type { Access } from '../../settings/access/index.ts'
+import { ownerOf } from '../../settings/access/owner.ts'
+import { makeView, type Principal, type View } from '../../settings/access/view.ts'
+import type { StandingOf } from '../../identity/auth/standings.ts'
+import type { ValueMemory } from '../../base/body/memory.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { CpuBudgets } from '../../base/json-schema/time-budget.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { defaultOwner } from '../../identity/users/username.ts'
+import { Disconnect } from './disconnect.ts'
+import { callerOf, PlainExchange } from './exchange.ts'
+import { fitting, fittingInTurns } from './fitting.ts'
+import { fromBody, fromQuery } from './given.ts'
+import { ofHop, withoutHop } from './hop.ts'
+import { InFlightCalls } from './in-flight-calls.ts'
+import type { OwnHeaders } from './own-headers.ts'
+import { RestSessions } from './sessions.ts'
+import { inputOf, type ToolInput } from './tool-input.ts'
+
+/** A plain HTTP caller. */
+export interface Caller {
+  readonly principal: Principal
+  readonly headers: IncomingHttpHeaders
+  /** The address that it called from. */
+  readonly address: string
+  /** Tells when it goes away. */
+  readonly gone: Disconnect
+  /** The memory for the arguments in its body. */
+  readonly values: ValueMemory
+}
+
+/** A tool of a server, as a route names it. `name`: the group or server that the route asks through, where it says so. */
+export interface ToolWord { server: string, tool: string, name?: string }
+
+/** Arguments as they arrived: the query of the address, and the body where there is one. */
+export interface Given { search: string, body?: string }
+
+/** Runs tools and prompts for plain HTTP callers. */
+export class Tools {
+  readonly #gateway: Gateway
+  readonly #access: Access
+  readonly #ownHeaders: OwnHeaders
+  readonly #sessions: RestSessions
+  readonly #calls: InFlightCalls
+  readonly #cpuBudgets = new CpuBudgets(true)
+  readonly #largeArguments = new CpuBudgets()
+
+  constructor (gateway: Gateway, access: Access, ownHeaders: OwnHeaders) {
+    this.#gateway = gateway
+    this.#access = access
+    this.#ownHeaders = ownHeaders
+    this.#calls = new InFlightCalls(gateway)
+    this.#sessions = new RestSessions({ idle: limits.restSessionIdle, most: limits.restSessions }, (client) => {
+      gateway.forget(client).catch(() => {})
+    })
+  }
+
+  /**
+   * Calls a tool of one server.
+   * @returns the text of the result as the tool gave it, failed or not, with `toolName` and `arguments` beside its members
+   * @throws NoSuch for a server or tool that this principal does not see, InvalidInput for arguments that do not fit its input schema,
+   * UpstreamFailed, UpstreamSlow, ShareError
+   */
+  async call (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
+    const view = this.#access.server(caller.principal, server)
+    const input = this.#input(view, name) ??
+      await this.#learnt(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
+    const result = await this.#fit(caller, view, server, input, name, args, 0)
+    if (!result.trimStart().startsWith('{')) {
+      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the result of a tool`)
+    }
+    return withMembers(result, { ...ofHop(result), toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
+  }
+
+  /** @throws NoSuch for a server that this principal does not see, or a prompt that it is known not to have */
+  mustHavePrompt (principal: Principal, server: string, name: string): void {
+    const view = this.#access.server(principal, server)
+    const client = callerOf(view)
+    const isKnown = this.#gateway.surface(view, client).capabilities.has(server)
+    if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuch('prompt', name)
+  }
+
+  /**
+   * Fills in a prompt of one server.
+   * @param args MCP wants texts; other values are sent as their JSON text
+   * @returns the text of the result as the server gave it, with `messages` in any case
+   * @throws as `call`
+   */
+  async prompt (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
+    const view = this.#access.server(caller.principal, server)
+    const texts = Object.fromEntries(
+      Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
+    )
+    const result = (await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts })).trimStart()
+    // It is not parsed: it may have many megabytes.
+    const text = result.startsWith('{') ? withoutHop(result) : '{}'
+    return memberOf(text, 'messages')?.startsWith('[') === true ? text : withMembers(text, { messages: '[]' })
+  }
+
+  /**
+   * Reads a resource of any server that the caller sees, or a built-in one.
+   * @returns the text of the result as the server gave it
+   * @throws NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow, ShareError
+   */
+  async read (caller: Caller, uri: string): Promise<string> {
+    const { principal, headers, address } = caller
+    const view = makeView(principal, { kind: 'global' })
+    const exchange = new PlainExchange(view, 'resources/read', { uri }, { headers, address })
+    const server = await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '', exchange) })
+    const result = await this.#send(caller, view, server, 'resources/read', { uri })
+    if (!result.trimStart().startsWith('{')) {
+      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the content of a resource`)
+    }
+    return withoutHop(result)
+  }
+
+  /**
+   * Executes a tool on an open route (DECISIONS §8). Arguments that do not fit its input schema never reach the upstream.
+   * @returns the text of the result as the tool gave it, failed or not
+   * @throws as `call`; NoSuch says the same of everything that does not exist and that is not open to this caller
+   */
+  async open (caller: Caller, word: ToolWord, given: Given): Promise<string> {
+    try {
+      return await this.#open(caller, word, given)
+    } catch (error) {
+      // The name that the route has: on routes of groups tools have another one.
+      throw error instanceof errors.NoSuch ? noSuch('tool', word.tool) : error
+    }
+  }
+
+  async #open (caller: Caller, { server, tool, name }: ToolWord, { search, body }: Given): Promise<string> {
+    const query = fromQuery(search)
+    const { group } = query
+    // A tool's own argument of that name comes first.
+    const isArgument = body === undefined && this.#inputOf(server, tool)?.names('group') === true
+    const isWord = name === undefined && group !== undefined && !isArgument
+    const view = this.#openView(caller.principal, server, name, isWord ? group : undefined)
+    if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
+    if (isWord) delete query.group
+    const owner = ownerOf(caller.principal, caller.address)
+    let reading: Promise<Record<string, unknown>> | undefined
+    const read = async (): Promise<Record<string, unknown>> =>
+      body === undefined ? query : await (reading ??= fromBody(body, owner, caller.values))
+    const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(caller, view, server, tool, read)
+    const input = this.#inputOf(server, tool)
+    return withoutHop(await this.#fit(caller, view, server, input, exposed, await read(), body?.length ?? 0))
+  }
+
+  /** Access may have ended: calls that would not be begun any more end, and sessions. */
+  withdraw (standingOf: StandingOf): void {
+    this.#sessions.withdraw((principal) => standingOf(principal) !== undefined)
+    this.#calls.withdraw((view, server) => {
+      const principal = standingOf(view.principal)
+      if (!principal) return new errors.Unauthorized('Your access was withdrawn while the call ran')
+      return this.#access.reaches(view, principal, server) ? undefined : new errors.NoSuch('tool')
+    })
+  }
+
+  /** Waits for the calls in flight; those that are left then answer with an error. @param timeout in ms */
+  async close (timeout: number): Promise<void> {
+    this.#sessions.close()
+    await this.#calls.close(timeout)
+  }
+
+  #openView (principal: Principal, server: string, name: string | undefined, group: unknown): View {
+    if (typeof group === 'string') return this.#access.open(principal, { group }, 'tool')
+    return this.#access.open(principal, name === undefined ? { server } : { name }, 'tool')
+  }
+
+  /** The input of a tool, by one of the names that the view takes. */
+  #input (view: View, name: string): ToolInput | undefined {
+    const target = this.#gateway.lookUp(view, callerOf(view), 'tools', name)
+    return target && this.#inputOf(target.provider, target.key)
+  }
+
+  /** The input of a tool, by its own name. */
+  #inputOf (server: string, tool: string): ToolInput | undefined {
+    return inputOf(this.#gateway.catalogue(server), tool, (isLarge) => {
+      const owner = this.#ownerOf(server)
+      return (isLarge ? this.#largeArguments : this.#cpuBudgets).of(owner, owner === defaultOwner)
+    })
+  }
+
+  /** The owner of a server; all admins are one. */
+  #ownerOf (server: string): string {
+    const { servers, users } = this.#access.snapshot
+    const owner = servers.get(server)?.config.owner ?? defaultOwner
+    return users.get(owner)?.isAdmin === true ? defaultOwner : owner
+  }
+
+  #exposed (view: View, server: string, tool: string): string | undefined {
+    return this.#gateway.exposedName(view, callerOf(view), 'tools', server, tool)
+  }
+
+  /**
+   * The same, once it is known what the server lists. A body that cannot be read counts only where there is such a tool.
+   * @throws NoSuch, UpstreamFailed
+   */
+  async #exposedLater (
+    caller: Caller, view: View, server: string, tool: string, read: () => Promise<Record<string, unknown>>
+  ): Promise<string> {
+    if (!this.#gateway.surface(view, callerOf(view)).providers.includes(server)) throw noSuch('tool', tool)
+    const params = { name: tool, arguments: await read().catch(() => undefined) }
+    const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
+    if (exposed === undefined) throw noSuch('tool', tool)
+    return exposed
+  }
+
+  /** Looks something up once it is known what a tool's server lists: one that is connecting is waited for. @throws UpstreamFailed */
+  async #learnt<Found> (
+    { headers, address }: Caller, view: View, server: string, params: { name: string, arguments: unknown }, look: () => Found
+  ): Promise<Found> {
+    const exchange = new PlainExchange(view, 'tools/call', params, { headers, address })
+    try {
+      await this.#gateway.learn(exchange, server, params.name)
+    } catch (error) {
+      throw this.#calls.toHttp(error, server, exchange)
+    }
+    return look()
+  }
+
+  /**
+   * Executes a tool with arguments that fit its schema.
+   * @param name the tool's, as the view takes it
+   * @param size of the text that the arguments came in, in characters
+   * @throws InvalidInput that names those that do not fit
+   */
+  async #fit (
+    caller: Caller,
+    view: View,
+    server: string,
+    input: ToolInput | undefined,
+    name: string,
+    given: Record<string, unknown>,
+    size: number
+  ): Promise<string> {
+    if (input?.isLarge(given) === true || size > largeText) {
+      const owner = ownerOf(caller.principal, caller.address)
+      const { params, text } = await fittingInTurns(input, name, given, owner, caller.values)
+      return await this.#run(caller, view, server, input, params, text)
+    }
+    return await this.#run(caller, view, server, input, { name, arguments: input ? fitting(input, given) : given })
+  }
+
+  /** Executes a tool, and waits for its result where it runs as a task. */
+  async #run (
+    caller: Caller,
+    view: View,
+    server: string,
+    input: ToolInput | undefined,
+    params: Record<string, unknown>,
+    paramsText?: string
+  ): Promise<string> {
+    if (input?.asTask !== true) return await this.#send(caller, view, server, 'tools/call', params, paramsText)
+    const begun = await this.#send(caller, view, server, 'tools/call', { ...params, task: {} })
+    const task = smallMemberOf(begun, 'task')
+    if (!isObject(task)) return begun
+    const { taskId } = task
+    try {
+      return await this.#send(caller, view, server, 'tasks/result', { taskId })
+    } catch (error) {
+      const stayed = { ...caller, gone: new Disconnect() }
+      this.#send(stayed, view, server, 'tasks/cancel', { taskId }).catch(() => {})
+      throw error
+    }
+  }
+
+  /** Sends one request, in the session that `x-session-id` names. Anonymous callers have none: it would not be theirs alone. */
+  async #send (
+    caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
+  ): Promise<string> {
+    const { principal, address, gone } = caller
+    const id = principal.kind === 'anonymous' ? undefined : caller.headers['x-session-id']
+    const headers = this.#ownHeaders(principal, server, caller.headers)
+    return await this.#sessions.in(principal, address, id, async (client) =>
+      await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client, paramsText), server, gone))
+  }
+}

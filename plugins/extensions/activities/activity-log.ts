@@ -1,0 +1,110 @@
+import type { Activities, Activity, ActivityFilter } from '../../../db/ports.ts'
+import type { Principal } from '../../settings/access/view.ts'
+import { timesOf, type DateRange } from '../../base/body/dates.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import { askedRecords } from '../../base/errors/storage.ts'
+
+/** What is asked for: values that must match exactly, and a range of time. */
+export type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
+
+/** An activity as it is shown; `timestamp` as ISO 8601. */
+export type ShownActivity = Omit<Activity, 'timestamp'> & { timestamp: string }
+
+/** `total` is an estimate where `approximate` is true. */
+export interface Pagination { page: number, limit: number, total: number, totalPages: number, approximate?: true }
+
+const day = 24 * 60 * 60_000
+/** The furthest row that a page may begin with: the database passes over all before it. */
+const maxOffset = 100_000
+
+/** The recorded calls, as principals may see them: users their own, admins all. All methods throw RecordsAway. */
+export class ActivityLog {
+  readonly #store: Activities | string
+  readonly #since: (username: string) => number | undefined
+
+  /**
+   * @param store a text: calls are not recorded, and the reason why
+   * @param since when an account was made, in ms since 1970: earlier calls are of a former account of that name; undefined: not known
+   */
+  constructor (store: Activities | string, since: (username: string) => number | undefined) {
+    this.#store = store
+    this.#since = since
+  }
+
+  get available (): boolean { return typeof this.#store !== 'string' }
+
+  /** @throws NotRecorded where calls are not recorded */
+  get #activities (): Activities {
+    if (typeof this.#store === 'string') throw new errors.NotRecorded(this.#store)
+    return this.#store
+  }
+
+  /** @throws NotRecorded where calls are not recorded */
+  mustBeAvailable (): void { void this.#activities }
+
+  /** One page, newest first. @param page from 1 @throws InvalidInput */
+  async list (
+    principal: Principal,
+    query: ActivityQuery,
+    page: number,
+    limit: number
+  ): Promise<{ data: ShownActivity[], pagination: Pagination }> {
+    if ((page - 1) * limit > maxOffset) {
+      throw new errors.InvalidInput(`"page" goes beyond ${maxOffset} activities: ask for an earlier time with "endDate" instead`)
+    }
+    const filter = this.#filterOf(principal, query)
+    const { activities, total, approximate } = filter === undefined
+      ? { activities: [], total: 0, approximate: false }
+      : await askedRecords(this.#activities.list(filter, page, limit))
+    const totalPages = Math.ceil(total / limit)
+    return { data: activities.map(toShown), pagination: { page, limit, total, totalPages, ...(approximate ? { approximate } : {}) } }
+  }
+
+  /** @throws NoSuch, also for another user's */
+  async find (principal: Principal, id: string): Promise<ShownActivity> {
+    const found = await askedRecords(this.#activities.find(id))
+    if (found === undefined || !(principal.isAdmin || this.#isOf(principal, found))) throw noSuch('activity', id)
+    return toShown(found)
+  }
+
+  /** The number of calls, and the mean duration in ms. @throws InvalidInput */
+  async stats (
+    principal: Principal,
+    query: ActivityQuery
+  ): Promise<{ totalCalls: number, successCount: number, errorCount: number, avgDuration: number }> {
+    const filter = this.#filterOf(principal, query)
+    const { total, errors: failed, duration } = filter === undefined
+      ? { total: 0, errors: 0, duration: 0 }
+      : await askedRecords(this.#activities.stats(filter))
+    return { totalCalls: total, successCount: total - failed, errorCount: failed, avgDuration: duration }
+  }
+
+  /** The values to filter by. */
+  async filters (
+    principal: Principal
+  ): Promise<{ servers: string[], tools: string[], groups: string[], usernames: string[], keyNames: string[] }> {
+    const { servers, tools, groups, usernames, keyNames } = await askedRecords(this.#activities.values(this.#filterOf(principal, {}) ?? {}))
+    return { servers: [...servers], tools: [...tools], groups: [...groups], usernames: [...usernames], keyNames: [...keyNames] }
+  }
+
+  /** Removes activities that are older than some days. @returns how many */
+  async cleanup (days: number): Promise<number> {
+    return await askedRecords(this.#activities.cleanup(Date.now() - days * day))
+  }
+
+  /** The filter for what a principal may see of what it asks for; undefined: nothing. @throws InvalidInput */
+  #filterOf ({ isAdmin, username }: Principal, { startDate, endDate, ...equal }: ActivityQuery): ActivityFilter | undefined {
+    const filter = { ...equal, ...timesOf({ startDate, endDate }) }
+    if (isAdmin) return filter
+    // Who has no name has no calls of its own.
+    if (username === undefined || (equal.username !== undefined && equal.username !== username)) return undefined
+    const since = this.#since(username)
+    return { ...filter, username, ...(since === undefined ? {} : { from: Math.max(since, filter.from ?? 0) }) }
+  }
+
+  #isOf ({ username }: Principal, activity: Activity): boolean {
+    return username !== undefined && activity.username === username && activity.timestamp >= (this.#since(username) ?? 0)
+  }
+}
+
+const toShown = ({ timestamp, ...activity }: Activity): ShownActivity => ({ ...activity, timestamp: new Date(timestamp).toISOString() })

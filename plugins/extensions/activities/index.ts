@@ -1,0 +1,56 @@
+import fp from 'fastify-plugin'
+import type { Activities } from '../../../db/ports.ts'
+import { span } from '../../../schemas/env.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { ActivityLog } from './activity-log.ts'
+import { maskPatterns } from '../../base/secrets/patterns.ts'
+import { describeCall, isRecorded, type DescribeOptions } from './describe.ts'
+import { ActivityRecorder } from './recorder.ts'
+import { Retention } from './retention.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { activities: ActivityLog }
+}
+
+/** How long what still waits may take to be written when the process ends, in ms. */
+const closeTimeout = 2_000
+
+/**
+ * `app.activities`: the record of calls, where there is a database. It observes the gateway's calls, and removes what is older than
+ * ACTIVITY_RETENTION.
+ */
+export default fp<{ activities?: Activities }>(async (app, { activities }) => {
+  const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
+  const kept = span(retention)
+  const store = kept === 0 ? undefined : activities
+  const since = (username: string): number | undefined => {
+    const time = Date.parse(app.settings.current.users.get(username)?.createdAt ?? '')
+    return Number.isNaN(time) ? undefined : time
+  }
+  const reason = activities === undefined
+    ? 'that needs a database, which DB_URL names (postgres://…, or pglite://<folder> without a server)'
+    : 'ACTIVITY_RETENTION is 0'
+  app.decorate('activities', new ActivityLog(store ?? reason, since))
+  if (activities) {
+    // With 0, what was recorded before goes.
+    const expiry = new Retention(activities, kept)
+    app.addHook('onReady', async () => { expiry.start() })
+    app.addHook('onClose', async () => { await expiry.close() })
+  }
+  if (store === undefined) return
+
+  const redact = (server: string, text: string): string => maskPatterns(app.credentials.mask(app.gateway.redact(server, text)))
+  const options: DescribeOptions = { payloads, redact }
+  const recorder = new ActivityRecorder({
+    store,
+    describe: (call) => describeCall(call, options),
+    isAway: () => app.settings.problem !== undefined,
+    bounds: limits.activities,
+    log: (level, sentence) => { app.log[level](sentence) }
+  })
+  app.gateway.addHook('onDone', (call) => { if (isRecorded(call)) recorder.note(call) })
+  app.metrics.count('toolhub_activities_written_total', 'Calls that were recorded', () => recorder.written)
+  app.metrics.count('toolhub_activities_shed_total', 'Calls that were not recorded: the database was slow or away', () => recorder.shed)
+  app.metrics.gauge('toolhub_activities_waiting', 'Calls that wait to be recorded', () => recorder.waiting)
+  app.addHook('onClose', async () => { await recorder.close(closeTimeout) })
+}, { name: 'activities', dependencies: ['config', 'settings', 'gateway', 'logs', 'metrics'] })

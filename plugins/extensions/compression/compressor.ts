@@ -1,0 +1,89 @@
+import type { Worker } from 'node:worker_threads'
+import { memoryOf } from '../../../protocol/text.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { Semaphore } from '../../base/limits/semaphore.ts'
+import { ShareError, Shares, type Release } from '../../base/limits/shares.ts'
+import { startWorker } from '../../base/threads/start-worker.ts'
+import type { CompressionAnswer, CompressionTask } from './worker.ts'
+
+/**
+ * Compresses results in a worker thread, one at a time, owners in turns. The thread starts with the first result, and ends after some
+ * idle time, or with a result that takes too long.
+ */
+export class Compressor {
+  readonly #turns = new Semaphore({ places: 1 })
+  readonly #failed: (reason: unknown) => void
+  #worker: Worker | undefined
+  #idleTimer: NodeJS.Timeout | undefined
+  /** In bytes of memory. */
+  readonly #waiting = new Shares(limits.compression.waiting, 'results that are compressed')
+
+  /** @param failed called when a result could not be compressed */
+  constructor (failed: (reason: unknown) => void) {
+    this.#failed = failed
+  }
+
+  /**
+   * @returns undefined where the result stays as it is: it is short, cannot be compressed, or too much is waiting, of its owner or of all.
+   * Never rejects.
+   */
+  async compress (task: CompressionTask, owner: string): Promise<CompressionAnswer> {
+    let leave: Release
+    try {
+      leave = this.#waiting.take(owner, memoryOf(task.result))
+    } catch (error) {
+      if (error instanceof ShareError) return undefined
+      throw error
+    }
+    const release = await this.#turns.take(owner)
+    try {
+      return await this.#run(task)
+    } catch (error) {
+      this.close()
+      this.#failed(error)
+      return undefined
+    } finally {
+      leave()
+      release()
+    }
+  }
+
+  /** Ends the thread. */
+  close (): void {
+    clearTimeout(this.#idleTimer)
+    void this.#worker?.terminate()
+    this.#worker = undefined
+  }
+
+  #start (): Worker {
+    const worker = startWorker('plugins/extensions/compression/worker', { resourceLimits: { maxOldGenerationSizeMb: limits.compression.heap } })
+    // An error while no task runs must not end the process.
+    worker.on('error', () => {})
+    worker.on('exit', () => { if (this.#worker === worker) this.#worker = undefined })
+    return worker
+  }
+
+  async #run (task: CompressionTask): Promise<CompressionAnswer> {
+    clearTimeout(this.#idleTimer)
+    const worker = this.#worker ??= this.#start()
+    const { time } = limits.compression
+    let stop = (): void => {}
+    try {
+      return await new Promise<CompressionAnswer>((resolve, reject) => {
+        const onExit = (): void => { reject(new Error('the thread that compresses has ended')) }
+        const timer = setTimeout(() => { reject(new Error(`compressing takes longer than ${time / 1_000} s`)) }, time)
+        worker.once('message', resolve).once('error', reject).once('exit', onExit)
+        stop = () => {
+          clearTimeout(timer)
+          worker.off('message', resolve).off('error', reject).off('exit', onExit)
+        }
+        worker.postMessage(task)
+      })
+    } finally {
+      stop()
+      this.#idleTimer = setTimeout(() => { this.close() }, limits.compression.idle)
+      this.#idleTimer.unref()
+      worker.unref()
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto'
+import { Value } from '@sinclair/typebox/value'
+import fp from 'fastify-plugin'
+import type { SystemConfig } from '../../../schemas/settings.ts'
+import { SystemSections } from '../../../schemas/system.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { Compressor } from './compressor.ts'
+import { Originals } from './originals.ts'
+import { originalsProvider, originalsPrefix } from './provider.ts'
+import type { ResultOptions } from './result.ts'
+
+const Options = SystemSections.properties.toolResultCompression
+interface Settings { enabled: boolean, options: Omit<ResultOptions, 'uriPrefix'> }
+
+const known = new WeakMap<SystemConfig, Settings>()
+
+/** `systemConfig.toolResultCompression` with its defaults, also in place of stored members of another type. */
+function settingsOf (system: SystemConfig): Settings {
+  let settings = known.get(system)
+  if (!settings) {
+    const stored = Object.entries(system.toolResultCompression ?? {}).filter(([name, value]) => {
+      const schema = Options.properties[name as keyof typeof Options.properties]
+      return schema !== undefined && Value.Check(schema, value)
+    })
+    const { enabled, ...options } = Value.Default(Options, Object.fromEntries(stored)) as Settings['options'] & { enabled: boolean }
+    known.set(system, settings = { enabled, options })
+  }
+  return settings
+}
+
+/** The methods whose results are those of tools. */
+const ofTools: ReadonlySet<string> = new Set(['tools/call', 'tasks/result'])
+
+/**
+ * Compresses long results of tools (`toolResultCompression`), on the gateway's `onResult`. Their originals can be read for an hour, by the
+ * principals that got the results.
+ */
+export default fp(async (app) => {
+  const originals = new Originals(limits.compression)
+  const compressor = new Compressor((err) => { app.log.warn({ err }, 'A result was not compressed') })
+  const expiry = setInterval(() => { originals.expire() }, 60_000).unref()
+  app.addHook('onClose', async () => {
+    clearInterval(expiry)
+    compressor.close()
+  })
+  app.gateway.addReader(originalsProvider(originals))
+  app.gateway.addHook('onResult', ({ exchange, provider }, result) => {
+    const { enabled, options } = settingsOf(app.settings.current.system)
+    // A text has no more tokens than bytes, and a character three bytes at most.
+    if (!enabled || !ofTools.has(exchange.method) || result.length * 3 < options.minTokens) return result
+    // What the gateway's own tools answer is as long as it has to be.
+    if (!app.access.snapshot.servers.has(provider)) return result
+    const { principal: { key, kind }, scope } = exchange.view
+    // Who calls a tool without credentials on the open routes can read no original.
+    if (scope.open === true && kind === 'anonymous') return result
+    const task = { result, options: { ...options, uriPrefix: `${originalsPrefix}${randomUUID()}/` } }
+    return compressor.compress(task, exchange.client.owner ?? exchange.client.id).then((compressed) => {
+      if (compressed === undefined) return result
+      const isKept = compressed.originals.every((original, index) => originals.keep(`${task.options.uriPrefix}${index}`, key, original))
+      return isKept ? compressed.result : result
+    })
+  })
+}, { name: 'compression', dependencies: ['gateway', 'settings', 'access'] })

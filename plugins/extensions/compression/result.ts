@@ -1,0 +1,78 @@
+import { elementsOf, isDeeperThan, memberOf, withMembers } from '../../../protocol/json.ts'
+import { compress, fit, type CompressionOptions } from './compress.ts'
+import { plainJson } from './strategies/json.ts'
+import type { CountTokens } from './tokens.ts'
+
+/** A text that was compressed, as it was. */
+export interface Original { text: string, mimeType: string }
+
+export interface CompressedResult {
+  /** The result as JSON text. Each compressed block is followed by a link to its original. */
+  result: string
+  originals: Original[]
+}
+
+export interface ResultOptions extends CompressionOptions {
+  /** Shorten `structuredContent`, too. */
+  structuredContent: boolean
+  /** The URI of an original is this, and its index. */
+  uriPrefix: string
+}
+
+/** Deeper results stay as they are. */
+const deepest = 500
+
+/**
+ * Compresses the text blocks of a successful tool result; all other bytes stay.
+ * @param result the result of `tools/call`, as JSON text
+ * @returns undefined where nothing got shorter
+ */
+export function compressResult (result: string, options: ResultOptions, count: CountTokens): CompressedResult | undefined {
+  if (isDeeperThan(result, deepest) || memberOf(result, 'isError') === 'true') return undefined
+  const originals: Original[] = []
+  const keep = (original: Original): string => {
+    originals.push(original)
+    return linkTo(original, `${options.uriPrefix}${originals.length - 1}`)
+  }
+  const blocks = elementsOf(memberOf(result, 'content') ?? '[]').flatMap((block) => {
+    if (memberOf(block, 'type') !== '"text"') return [block]
+    const text: unknown = JSON.parse(memberOf(block, 'text') ?? '""')
+    // Half a surrogate pair cannot be kept as UTF-8.
+    if (typeof text !== 'string' || !text.isWellFormed()) return [block]
+    const compressed = compress(text, options, count)
+    if (compressed === undefined) return [block]
+    const link = keep({ text, mimeType: compressed.strategy === 'json' ? 'application/json' : 'text/plain' })
+    return [withMembers(block, { text: JSON.stringify(compressed.text) }), link]
+  })
+  const changes: Record<string, string> = {}
+  const structured = options.structuredContent ? shortened(memberOf(result, 'structuredContent'), options, count) : undefined
+  if (structured !== undefined) {
+    changes.structuredContent = structured.text
+    blocks.push(keep({ text: structured.original, mimeType: 'application/json' }))
+  }
+  if (originals.length === 0) return undefined
+  return { result: withMembers(result, { ...changes, content: `[${blocks.join(',')}]` }), originals }
+}
+
+function shortened (
+  original: string | undefined,
+  options: CompressionOptions,
+  count: CountTokens
+): { text: string, original: string } | undefined {
+  if (original === undefined || count(original, options.minTokens) < options.minTokens) return undefined
+  const renderings = plainJson(original)
+  const text = fit(renderings, options.maxOutputTokens, count) ?? renderings.render(0, 2 * original.length)
+  return text !== undefined && text.length < original.length ? { text, original } : undefined
+}
+
+const linkTo = ({ text, mimeType }: Original, uri: string): string =>
+  JSON.stringify({
+    type: 'resource_link',
+    uri,
+    name: 'original',
+    title: 'The text before it was compressed',
+    description:
+      'Can be read for an hour. For a part of it, add ?offset=0&length=20000 (in bytes); the answer tells where the next part begins.',
+    mimeType,
+    size: Buffer.byteLength(text)
+  })

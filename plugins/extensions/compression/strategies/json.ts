@@ -1,0 +1,183 @@
+import { isDeeperThan } from '../../../../protocol/json.ts'
+import { JsonScanner } from '../../../../protocol/json-scanner.ts'
+import { cut } from '../../../../protocol/text.ts'
+import { Containers, TooCostly } from './containers.ts'
+import { eachLine } from './lines.ts'
+import { schemaOf, type Schema } from './schema.ts'
+import { bounds, counted, figure, type Renderings, type Strategy } from './strategy.ts'
+
+/** How much of a value is written: items of an array, keys of an object, characters of a string, levels below the top. */
+interface Amount { items: number, keys: number, characters: number, depth: number }
+
+const highest = 180
+/** Deeper values are another kind of text. */
+const deepest = 500
+
+const amountOf = (level: number): Amount => ({
+  items: Math.floor(1.063 ** level) - 1,
+  keys: Math.floor(6 * 1.063 ** level),
+  characters: Math.floor(32 * 1.057 ** level),
+  depth: 2 + Math.floor(level / 9)
+})
+
+/** Keeps the structure: long arrays become a line that tells what their items look like, and a sample; long strings are cut. */
+export const json: Strategy = (text) => {
+  const value = valueOf(text)
+  return value === undefined ? undefined : renderingsOf(value, false)
+}
+
+/**
+ * The same for a value that a program reads: nothing is added to it, keys stay, and only arrays and strings get shorter.
+ * @param text one JSON value
+ */
+export const plainJson = (text: string): Renderings => renderingsOf(text, true)
+
+function renderingsOf (text: string, isPlain: boolean): Renderings {
+  const containers = new Containers(text)
+  const schemas = new Map<string, Schema>()
+  return {
+    highest,
+    render: (level, most) => {
+      try {
+        return new Writer(containers, schemas, isPlain, most).write(text, amountOf(level))
+      } catch (error) {
+        if (error instanceof TooLong || error instanceof TooCostly) return undefined
+        throw error
+      }
+    }
+  }
+}
+
+/** A JSON text, as it is; lines of one JSON object each as an array. */
+function valueOf (text: string): string | undefined {
+  const trimmed = text.trim()
+  if (!/^[[{]/.test(trimmed) || isDeeperThan(trimmed, deepest)) return undefined
+  if (isJson(trimmed)) return trimmed
+  let lines = 0
+  let isValid = true
+  eachLine(trimmed, (start, end) => {
+    const line = trimmed.slice(start, end)
+    if (line.trim() === '') return true
+    isValid = ++lines <= bounds.rows && line.startsWith('{') && isJson(line)
+    return isValid
+  })
+  return isValid && lines > 1 ? `[${trimmed.replace(/\n\s*/g, ',')}]` : undefined
+}
+
+/**
+ * Texts from this length on are checked without making values of them, which may take fifty times their memory. What is told of their
+ * items is kept.
+ */
+const large = 64 * 1024
+
+function isJson (text: string): boolean {
+  try {
+    if (text.length < large) JSON.parse(text)
+    else new JsonScanner(text, deepest, none, 0).step(Infinity)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const none: ReadonlySet<string> = new Set()
+
+/** Thrown where a rendering gets longer than is of use. */
+class TooLong extends Error {}
+
+const below = (amount: Amount): Amount => ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
+
+/** Writes one rendering. Numbers, and strings that are short enough, keep their bytes. */
+class Writer {
+  readonly #containers: Containers
+  readonly #isPlain: boolean
+  readonly #schemas: Map<string, Schema>
+  /** In characters. */
+  #left: number
+
+  /**
+   * @param schemas of large arrays, which each rendering tells
+   * @param most max length, in characters
+   */
+  constructor (containers: Containers, schemas: Map<string, Schema>, isPlain: boolean, most: number) {
+    this.#containers = containers
+    this.#schemas = schemas
+    this.#isPlain = isPlain
+    this.#left = most
+  }
+
+  /** A value, shortened. @throws TooLong, TooCostly */
+  write (text: string, amount: Amount): string {
+    const first = text.charAt(0)
+    if (first === '[') return this.#array(text, amount)
+    if (first === '{') return this.#object(text, amount)
+    return this.#told(first === '"' ? writtenString(text, amount.characters) : text)
+  }
+
+  /** Counts what is written, and what stands around it. */
+  #told (part: string): string {
+    this.#left -= part.length + 1
+    if (this.#left < 0) throw new TooLong()
+    return part
+  }
+
+  #array (text: string, amount: Amount): string {
+    const { count, at } = this.#containers.elements(text)
+    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#told(JSON.stringify(`[… ${counted(count, 'item')} …]`))
+    this.#told('')
+    const parts: string[] = []
+    const write = (from: number, to: number): void => {
+      for (let index = from; index < to; index++) parts.push(this.write(at(index), below(amount)))
+    }
+    // A line about one missing item is no shorter than the item.
+    if (count <= amount.items + 1) {
+      write(0, count)
+      return `[${parts.join(',')}]`
+    }
+    const tail = Math.floor(amount.items / 4)
+    if (!this.#isPlain) {
+      const last = tail === 0 ? '' : ` and the last ${figure(tail)}`
+      const shown = amount.items === 0 ? 'none shown' : `the first ${figure(amount.items - tail)}${last} shown`
+      const { type, isOfAll } = this.#schemaOf(text)
+      parts.push(this.#told(JSON.stringify(`${counted(count, 'item')}, ${isOfAll ? 'each' : 'most'} ${type}; ${shown}`)))
+    }
+    write(0, amount.items - tail)
+    write(count - tail, count)
+    return `[${parts.join(',')}]`
+  }
+
+  #schemaOf (array: string): Schema {
+    const known = this.#schemas.get(array)
+    if (known) return known
+    const schema = schemaOf(array, this.#containers)
+    if (array.length >= large) this.#schemas.set(array, schema)
+    return schema
+  }
+
+  #object (text: string, amount: Amount): string {
+    const { first, count } = this.#containers.members(text)
+    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#told(JSON.stringify(`{… ${counted(count, 'key')} …}`))
+    // A value that a program reads has all its keys.
+    if (this.#isPlain && count > first.length) throw new TooCostly()
+    this.#told('')
+    const shown = this.#isPlain ? first : first.slice(0, amount.keys)
+    const parts = shown.map(({ keyStart, start, end }) => {
+      const key = this.#told(text.slice(keyStart, start).replace(/\s*:\s*$/, ':'))
+      return `${key}${this.write(text.slice(start, end), below(amount))}`
+    })
+    const hidden = first.slice(shown.length, shown.length + amount.keys)
+    if (hidden.length > 0) {
+      const names = hidden.map(({ key }) => key).join(', ')
+      const more = `${counted(count - shown.length, 'more key')}: ${cut(names, 8 * amount.keys)}`
+      parts.push(this.#told(`"…":${JSON.stringify(more)}`))
+    }
+    return `{${parts.join(',')}}`
+  }
+}
+
+function writtenString (text: string, characters: number): string {
+  if (text.length <= characters + 40) return text
+  const value = JSON.parse(text) as string
+  const head = cut(value, characters)
+  return JSON.stringify(`${head}… (${counted(value.length - head.length, 'more character')})`)
+}

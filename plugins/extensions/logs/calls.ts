@@ -1,0 +1,59 @@
+import fp from 'fastify-plugin'
+import { saysError } from '../../../protocol/tool-result.ts'
+import { keyOf } from '../../settings/access/author.ts'
+import { messageOfError, usernameOf } from '../activities/describe.ts'
+import type { FinishedCall } from '../../gateway/hooks.ts'
+
+/** Max length of a name or URI in a line, in characters; beyond: it is cut. */
+const longest = 256
+
+/** The members of the line of one call. `outcome`: `tool-error` is a result that says that its tool failed. */
+interface CallLine {
+  user: string
+  key?: string
+  server: string
+  method: string
+  item?: string
+  outcome: FinishedCall['outcome'] | 'tool-error'
+  error?: string
+  /** In ms. */
+  duration: number
+  address?: string
+}
+
+/**
+ * One line of the log for each call, at level `debug`: who, server, tool, time, outcome. No payload is in it, and no query of a URI. At
+ * other levels no hook is registered, so that calls cost nothing more.
+ */
+export default fp(async (app) => {
+  if (app.log.level !== 'debug' && app.log.level !== 'trace') return
+  app.gateway.addHook('onDone', (call) => {
+    if (call.outcome === 'input_required') return
+    const line = lineOf(call, (text) => app.gateway.redact(call.provider, text))
+    app.log.debug({ call: line }, sentenceOf(line))
+  })
+}, { name: 'call-log', dependencies: ['logs', 'gateway'] })
+
+function lineOf ({ exchange, provider, item, outcome, output, error, duration }: FinishedCall, redact: (text: string) => string): CallLine {
+  const { method, address, view: { principal } } = exchange
+  const named = method === 'resources/read' ? item?.split(/[?#]/, 1)[0] : item
+  const { keyName } = keyOf(principal)
+  return {
+    user: usernameOf(principal) ?? principal.kind,
+    ...(keyName !== undefined && { key: keyName }),
+    server: provider,
+    method,
+    ...(named !== undefined && { item: redact(named).slice(0, longest) }),
+    outcome: outcome === 'ok' && output !== undefined && saysError(output) ? 'tool-error' : outcome,
+    // What a server says may repeat a payload.
+    ...(error !== undefined && { error: redact(messageOfError(error, false)) }),
+    duration: Math.round(duration * 10) / 10,
+    ...(address !== undefined && { address })
+  }
+}
+
+function sentenceOf ({ user, key, server, method, item, outcome, error, duration }: CallLine): string {
+  const who = key === undefined ? user : `${user} (key ${JSON.stringify(key)})`
+  const what = item === undefined ? method : `${method} ${JSON.stringify(item)}`
+  return `${who}: ${server} ${what}: ${outcome} in ${duration} ms${error === undefined ? '' : `: ${error}`}`
+}

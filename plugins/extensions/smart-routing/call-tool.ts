@@ -1,0 +1,85 @@
+import { DerivedExchange } from '../../../protocol/derived-exchange.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import { isDeeperThan, isObject, memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
+import { inPresentation, type View } from '../../settings/access/view.ts'
+import type { CallTool } from '../../gateway/presentation.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { hint } from './own-tools.ts'
+
+/**
+ * `call_tool {toolName, arguments}`: the call of the tool that it names, in the merged view of the same principal on the same servers. It
+ * is no call of its own: progress, cancellation, questions, results, bounds, hooks and records are those of the named tool.
+ * @throws RpcError, as any call
+ */
+export async function callInstead (exchange: Exchange<View>, call: CallTool): Promise<string> {
+  try {
+    return await call(instead(exchange))
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.reason !== 'unknown-tool') throw error
+    throw new RpcError(error.code, error.message + hint, error.reason)
+  }
+}
+
+/** The exchange for the named tool. Its arguments keep their bytes. @throws RpcError -32602 */
+function instead (exchange: Exchange<View>): Exchange<View> {
+  const { params, paramsText, view } = exchange
+  const given = memberOf(paramsText, 'arguments') ?? '{}'
+  const name = nameIn(given)
+  const text = argumentsIn(given)
+  let args: unknown
+  const get = (): unknown => {
+    args ??= JSON.parse(text)
+    return args
+  }
+  return new DerivedExchange(exchange, {
+    view: inPresentation(view, 'merged'),
+    paramsText: withMembers(paramsText, { name: JSON.stringify(name), arguments: text }),
+    // The others as they are: those of a large request are parsed when they are read, as the arguments are here.
+    params: Object.defineProperties({}, {
+      ...Object.getOwnPropertyDescriptors(params),
+      name: { value: name, enumerable: true },
+      arguments: { get, enumerable: true }
+    }) as Record<string, unknown>
+  })
+}
+
+/** The members of the arguments of `call_tool`. */
+const own: ReadonlySet<string> = new Set(['toolName', 'arguments', '_meta'])
+/** Names longer than this are none, in characters of JSON. */
+const longestName = 4_096
+/** Arguments that are written as a text may be this long, in characters of JSON. */
+const longestText = 256 * 1024
+
+/** The member `toolName` of the arguments of a tool. @param text of these arguments @throws RpcError -32602 */
+export function nameIn (text: string): string {
+  const member = memberOf(text, 'toolName') ?? 'null'
+  const name: unknown = member.length > longestName ? undefined : JSON.parse(member)
+  if (typeof name === 'string' && name !== '') return name
+  throw new RpcError(code.invalidParams, `Invalid params: "toolName" must be the tool's name${hint}`)
+}
+
+/** The text of the arguments for the named tool. Models often write them as a text that holds JSON. @throws RpcError -32602 */
+function argumentsIn (text: string): string {
+  const member = memberOf(text, 'arguments') ?? 'null'
+  if (member.startsWith('{')) return member
+  if (member === 'null') {
+    // Models write the arguments beside the name; without them the tool would run, with its defaults.
+    const other = membersOf(text).find(({ key }) => !own.has(key))?.key
+    if (other === undefined) return '{}'
+    throw new RpcError(code.invalidParams, `Invalid params: put ${JSON.stringify(other.slice(0, 100))} into "arguments", beside "toolName"`)
+  }
+  const inner = member.startsWith('"') && member.length <= longestText ? JSON.parse(member) as string : undefined
+  if (inner?.trim() === '') return '{}'
+  if (inner !== undefined && isJsonObject(inner)) return inner
+  throw new RpcError(code.invalidParams, 'Invalid params: "arguments" in "arguments" must be an object, as the tool\'s inputSchema says')
+}
+
+function isJsonObject (text: string): boolean {
+  if (isDeeperThan(text, limits.requestDepth)) return false
+  try {
+    return isObject(JSON.parse(text))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,90 @@
+import { isObject } from '../../../../protocol/json.ts'
+import { withoutMark } from '../../../../protocol/text.ts'
+import { limits } from '../../../base/limits/limits.ts'
+import type { Outbound } from '../../../base/outbound/outbound.ts'
+import type { EmbeddingOptions } from './options.ts'
+
+/** Why there are no embeddings. Its message is for the log, and holds nothing that the API sent, nor the key. */
+export class EmbeddingsFailed extends Error {
+  /** Time after which the API wants to be asked again, in ms. */
+  readonly retryAfter: number | undefined
+  /** True: the API refuses these texts, and would again. */
+  readonly isRefusal: boolean
+
+  constructor (message: string, { retryAfter, isRefusal = false }: { readonly retryAfter?: number, readonly isRefusal?: boolean } = {}) {
+    super(message)
+    this.name = 'EmbeddingsFailed'
+    this.retryAfter = retryAfter
+    this.isRefusal = isRefusal
+  }
+}
+
+const bounds = limits.smartRouting.embeddings
+
+/** An embeddings API as OpenAI has it: `POST <base>/embeddings {model, input, dimensions?}`. */
+export class EmbeddingsApi {
+  readonly #outbound: Pick<Outbound, 'fetch'>
+  readonly #options: EmbeddingOptions
+
+  constructor (outbound: Pick<Outbound, 'fetch'>, options: EmbeddingOptions) {
+    this.#outbound = outbound
+    this.#options = options
+  }
+
+  /** The embeddings of some texts, in their order. @throws EmbeddingsFailed, UpstreamError */
+  async embed (texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
+    const { url, apiKey, model, dimensions } = this.#options
+    const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' }
+    if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey}`
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers.authorization ?? '')) throw new EmbeddingsFailed('its key holds what no header can')
+    const answer = await this.#outbound.fetch(url, {
+      // Only admins set the address.
+      trusted: true,
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ model, input: texts, ...(dimensions !== undefined && { dimensions }) }),
+      maxSize: bounds.answer,
+      timeout: bounds.time,
+      signal
+    })
+    const { status } = answer
+    if (status !== 200) {
+      const retryAfter = retryAfterOf(answer.headers['retry-after'])
+      throw new EmbeddingsFailed(`it answered HTTP ${status}`, { retryAfter, isRefusal: [400, 413, 422].includes(status) })
+    }
+    return embeddingsOf(answer.body, texts.length)
+  }
+}
+
+/** `Retry-After` in seconds, or as a date (RFC 9110 §10.2.3), in ms. */
+function retryAfterOf (header: string | undefined): number | undefined {
+  if (header === undefined) return undefined
+  const time = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now()
+  return Number.isFinite(time) && time > 0 ? time : undefined
+}
+
+function embeddingsOf (body: Buffer, count: number): number[][] {
+  let value: unknown
+  try {
+    value = JSON.parse(withoutMark(body.toString()))
+  } catch {
+    throw new EmbeddingsFailed('its answer is no JSON')
+  }
+  const data: unknown[] = isObject(value) && Array.isArray(value.data) ? value.data : []
+  const embeddings: number[][] = []
+  for (const [at, each] of data.entries()) {
+    if (!isObject(each)) continue
+    const index = typeof each.index === 'number' ? each.index : at
+    if (isEmbedding(each.embedding)) embeddings[index] = each.embedding
+  }
+  if (embeddings.length !== count || Array.from(embeddings).includes(undefined as never)) {
+    throw new EmbeddingsFailed('its answer holds no embedding for each text')
+  }
+  return embeddings
+}
+
+/** True for numbers that have a direction. */
+function isEmbedding (value: unknown): value is number[] {
+  if (!Array.isArray(value) || value.length > bounds.numbers) return false
+  return value.every((each) => Number.isFinite(each)) && value.some((each) => each !== 0)
+}

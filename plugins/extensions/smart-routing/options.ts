@@ -1,0 +1,24 @@
+import { Value } from '@sinclair/typebox/value'
+import type { SystemConfig } from '../../../schemas/settings.ts'
+import { withTodaysNames } from '../../../schemas/smart-routing.ts'
+import { SystemSections } from '../../../schemas/system.ts'
+
+const Options = SystemSections.properties.smartRouting
+
+/** `systemConfig.smartRouting` with its defaults. */
+export type SmartRouting = NonNullable<SystemSections['smartRouting']>
+
+const known = new WeakMap<SystemConfig, SmartRouting>()
+
+/** The settings of `$smart` with their defaults, also in place of stored members of another type. */
+export function smartRoutingOf (system: SystemConfig): SmartRouting {
+  let options = known.get(system)
+  if (!options) {
+    const stored = Object.entries(withTodaysNames(system.smartRouting ?? {})).filter(([name, value]) => {
+      const schema = Options.properties[name as keyof typeof Options.properties]
+      return schema !== undefined && Value.Check(schema, value)
+    })
+    known.set(system, options = Value.Default(Options, Object.fromEntries(stored)) as SmartRouting)
+  }
+  return options
+}

@@ -1,0 +1,74 @@
+import { DerivedExchange } from '../../../protocol/derived-exchange.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import { isObject, memberOf, oneLine } from '../../../protocol/json.ts'
+import type { Provider } from '../../../protocol/provider.ts'
+import { inPresentation, type View } from '../../settings/access/view.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { textOf } from '../../gateway/list.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { answerOf, resultOf } from './answer.ts'
+import { nameIn } from './call-tool.ts'
+import { hint, names, range } from './own-tools.ts'
+import { providerName } from './presentation.ts'
+import type { Search } from './search.ts'
+
+/** What a caller asks `search_tools`. */
+interface Asked { readonly query: string, readonly limit: number }
+
+/** Runs `search_tools` and `describe_tool`, over what the caller's view shows. */
+export class SmartProvider implements Provider {
+  readonly name = providerName
+  readonly #gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>
+  readonly #search: Search
+  readonly #progressive: () => boolean
+
+  /** @param progressive whether schemas are shown by `describe_tool` only */
+  constructor (gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>, search: Search, progressive: () => boolean) {
+    this.#gateway = gateway
+    this.#search = search
+    this.#progressive = progressive
+  }
+
+  /** What it lists is in surfaces of its presentation only. */
+  catalogue (): undefined {}
+
+  async call (given: Exchange, changes: Readonly<Record<string, string>>): ReturnType<Provider['call']> {
+    const exchange = given as Exchange<View>
+    const name: unknown = JSON.parse(changes.name ?? 'null')
+    if (exchange.method !== 'tools/call') throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    const json = name === names.describe ? await this.#describe(exchange) : await this.#find(exchange)
+    return { kind: 'response', id: null, resultText: resultOf(json) }
+  }
+
+  async #find (exchange: Exchange<View>): Promise<string> {
+    const { query, limit } = asked(exchange.params.arguments)
+    const { found, metadata } = await this.#search.find(exchange, query, limit)
+    return answerOf(found, metadata, { only: limit === 1, schemas: !this.#progressive() })
+  }
+
+  /** The tool as it is listed on the merged route. */
+  async #describe (exchange: Exchange<View>): Promise<string> {
+    const name = nameIn(memberOf(exchange.paramsText, 'arguments') ?? '{}')
+    const { view, params, paramsText } = exchange
+    const merged = inPresentation(view, 'merged')
+    const target = await this.#gateway.resolve(new DerivedExchange(exchange, { view: merged, params, paramsText }), 'tools', name)
+    const shown = target && this.#gateway.exposedName(merged, exchange.client, 'tools', target.provider, target.key)
+    const { tools } = this.#gateway.surface(merged, exchange.client).parts
+    const entry = shown === undefined ? undefined : tools.list.entries[[...tools.targets.keys()].indexOf(shown)]
+    if (!entry) throw new RpcError(code.invalidParams, `Unknown tool: ${name}${hint}`, 'unknown-tool')
+    return oneLine(textOf(entry, 'name'))
+  }
+}
+
+/** @throws RpcError -32602 */
+function asked (args: unknown): Asked {
+  const { query, limit: given = range.usual } = isObject(args) ? args : {}
+  // Models often write a number as a text.
+  const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
+  if (typeof query !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to be done')
+  if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < range.least || limit > range.most) {
+    throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${range.least} to ${range.most}`)
+  }
+  return { query: query.slice(0, limits.smartRouting.query), limit }
+}

@@ -1,0 +1,94 @@
+import { isObject } from '../../../protocol/json.ts'
+import type { Item } from '../../../protocol/lists.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
+import type { Entry } from '../../gateway/list.ts'
+import type { Surface, Target } from '../../gateway/surface.ts'
+import type { SearchTool } from './words/index.ts'
+
+/** The tool that was parsed last: its members are mostly read one after another, and not kept, since they may have megabytes. */
+let last: { readonly text: string, readonly value: Record<string, unknown> } | undefined
+
+function parsed (text: string): Record<string, unknown> {
+  if (last?.text !== text) {
+    const value: unknown = JSON.parse(text)
+    last = { text, value: isObject(value) ? value : {} }
+  }
+  return last.value
+}
+
+/** A tool as a view shows it. It keeps the text of the tool only. */
+export class ShownTool implements SearchTool {
+  readonly name: string
+  readonly ownName: string
+  readonly server: string
+  readonly #text: string
+  readonly #description: string | undefined
+
+  /** @param name the one under which it is shown */
+  constructor (name: string, { provider, key }: Target, { text, description }: Entry) {
+    this.name = name
+    this.ownName = key
+    this.server = provider
+    this.#text = text
+    this.#description = description
+  }
+
+  /** The size of the tool as its server lists it, in characters. */
+  get size (): number { return this.#text.length }
+  get title (): string | undefined { return textOf(parsed(this.#text).title) }
+  get description (): string | undefined { return this.#description ?? textOf(parsed(this.#text).description) }
+  get inputSchema (): unknown { return parsed(this.#text).inputSchema }
+
+  /** Whether it is this tool, unchanged. */
+  is (name: string, { provider, key }: Target, { text, description }: Entry): boolean {
+    return this.name === name && this.server === provider && this.ownName === key &&
+      this.#text === text && this.#description === description
+  }
+}
+
+const textOf = (value: unknown): string | undefined => typeof value === 'string' ? value : undefined
+
+/** Tools between two looks at the clock. */
+const perCheck = 64
+/** Ways to show an item that are kept; views that were made anew leave theirs behind. */
+const mostShown = 8
+/** Views that show an item in the same way share its object, and what is made of it. */
+const byItem = new WeakMap<Item, ShownTool[]>()
+
+function shownTool (name: string, target: Target, entry: Entry): ShownTool {
+  const { item } = target
+  if (!item) return new ShownTool(name, target, entry)
+  let tools = byItem.get(item)
+  if (!tools) byItem.set(item, tools = [])
+  let tool = tools.find((each) => each.is(name, target, entry))
+  if (!tool) {
+    tools.push(tool = new ShownTool(name, target, entry))
+    if (tools.length > mostShown) tools.shift()
+  }
+  return tool
+}
+
+/**
+ * The tools of a merged surface by name, in its order. It yields to the event loop between them.
+ * @param before those of an earlier one: a tool that has not changed is the same object
+ */
+export async function toolsOf ({ parts: { tools } }: Surface, before?: ReadonlyMap<string, ShownTool>): Promise<Map<string, ShownTool>> {
+  const found = new Map<string, ShownTool>()
+  const budget = new LoopBudget()
+  let at = 0
+  for (const [name, target] of tools.targets) {
+    if (at % perCheck === perCheck - 1 && budget.spent) await budget.yieldToEventLoop()
+    // Entries and targets are added together.
+    const entry = tools.list.entries[at++]
+    if (!entry) continue
+    const former = before?.get(name)
+    found.set(name, former?.is(name, target, entry) === true ? former : shownTool(name, target, entry))
+  }
+  return found
+}
+
+/** Whether a surface shows a tool now. */
+export function shows ({ parts: { tools } }: Surface, { name, server, ownName }: SearchTool): boolean {
+  const target = tools.targets.get(name)
+  return target?.provider === server && target.key === ownName
+}

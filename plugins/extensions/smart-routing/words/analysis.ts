@@ -1,0 +1,143 @@
+import { isObject } from '../../../../protocol/json.ts'
+import type { SearchTool } from './search-tool.ts'
+import { limits } from '../../../base/limits/limits.ts'
+import type { Lexicon } from './lexicon.ts'
+import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type Token } from './stem.ts'
+import { wordsOf } from './tokens.ts'
+
+/**
+ * A tool as the index has it: its terms and how much each weighs, in units of 1 / `unit`. It depends on the tool alone, so that all indexes
+ * share it.
+ */
+export interface Analysis {
+  /** The words of the name, as terms. */
+  readonly name: readonly string[]
+  readonly tokens: readonly Token[]
+  readonly weights: Uint16Array
+}
+
+/** Weights are whole numbers of this part of 1. */
+export const unit = 64
+/** The largest weight of a term. */
+export const heaviest = 1023
+
+/**
+ * `weight`: what a word counts. `length`: the usual number of words; in longer fields each word counts less, by `norm`. `most`: max words
+ * that are read. `repeats`: how many times a word counts.
+ */
+interface Field { readonly weight: number, readonly length: number, readonly norm: number, readonly most: number, readonly repeats: number }
+
+export const fields = {
+  name: { weight: 1.8, length: 3, norm: 0.75, most: 16, repeats: 1 },
+  title: { weight: 1, length: 4, norm: 0.75, most: 16, repeats: 1 },
+  server: { weight: 2, length: 1.5, norm: 0.5, most: 8, repeats: 1 },
+  summary: { weight: 1, length: 12, norm: 0.6, most: 32, repeats: 2 },
+  description: { weight: 0.6, length: 40, norm: 0.75, most: 300, repeats: 2 },
+  parameters: { weight: 0.3, length: 20, norm: 0.75, most: 150, repeats: 2 }
+} satisfies Record<string, Field>
+
+const bounds = limits.wordSearch
+/** Max length of a value that is read, in characters. */
+const longestValue = 40
+
+/** The terms of a tool. */
+export function analyse (tool: SearchTool, lexicon: Lexicon): Analysis {
+  forgetWords()
+  const terms = new Terms(lexicon)
+  const { name, title, server, summary, description, parameters } = fields
+  terms.add(tokensOf(tool.ownName.slice(0, 256), name.most), name, true)
+  if (tool.title !== undefined) terms.add(tokensOf(tool.title.slice(0, 256), title.most), title, true)
+  terms.add(tokensOf(tool.server.slice(0, 256), server.most), server, true)
+  const [first, rest] = summaryOf(tool.description ?? '')
+  terms.add(tokensOf(first, summary.most), summary, false)
+  terms.add(tokensOf(rest, description.most), description, false)
+  terms.add(tokensOfAll(parametersOf(tool.inputSchema), parameters.most), parameters, false)
+  return terms.analysis(wordsOf(tool.ownName.slice(0, 256), fields.name.most, false).map(stemOf))
+}
+
+/** The first sentence of a description, and what follows. */
+function summaryOf (description: string): [string, string] {
+  const text = description.slice(0, bounds.text).trimStart()
+  const end = /[.!?。](?=\s|$)|\n/.exec(text.slice(0, 300))
+  const length = end ? end.index + 1 : 200
+  return [text.slice(0, length), text.slice(length)]
+}
+
+/** The names, descriptions and values (`enum`) of a schema's properties, those within them too. */
+function parametersOf (schema: unknown): string[] {
+  const texts: string[] = []
+  let properties = 0
+  const read = (part: unknown, depth: number): void => {
+    if (!isObject(part) || depth > bounds.depth) return
+    if (isObject(part['properties'])) {
+      for (const [name, property] of Object.entries(part['properties'])) {
+        if (++properties > bounds.properties) return
+        texts.push(name.slice(0, 100))
+        const { description, enum: values } = isObject(property) ? property : {}
+        if (typeof description === 'string') texts.push(description.slice(0, bounds.parameterText))
+        if (Array.isArray(values)) texts.push(valuesOf(values))
+        read(property, depth + 1)
+      }
+    }
+    read(part['items'], depth + 1)
+  }
+  read(schema, 0)
+  return texts
+}
+
+/** What a parameter may be, of a tool that does several things: `create`, `list`. Long lists are of countries, models and the like. */
+function valuesOf (values: readonly unknown[]): string {
+  const texts = values.slice(0, bounds.values).filter((value) => typeof value === 'string')
+  return texts.map((text) => text.slice(0, longestValue)).join(' ')
+}
+
+/** By number of a term: 1 + its place among the terms of the tool that is read; 0, where the tool has not got it. */
+const places: number[] = []
+/** By place of a term, of the tool that is read: its weight, and how often it occurred in the current field. One tool is read at a time. */
+const weightAt = new Float64Array(bounds.terms)
+const timesAt = new Uint16Array(bounds.terms)
+
+class Terms {
+  readonly #tokens: Token[] = []
+  readonly #lexicon: Lexicon
+
+  constructor (lexicon: Lexicon) { this.#lexicon = lexicon }
+
+  /** @param isName whether two neighbouring words are a term as well: `file_system` is found as `filesystem` */
+  add (tokens: readonly Token[], field: Field, isName: boolean): void {
+    const { weight, norm, length, repeats } = field
+    const each = weight / (1 - norm + norm * Math.max(0.5, tokens.length / length))
+    timesAt.fill(0)
+    let previous: Token | undefined
+    for (const token of tokens) {
+      this.#count(token, each, repeats)
+      const joined = previous && (isName ? joinedInName(previous, token) : this.#lexicon.joined(previous, token))
+      if (joined) this.#count(joined, each, repeats)
+      previous = token
+    }
+  }
+
+  #count (token: Token, each: number, repeats: number): void {
+    while (places.length <= token.number) places.push(0)
+    let at = (places[token.number] ?? 0) - 1
+    if (at < 0) {
+      if (this.#tokens.length >= bounds.terms) return
+      at = this.#tokens.push(token) - 1
+      places[token.number] = at + 1
+      weightAt[at] = 0
+    }
+    const times = timesAt[at] ?? 0
+    timesAt[at] = times + 1
+    if (times < repeats) weightAt[at] = (weightAt[at] ?? 0) + each
+  }
+
+  analysis (name: readonly string[]): Analysis {
+    for (const { number } of this.#tokens) places[number] = 0
+    const weights = new Uint16Array(this.#tokens.length)
+    for (let at = 0; at < weights.length; at++) weights[at] = Math.min(heaviest, Math.max(1, Math.round((weightAt[at] ?? 0) * unit)))
+    return { name, tokens: this.#tokens.slice(), weights }
+  }
+}
+
+const joinedInName = (first: Token, second: Token): Token | undefined =>
+  first.term.length + second.word.length <= 40 ? tokenOf(first.term + second.term) : undefined

@@ -1,0 +1,342 @@
+import { limits } from '../../../base/limits/limits.ts'
+import { lightVerbs, stopWords } from './common-words.ts'
+import { withoutRepetition, type Concept } from './concepts.ts'
+import { Doubts } from './doubts.ts'
+import { piecesOf } from './literals.ts'
+import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
+import { carrying, particlesOf } from './phrases.ts'
+import { asking, isAsking, telling } from './purpose.ts'
+import { similarWords } from './spelling.ts'
+import { stemOf } from './stem.ts'
+import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
+import { tuning } from './tuning.ts'
+import type { Vocabulary } from './vocabulary.ts'
+
+/** `text`: the question with typos and foreign words put right. `isAsking`: it wants to know something. */
+export interface Question { readonly concepts: Concept[], readonly text: string, readonly isAsking: boolean }
+
+/** Max words of a question that a phrase is looked for in, with those that are left out. */
+const longestSpan = 9
+
+/** What tools are called that do several things at once; how a question says that there are several. Times and sizes are no such things. */
+const together: readonly string[] = ['batch', 'bulk', 'multiple', 'many'].map((word) => stemOf(word))
+const severalWords = /^(?:[2-9]|[1-9]\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|fifty|hundred|hundreds|several|these|those)$/
+const pluralEnd = /^(?!(?:second|minute|hour|day|week|month|year|percent|euro|dollar|pixel|line|time)s$)\w{2,}[^su]s$/
+/** Max words from a number to what it counts. */
+const nearNumber = 3
+
+const bounds = limits.wordSearch
+
+/** Reads questions against a vocabulary. */
+export class Interpreter {
+  readonly #lexicon: Lexicon
+  readonly #vocabulary: Vocabulary
+
+  constructor (lexicon: Lexicon, vocabulary: Vocabulary) {
+    this.#lexicon = lexicon
+    this.#vocabulary = vocabulary
+  }
+
+  read (query: string): Question {
+    const text = query.slice(0, bounds.question)
+    const reading = new Reading(this.#lexicon, this.#vocabulary, text)
+    for (const run of unspacedRuns(text).slice(0, bounds.words)) reading.addUnspaced(run)
+    reading.addAll()
+    return { concepts: withoutRepetition(reading.concepts), text: reading.text.join(' '), isAsking: reading.isAsking }
+  }
+}
+
+class Reading {
+  readonly concepts: Concept[] = []
+  readonly text: string[] = []
+  readonly isAsking: boolean
+  readonly #lexicon: Lexicon
+  readonly #vocabulary: Vocabulary
+  readonly #words: string[] = []
+  /** What each of them counts, for the kind of text it is from. */
+  readonly #weights: number[] = []
+  readonly #stems: string[]
+  /** These as phrases are compared. */
+  readonly #carrying: ReadonlyArray<string | undefined>
+  /** Languages that the question seems to be in, other than English. */
+  readonly #languages: ReadonlySet<string>
+  /** Words that are part of another one, which stands apart from them. */
+  readonly #said = new Set<number>()
+  readonly #doubts: Doubts
+  #misspelled = 0
+
+  constructor (lexicon: Lexicon, vocabulary: Vocabulary, question: string) {
+    this.#lexicon = lexicon
+    this.#vocabulary = vocabulary
+    this.#doubts = new Doubts(lexicon, vocabulary)
+    for (const { text, weight, hint = '' } of piecesOf(question)) {
+      for (const word of wordsOf(text, bounds.words - this.#words.length, false)) {
+        this.#words.push(word)
+        this.#weights.push(weight)
+      }
+      for (const word of hint.split(' ')) if (word !== '') this.#addConcept([{ term: stemOf(word), weight: 1 }], tuning.kind)
+    }
+    this.#stems = this.#words.map(stemOf)
+    this.#carrying = this.#words.map((word, i) => carrying(word, this.#stems[i] ?? ''))
+    this.isAsking = isAsking(question, this.#words[0] ?? '')
+    this.#languages = this.#guessLanguages()
+  }
+
+  #guessLanguages (): Set<string> {
+    const evidence = new Map<string, number>()
+    const count = (languages: Iterable<string>): void => {
+      for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
+    }
+    /** Languages that may have a word, which may be misspelled. */
+    const doubtful: Array<[word: string, languages: Set<string>]> = []
+    for (const word of this.#words) {
+      if (isUnspaced(word) || stopWords.has(word)) continue
+      const languages = new Set(this.#lexicon.stopLanguages(word))
+      const meanings = this.#isKnown(stemOf(word)) ? [] : this.#lexicon.foreign(word)
+      const isSure = languages.size > 0 || meanings.length === 0 || this.#doubts.isTranslated(word, meanings)
+      for (const { language } of meanings) languages.add(language)
+      if (isSure) count(languages)
+      else doubtful.push([word, languages])
+    }
+    for (const [word, languages] of doubtful) {
+      const isBacked = [...languages].some((language) => evidence.has(language))
+      if (isBacked || this.#doubts.near(word).length === 0) count(languages)
+    }
+    const english = this.#words.filter((word) => this.#isEveryday(word)).length
+    const most = Math.max(english + 1, ...evidence.values())
+    return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
+  }
+
+  #isEveryday (word: string): boolean { return stopWords.has(word) || lightVerbs.has(word) || this.#lexicon.isCommon(word) }
+
+  #isKnown (term: string): boolean { return this.#vocabulary.has(term) || this.#lexicon.knows(term) }
+
+  /** Whether a word is made of words that tools have, in English or translated. */
+  #isCompound (word: string): boolean {
+    const isOfTools = (part: string): boolean =>
+      !this.#isEveryday(part) && this.#meanings(part).some(({ term }) => this.#vocabulary.has(term))
+    return this.#split(word, 3)?.every(isOfTools) === true
+  }
+
+  /** The meanings of a foreign word, in the question's language if that has it. */
+  #foreign (words: string): readonly Foreign[] {
+    const all = this.#lexicon.foreign(words)
+    const own = all.filter(({ language }) => this.#languages.has(language))
+    return own.length > 0 ? own : all
+  }
+
+  addUnspaced (run: string): void {
+    for (const meanings of this.#lexicon.unspaced(run)) {
+      this.#addConcept(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
+      this.text.push(meanings[0]?.english ?? '')
+    }
+  }
+
+  addAll (): void {
+    /** Words that are part of a phrase, which says more than they do. */
+    let within = 0
+    if (asking.has(this.#words[0] ?? '')) this.#addPlain(telling, tuning.telling)
+    if (this.#words.some((_, i) => this.#areMany(i))) this.#addPlain(together, tuning.together)
+    for (let i = 0; i < this.#words.length; i++) {
+      this.#addGapped(i)
+      const length = this.#addPhrase(i)
+      if (length > within) within = length
+      const number = /^\d+$/.test(this.#words[i] ?? '') ? tuning.number : 1
+      this.#addWord(i, number * (within > 0 ? tuning.within : 1) * (this.#weights[i] ?? 1))
+      within--
+    }
+  }
+
+  /** Whether a number stands here, and a plural soon after it: `ten contacts`, `these 20 old deals`. */
+  #areMany (at: number): boolean {
+    if (!severalWords.test(this.#words[at] ?? '')) return false
+    return this.#words.slice(at + 1, at + 1 + nearNumber).some((word) => pluralEnd.test(word) && !this.#isEveryday(word))
+  }
+
+  /** Adds the longest phrase that begins at a word. @returns how many words it has, 0 when there is none */
+  #addPhrase (at: number): number {
+    for (let length = Math.min(longestSpan, this.#words.length - at); length > 1; length--) {
+      const stems = this.#stems.slice(at, at + length)
+      const term = this.#phrase(stems) ?? this.#carriedBy(at, length)
+      if (term !== undefined) {
+        this.#addConcept([{ term, weight: 1 }], 1)
+        return length
+      }
+      if (length > this.#lexicon.longestPhrase) continue
+      const foreign = this.#foreign(this.#words.slice(at, at + length).join(' '))
+      if (foreign.length > 0) {
+        this.#addConcept(foreign.map((meaning) => this.#lexicon.translated(meaning)), 1)
+        this.text.push(foreign[0]?.english ?? '')
+        return length
+      }
+      const joined = stemOf(stems.join(''))
+      const isSaid = this.#words.slice(at, at + 2).every((word) => !this.#isEveryday(word))
+      if (length === 2 && isSaid && this.#vocabulary.has(joined)) this.#addConcept([{ term: joined, weight: tuning.joined }], 0.5)
+    }
+    return this.#addParted(at) ? 1 : 0
+  }
+
+  /** Adds what phrases with a gap hint at. Their everyday words say no more then. */
+  #addGapped (at: number): void {
+    for (const { term, places } of this.#lexicon.gapped(this.#carrying, at)) {
+      this.#addConcept([{ term, weight: 1 }], 1)
+      for (const place of places) if (this.#isEveryday(this.#words[place] ?? '')) this.#said.add(place)
+    }
+  }
+
+  /** Adds a verb whose particle stands further on: `turn the lights off`. */
+  #addParted (at: number): boolean {
+    const { english, foreign } = particlesOf(this.#words, at)
+    const term = english === undefined ? undefined : this.#phrase([this.#stems[at] ?? '', this.#stems[english] ?? ''])
+    if (term !== undefined && english !== undefined) {
+      this.#said.add(english)
+      this.#addConcept([{ term, weight: 1 }], 1)
+      return true
+    }
+    const particle = foreign === undefined ? undefined : this.#words[foreign]
+    if (foreign === undefined || particle === undefined || this.#languages.size === 0) return false
+    const meanings = this.#foreign(`${particle}${this.#words[at] ?? ''}`).filter(({ language }) => this.#languages.has(language))
+    if (meanings.length === 0) return false
+    this.#said.add(at).add(foreign)
+    this.#addConcept(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
+    this.text.push(meanings[0]?.english ?? '')
+    return true
+  }
+
+  /** These words as a term, if the lexicon has them as one. */
+  #phrase (stems: readonly string[]): string | undefined {
+    const term = stems.length > this.#lexicon.longestPhrase ? '' : stems.join('')
+    return this.#lexicon.isPhrase(term) ? term : undefined
+  }
+
+  /** The term of several words that is said here in other forms, or with words between that say nothing. */
+  #carriedBy (at: number, length: number): string | undefined {
+    if (this.#carrying[at] === undefined || this.#carrying[at + length - 1] === undefined) return undefined
+    const words = this.#carrying.slice(at, at + length).filter((word) => word !== undefined)
+    return words.length > 1 && words.length <= this.#lexicon.longestPhrase ? this.#lexicon.carriedBy(words.join('')) : undefined
+  }
+
+  #addWord (at: number, factor: number): void {
+    const word = this.#words[at] ?? ''
+    const term = this.#stems[at] ?? ''
+    if (stopWords.has(word) || isUnspaced(word) || this.#said.has(at)) return
+    const isStop = this.#lexicon.stopLanguages(word).some((language) => this.#languages.has(language))
+    const isKnown = this.#isKnown(term)
+    if (isStop) return
+    const near = this.#doubts.isDoubtful(word, this.#languages) ? this.#doubts.near(word) : []
+    if (near.length > 0 && !this.#isCompound(word)) {
+      this.#addMisspelled(word, near, factor)
+      return
+    }
+    const foreign = this.#foreign(word)
+    const isForeign = foreign.length > 0 && (!isKnown || foreign.some(({ language }) => this.#languages.has(language)))
+    if (isForeign) {
+      const variants = foreign.map((meaning) => this.#lexicon.translated(meaning))
+      this.#addConcept(isKnown ? [{ term, weight: 1 }, ...variants] : variants, factor)
+      this.text.push(foreign[0]?.english ?? word)
+    } else if (isKnown) {
+      const everyday = this.#lexicon.isCommon(word) ? tuning.everyday : lightVerbs.has(word) ? tuning.light : 1
+      this.#addConcept([{ term, weight: 1 }], factor * everyday)
+      this.text.push(word)
+    } else if (this.#lexicon.isCommon(word)) this.text.push(word)
+    else this.#addUnknown(word, factor)
+  }
+
+  /** A word that nobody knows: the beginning of one, several in one, or one that is misspelled. */
+  #addUnknown (word: string, factor: number): void {
+    const parts = this.#split(word, 3)
+    if (parts) {
+      for (const part of parts) this.#addConcept(this.#meanings(part), factor * tuning.part)
+      this.text.push(...parts.map((part) => this.#foreign(part)[0]?.english ?? part))
+      return
+    }
+    this.#addMisspelled(word, this.#misspelled++ < bounds.misspelled ? similarWords(word, this.#vocabulary, this.#lexicon) : [], factor)
+  }
+
+  /** A word that was meant to be another one, or that is the beginning of one. */
+  #addMisspelled (word: string, similar: readonly Variant[], factor: number): void {
+    const begun = word.length < 3 ? [] : this.#vocabulary.beginning(word, 6).map(({ term }) => ({ term, weight: tuning.beginning }))
+    const others = begun.filter(({ term }) => !similar.some((each) => each.term === term))
+    this.#addConcept([...others, ...similar], factor)
+    const [best] = similar
+    this.text.push(best && others.length === 0 ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word : word)
+  }
+
+  /** What a word means that is known: itself, or its translations. */
+  #meanings (word: string): Variant[] {
+    const term = stemOf(word)
+    const foreign = this.#foreign(word)
+    if (foreign.length > 0 && !this.#isKnown(term)) return foreign.map((meaning) => this.#lexicon.translated(meaning))
+    return [{ term, weight: 1 }]
+  }
+
+  /** A compound as its words: `pullrequest`, `Kalendereintrag`. With the fewest and most even parts. */
+  #split (word: string, most: number): string[] | undefined {
+    if (word.length < 7 || most < 2) return undefined
+    const middle = word.length / 2
+    const places = Array.from({ length: word.length - 6 }, (_, i) => i + 3).sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))
+    for (const at of places) {
+      const first = this.#asPart(word.slice(0, at))
+      const second = this.#asPart(word.slice(at))
+      if (first !== undefined && second !== undefined) return [first, second]
+    }
+    for (const at of places) {
+      const first = this.#asPart(word.slice(0, at))
+      const others = first === undefined ? undefined : this.#split(word.slice(at), most - 1)
+      if (first !== undefined && others) return [first, ...others]
+    }
+    return undefined
+  }
+
+  /** A part of a compound as a word that is known, without what German puts between two. */
+  #asPart (part: string): string | undefined {
+    const isWord = (word: string): boolean => {
+      if (word.length < 3) return false
+      if (word.length < 4) return this.#lexicon.knows(stemOf(word)) && this.#vocabulary.has(stemOf(word))
+      return this.#isKnown(stemOf(word)) || this.#lexicon.foreign(word).length > 0
+    }
+    if (isWord(part)) return part
+    for (const joint of ['s', 'n', 'es', 'en']) {
+      const bare = part.slice(0, -joint.length)
+      if (part.endsWith(joint) && bare.length > 3 && isWord(bare)) return bare
+    }
+    return undefined
+  }
+
+  /** Adds a concept with all that its terms may also be called, and what they hint at. */
+  #addConcept (meant: Variant[], weight: number): void {
+    const variants = new Map<string, number>()
+    const add = (term: string, weight: number): void => {
+      if (this.#vocabulary.has(term) && weight > (variants.get(term) ?? 0)) variants.set(term, weight)
+    }
+    for (const { term, weight } of meant) {
+      add(term, weight)
+      for (const other of this.#lexicon.variants(term)) add(other.term, weight * other.weight)
+    }
+    // A phrase that no tool has, nor anything that it stands for, is what its words are.
+    if (variants.size === 0) {
+      for (const { term, weight } of meant) {
+        for (const part of this.#lexicon.partsOf(term) ?? []) if (!this.#lexicon.isPlain(part)) add(part, weight * tuning.part)
+      }
+    }
+    if (variants.size > 0) {
+      const sorted = [...variants].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
+      this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
+    }
+    for (const { term } of meant) {
+      const hints = this.#lexicon.hints(term)
+      // The more it may stand for, the less each of these counts.
+      const each = weight * tuning.hint.one / hints.length ** tuning.hint.exponent
+      for (const hint of hints) {
+        const spellings = this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5)
+        this.#addPlain([hint, ...spellings.map(({ term }) => term)], each)
+      }
+    }
+  }
+
+  /** Adds a concept of these terms alone. */
+  #addPlain (terms: readonly string[], weight: number): void {
+    const variants = terms.filter((term) => this.#vocabulary.has(term)).map((term) => ({ term, weight: 1 }))
+    if (variants.length > 0) this.concepts.push({ weight, variants })
+  }
+}

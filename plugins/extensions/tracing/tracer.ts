@@ -1,0 +1,165 @@
+// The only file that loads OpenTelemetry: it is imported when tracing is on.
+import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api'
+import { ExportResultCode, W3CTraceContextPropagator } from '@opentelemetry/core'
+import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter, type ReadableSpan, type SpanExporter
+} from '@opentelemetry/sdk-trace-base'
+import { RpcError } from '../../../protocol/errors.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { saysError } from '../../../protocol/tool-result.ts'
+import type { TraceContext } from '../../../protocol/trace-context.ts'
+import type { FinishedCall, GatewayCall } from '../../gateway/hooks.ts'
+import { Outage, type Tell } from '../../base/limits/outage.ts'
+
+/** Max length of names and URIs in spans, in characters; beyond: they are cut. */
+const longest = 256
+/** Max time for the last spans to be sent at the end, in ms. */
+const shutdownTime = 3_000
+
+const exporters: Readonly<Record<string, () => SpanExporter>> = {
+  'http/protobuf': () => new ProtobufExporter(),
+  'http/json': () => new JsonExporter(),
+  console: () => new ConsoleSpanExporter()
+}
+
+/** The attribute for what a request names, by its method (semantic conventions for MCP). */
+const itemAttributes: Readonly<Record<string, string>> = {
+  'tools/call': 'gen_ai.tool.name',
+  'prompts/get': 'gen_ai.prompt.name',
+  'resources/read': 'mcp.resource.uri'
+}
+
+/** The context of a call that has a span. */
+class CallTrace implements TraceContext {
+  readonly span: Span
+  readonly traceparent: string
+  readonly tracestate: string | undefined
+
+  constructor (span: Span, { traceparent = '', tracestate }: Record<string, string>) {
+    this.span = span
+    this.traceparent = traceparent
+    this.tracestate = tracestate
+  }
+}
+
+export interface TracingDeps {
+  exporter: string
+  version: string
+  /** A text without credentials of this gateway's. */
+  mask: (text: string) => string
+  tell: Tell
+}
+
+/** Tells of an exporter's failures, which harm no call, in place of the SDK: that has a line for each batch. */
+class ToldExporter implements SpanExporter {
+  readonly #exporter: SpanExporter
+  readonly #outage: Outage
+
+  constructor (exporter: SpanExporter, tell: Tell) {
+    this.#exporter = exporter
+    this.#outage = new Outage(tell, { ill: 'traces cannot be sent', well: 'traces are sent' })
+  }
+
+  export (spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {
+    this.#exporter.export(spans, ({ code, error }) => {
+      if (code === ExportResultCode.SUCCESS) this.#outage.over()
+      else this.#outage.failed(error?.message ?? 'the collector gave no reason')
+      done({ code: ExportResultCode.SUCCESS })
+    })
+  }
+
+  async forceFlush (): Promise<void> { await this.#exporter.forceFlush?.() }
+
+  async shutdown (): Promise<void> {
+    this.#outage.end()
+    await this.#exporter.shutdown()
+  }
+}
+
+/**
+ * Makes a span of each call, under the span that the client tells of, and tells the server of it. Exporter, sampler, limits and resource
+ * are set up by OpenTelemetry's own variables, which the SDK reads from the environment of the process.
+ */
+export class CallTracer {
+  readonly #provider: BasicTracerProvider
+  readonly #tracer: Tracer
+  readonly #mask: (text: string) => string
+  readonly #propagator = new W3CTraceContextPropagator()
+
+  constructor ({ exporter, version, mask, tell }: TracingDeps) {
+    this.#mask = mask
+    const log = (message: string): void => { tell('warn', `tracing: ${message}`) }
+    const ignore = (): void => {}
+    const logger = { error: log, warn: log, info: ignore, debug: ignore, verbose: ignore }
+    diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
+    const own = resourceFromAttributes({ 'service.name': 'tool-hub', 'service.version': version })
+    this.#provider = new BasicTracerProvider({
+      resource: defaultResource().merge(own).merge(detectResources({ detectors: [envDetector] })),
+      spanProcessors: [new BatchSpanProcessor(new ToldExporter((exporters[exporter] ?? (() => new ProtobufExporter()))(), tell))]
+    })
+    this.#tracer = this.#provider.getTracer('tool-hub', version)
+  }
+
+  /** For `onCall`: begins the span of a call. */
+  begin (call: GatewayCall): void {
+    const { exchange: { method }, provider, item } = call
+    const named = item === undefined ? undefined : this.#mask(item).slice(0, longest)
+    // The query of a URI may hold credentials.
+    const shown = method === 'resources/read' ? named?.split(/[?#]/, 1)[0] : named
+    const attribute = itemAttributes[method]
+    const parent = this.#parentOf(call)
+    const span = this.#tracer.startSpan(shown === undefined || method === 'resources/read' ? method : `${method} ${shown}`, {
+      kind: SpanKind.SERVER,
+      attributes: {
+        'rpc.system': 'jsonrpc',
+        'mcp.method.name': method,
+        'toolhub.server': provider,
+        ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
+        ...(attribute !== undefined && shown !== undefined && { [attribute]: shown })
+      }
+    }, parent)
+    const carrier: Record<string, string> = {}
+    this.#propagator.inject(trace.setSpan(parent, span), carrier, { set: (target, name, value) => { target[name] = value } })
+    call.trace = new CallTrace(span, carrier)
+  }
+
+  /** For `onDone`: ends it. */
+  end ({ trace: given, outcome, output, error }: FinishedCall): void {
+    if (!(given instanceof CallTrace)) return
+    const { span } = given
+    // A tool that failed answers with a result that says so.
+    const failed = outcome === 'ok' && output !== undefined && saysError(output)
+    span.setAttribute('toolhub.outcome', failed ? 'tool_error' : outcome)
+    if (failed) span.setAttribute('error.type', 'tool_error')
+    if (error !== undefined) {
+      span.setAttribute('error.type', error instanceof RpcError ? error.reason : 'internal')
+      if (error instanceof RpcError) span.setAttribute('rpc.jsonrpc.error_code', error.code)
+    }
+    if (failed || error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end()
+  }
+
+  /** Sends what is left, as far as there is time. */
+  async close (): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, shutdownTime) })
+    await Promise.race([this.#provider.shutdown().catch(() => {}), late])
+    clearTimeout(timer)
+  }
+
+  /** The span that the client tells of: in `_meta`, which the MCP client wrote, else in the headers of the HTTP request. */
+  #parentOf ({ exchange }: GatewayCall): Context {
+    const { _meta: meta } = exchange.params
+    const carrier = isObject(meta) && typeof meta.traceparent === 'string' ? meta : exchange.headers
+    return this.#propagator.extract(ROOT_CONTEXT, carrier, {
+      get: (from, name) => {
+        const value = from[name]
+        return typeof value === 'string' ? this.#mask(value) : undefined
+      },
+      keys: (from) => Object.keys(from)
+    })
+  }
+}

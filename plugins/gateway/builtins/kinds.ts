@@ -1,0 +1,85 @@
+import {
+  NewPrompt,
+  NewResource,
+  type BuiltInPrompt,
+  type BuiltInResource,
+  type PromptRecord,
+  type ResourceRecord
+} from '../../../schemas/builtins.ts'
+import { prototypeProblem } from '../../../schemas/names.ts'
+import { errors } from '../../base/errors/list.ts'
+import { limits } from '../../base/limits/limits.ts'
+import type { SectionKind } from './section.ts'
+
+/** Characters that people cannot see, or that change the order of others. */
+const invisible = /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
+/** The end of names that the gateway makes for items whose names are taken. */
+const hash = /_[0-9a-f]{8}$/
+
+const refuse = (place: string, reason: string): never => { throw new errors.InvalidInput(`"${place}" ${reason}`) }
+
+function checkText (place: string, text: string): void {
+  if (text.length > limits.builtIns.text) refuse(place, `must have at most ${limits.builtIns.text} characters`)
+}
+
+/** @throws InvalidInput for a name that nothing may have */
+function checkPrototype (place: string, name: string): void {
+  const problem = prototypeProblem(name)
+  if (problem !== undefined) refuse(place, problem)
+}
+
+function checkName (place: string, name: string): void {
+  const { name: longest } = limits.builtIns
+  if (name.length < 1 || name.length > longest) refuse(place, `must have 1 to ${longest} characters`)
+  if (invisible.test(name) || name !== name.trim()) refuse(place, 'must not have control characters, nor spaces around it')
+  checkPrototype(place, name)
+  if (name !== name.normalize('NFC')) refuse(place, 'must be written with composed letters (Unicode NFC)')
+}
+
+export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
+  list: 'prompts',
+  noun: 'prompt',
+  members: Object.keys(NewPrompt.properties),
+  stored: ({ prompts }) => prompts,
+  change: (key, value) => ({ entity: 'prompts', key, value }),
+  keyOf: ({ name }) => name,
+  check: ({ name, template, arguments: declared = [] }) => {
+    checkName('name', name)
+    if (hash.test(name)) refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes such names')
+    checkText('template', template)
+    if (declared.length > limits.builtIns.arguments) refuse('arguments', `has more than ${limits.builtIns.arguments} entries`)
+    const seen = new Set<string>()
+    for (const [at, argument] of declared.entries()) {
+      const place = `arguments.${at}.name`
+      checkName(place, argument.name)
+      if (/[{}]/.test(argument.name)) refuse(place, 'must not have braces')
+      if (seen.has(argument.name)) refuse(place, `${JSON.stringify(argument.name)} is listed twice`)
+      seen.add(argument.name)
+    }
+  },
+  show: ({ id, name, title, description, template, arguments: declared = [], enabled = true }) =>
+    ({ id, name, title, description, template, arguments: declared, enabled })
+}
+
+export const resourceKind: SectionKind<BuiltInResource, ResourceRecord> = {
+  list: 'resources',
+  noun: 'resource',
+  members: Object.keys(NewResource.properties),
+  stored: ({ resources }) => resources,
+  change: (key, value) => ({ entity: 'resources', key, value }),
+  keyOf: ({ uri }) => uri,
+  check: ({ uri, name, content }) => {
+    const { uri: longest } = limits.builtIns
+    if (uri.length > longest) refuse('uri', `must have at most ${longest} characters`)
+    if (!/^[a-z][a-z0-9+.-]*:\S+$/i.test(uri) || invisible.test(uri) || !URL.canParse(uri)) {
+      refuse('uri', 'must be an absolute URI, such as "note://house/rules"')
+    }
+    if (name !== undefined && (name.trim() === '' || name.length > longest || invisible.test(name))) {
+      refuse('name', `must be a text without control characters, of at most ${longest} characters`)
+    }
+    if (name !== undefined) checkPrototype('name', name)
+    checkText('content', content)
+  },
+  show: ({ id, uri, name = uri, description, mimeType, content, enabled = true }) =>
+    ({ id, uri, name, description, mimeType, content, enabled })
+}

@@ -1,0 +1,93 @@
+import type { Snapshot } from '../../../db/store.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Client, Exchange } from '../../../protocol/exchange.ts'
+import type { Catalogue } from '../../../protocol/lists.ts'
+import type { Response } from '../../../protocol/message.ts'
+import type { Provider } from '../../../protocol/provider.ts'
+import { fill } from './fill.ts'
+import { changedUris, itemsOf, providerName, type BuiltInItems } from './items.ts'
+
+/** The client of some subscriptions, and their URIs. There are no more than resources. */
+interface Subscriber { readonly client: Client, readonly uris: Set<string> }
+
+/** The built-in prompts and resources, as a provider of the gateway. */
+export class BuiltInProvider implements Provider {
+  readonly name = providerName
+  readonly #version: string
+  readonly #subscribers = new Map<string, Subscriber>()
+  #items: BuiltInItems
+
+  /** @param version the gateway's own */
+  constructor (snapshot: Snapshot, version: string) {
+    this.#version = version
+    this.#items = itemsOf(snapshot, version)
+  }
+
+  /**
+   * Takes changed settings, and tells subscribers of resources that are read as something else now.
+   * @returns whether a list is another one
+   */
+  update (snapshot: Snapshot): boolean {
+    const former = this.#items
+    this.#items = itemsOf(snapshot, this.#version, former)
+    for (const uri of changedUris(former, this.#items)) {
+      for (const { client, uris } of this.#subscribers.values()) {
+        if (uris.has(uri)) client.listener?.deliver('notifications/resources/updated', JSON.stringify({ uri }))
+      }
+    }
+    return this.#items.catalogue !== former.catalogue
+  }
+
+  catalogue (): Catalogue { return this.#items.catalogue }
+  catalogues (): readonly Catalogue[] { return [this.#items.catalogue] }
+
+  async call ({ method, params }: Exchange, changes: Readonly<Record<string, string>>): Promise<Response> {
+    switch (method) {
+      case 'prompts/get': return answer(this.#prompt(ownKey(params.name, changes.name), params.arguments ?? undefined))
+      case 'resources/read': return answer(this.#resource(ownKey(params.uri, changes.uri)))
+      case 'completion/complete': return answer({ completion: { values: [], total: 0, hasMore: false } })
+      default: throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+    }
+  }
+
+  async subscribe (client: Client, uri: string): Promise<string> {
+    this.#mustHave(uri)
+    const subscriber = this.#subscribers.get(client.id)
+    if (subscriber) subscriber.uris.add(uri)
+    else this.#subscribers.set(client.id, { client, uris: new Set([uri]) })
+    return '{}'
+  }
+
+  async unsubscribe (client: Client, uri: string): Promise<string> {
+    const subscriber = this.#subscribers.get(client.id)
+    if (subscriber?.uris.delete(uri) === true && subscriber.uris.size === 0) this.#subscribers.delete(client.id)
+    return '{}'
+  }
+
+  subscriptions (client: Client): string[] { return [...this.#subscribers.get(client.id)?.uris ?? []] }
+
+  async release (client: Client): Promise<void> { this.#subscribers.delete(client.id) }
+
+  #prompt (name: string, given: unknown): object {
+    const prompt = this.#items.prompts.get(name)
+    if (!prompt) throw new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
+    return { description: prompt.description, messages: [{ role: 'user', content: { type: 'text', text: fill(prompt, given) } }] }
+  }
+
+  #resource (uri: string): object {
+    const { mimeType, content } = this.#mustHave(uri)
+    return { contents: [{ uri, mimeType, text: content }] }
+  }
+
+  /** @throws RpcError -32002 */
+  #mustHave (uri: string): { mimeType?: string, content: string } {
+    const resource = this.#items.resources.get(uri)
+    if (!resource) throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
+    return resource
+  }
+}
+
+/** The item's own name, which the gateway may have put in the place of the one that the client sent. */
+const ownKey = (sent: unknown, changed: string | undefined): string => String(changed === undefined ? sent : JSON.parse(changed))
+
+const answer = (result: object): Response => ({ kind: 'response', id: null, resultText: JSON.stringify(result) })

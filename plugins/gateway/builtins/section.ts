@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto'
+import type { Change, Snapshot } from '../../../db/store.ts'
+import { plainClient } from '../../../protocol/exchange.ts'
+import { makeView, type Principal } from '../../settings/access/view.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import type { Gateway } from '../gateway.ts'
+import { limits } from '../../base/limits/limits.ts'
+import type { Settings } from '../../settings/settings.ts'
+
+/** What all built-in items have. */
+interface BuiltIn { readonly id: string, readonly enabled?: boolean }
+
+/** What differs between prompts and resources. */
+export interface SectionKind<Item extends BuiltIn, Shown> {
+  /** The section of the settings, and the list of MCP. */
+  readonly list: 'prompts' | 'resources'
+  /** For errors. */
+  readonly noun: string
+  /** The members that a caller may send. */
+  readonly members: readonly string[]
+  readonly stored: (snapshot: Snapshot) => ReadonlyMap<string, Item>
+  readonly change: (id: string, value: Item | undefined) => Change
+  /** The name or URI that identifies it to clients. */
+  readonly keyOf: (item: Item) => string
+  /** @throws InvalidInput */
+  readonly check: (item: Item) => void
+  readonly show: (item: Item) => Shown
+}
+
+/** Members that a caller sends; null removes an optional one. */
+export type Sent<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: Item[Member] | null }
+
+/** Sees what every admin sees on the global route. */
+const everything = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway', isAdmin: true }, { kind: 'global' })
+
+/** The built-in prompts, or resources, as the management API reads and writes them. Its routes admit admins only where they write. */
+export class BuiltInSection<Item extends BuiltIn, Shown> {
+  readonly #settings: Settings
+  readonly #gateway: Pick<Gateway, 'surface'>
+  readonly #kind: SectionKind<Item, Shown>
+
+  constructor (settings: Settings, gateway: Pick<Gateway, 'surface'>, kind: SectionKind<Item, Shown>) {
+    this.#settings = settings
+    this.#gateway = gateway
+    this.#kind = kind
+  }
+
+  /** All of them, disabled ones too, in the order of configuration. */
+  list (): Shown[] { return [...this.#kind.stored(this.#settings.current).values()].map(this.#kind.show) }
+
+  /** @throws NoSuch */
+  get (id: string): Shown { return this.#kind.show(this.#mustHave(this.#settings.current, id)) }
+
+  /** @throws InvalidInput, Duplicate, LimitReached */
+  async create (principal: Principal, sent: Sent<Item>): Promise<Shown> {
+    const item = this.#merged({ id: randomUUID() }, sent)
+    this.#kind.check(item)
+    await this.#settings.change((snapshot) => {
+      this.#checkKey(snapshot, item)
+      this.#checkRoom(snapshot, item)
+      return [this.#kind.change(item.id, item)]
+    }, principal)
+    return this.get(item.id)
+  }
+
+  /** Changes the given members; others stay, unknown ones too. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
+  async update (principal: Principal, id: string, sent: Sent<Item>): Promise<Shown> {
+    await this.#settings.change((snapshot) => {
+      const former = this.#mustHave(snapshot, id)
+      const item = this.#merged(former, sent)
+      this.#kind.check(item)
+      const isNew = this.#kind.keyOf(item) !== this.#kind.keyOf(former) || former.enabled === false
+      if (isNew && item.enabled !== false) this.#checkKey(snapshot, item)
+      this.#checkRoom(snapshot, item)
+      return [this.#kind.change(id, item)]
+    }, principal)
+    return this.get(id)
+  }
+
+  /** @throws NoSuch */
+  async remove (principal: Principal, id: string): Promise<void> {
+    await this.#settings.change((snapshot) => [this.#kind.change(this.#mustHave(snapshot, id).id, undefined)], principal)
+  }
+
+  /** An item with the members that were sent. */
+  #merged (former: BuiltIn, sent: Sent<Item>): Item {
+    const known = Object.entries(sent).filter(([name]) => this.#kind.members.includes(name))
+    const entries = Object.entries({ ...former, ...Object.fromEntries(known) })
+    return Object.fromEntries(entries.filter(([, value]) => value !== undefined && value !== null)) as unknown as Item
+  }
+
+  #mustHave (snapshot: Snapshot, id: string): Item {
+    const item = this.#kind.stored(snapshot).get(id)
+    if (!item) throw noSuch(`built-in ${this.#kind.noun}`, id)
+    return item
+  }
+
+  /** Checks that the name or URI is free: a built-in item never takes one from an admin's server. @throws Duplicate */
+  #checkKey (snapshot: Snapshot, item: Item): void {
+    const { noun, list, keyOf, stored } = this.#kind
+    const key = keyOf(item)
+    for (const other of stored(snapshot).values()) {
+      if (other.id !== item.id && keyOf(other) === key) {
+        throw new errors.Duplicate(`There is a built-in ${noun} ${JSON.stringify(key)} already`)
+      }
+    }
+    const server = this.#gateway.surface(everything, plainClient).adminsServer(list, key)
+    if (server !== undefined) {
+      throw new errors.Duplicate(`The server ${JSON.stringify(server)} shows a ${noun} ${JSON.stringify(key)} already`)
+    }
+  }
+
+  /** @throws LimitReached */
+  #checkRoom ({ prompts, resources }: Snapshot, item: Item): void {
+    const { items, size } = limits.builtIns
+    const others = [...prompts.values(), ...resources.values()].filter(({ id }) => id !== item.id)
+    const stored = this.#kind.stored(this.#settings.current)
+    if (!stored.has(item.id) && stored.size >= items) {
+      throw new errors.LimitReached(`There are ${items} built-in ${this.#kind.list} already: remove one first`)
+    }
+    const total = [item, ...others].reduce((sum, each) => sum + JSON.stringify(each).length, 0)
+    if (total > size) throw new errors.LimitReached(`All built-in prompts and resources would be larger than ${size} characters together`)
+  }
+}

@@ -1,0 +1,160 @@
+import { normalizeIP } from '@fastify/rate-limit'
+import { foldName } from '../../../db/invariants.ts'
+import { errors } from '../../base/errors/list.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { ownerAt } from '../../base/limits/owner.ts'
+import { Semaphore } from '../../base/limits/semaphore.ts'
+import { Shares } from '../../base/limits/shares.ts'
+import { sha256 } from '../../base/secrets/hash.ts'
+import type { Refusals } from './refusals.ts'
+
+/** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
+export type Count<Request> = (request: Request, key: string) => Promise<number>
+
+/**
+ * Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets of clients, uses of
+ * templates, social logins.
+ */
+export interface Counts<Request> {
+  readonly failure: Count<Request>
+  readonly registration: Count<Request>
+  readonly client: Count<Request>
+  readonly authorization: Count<Request>
+  readonly secret: Count<Request>
+  readonly template: Count<Request>
+  readonly social: Count<Request>
+}
+
+/** The checks under one key, which run one after the other. `waiting` includes the running one. */
+interface Queue { waiting: number, last: Promise<unknown> }
+
+/** Rate limits for logins and registrations: by user and address over time, and by the number of concurrent requests. */
+export class Attempts<Request extends { ip: string }> {
+  readonly #counts: Counts<Request>
+  readonly #reset: (key: string) => Promise<void>
+  readonly #refusals: Pick<Refusals, 'note' | 'lockedOut'>
+  readonly #queues = new Map<string, Queue>()
+  readonly #shares = new Shares(limits.passwordRequests, 'logins')
+  /** Addresses take turns: passwords are hashed a few at a time. */
+  readonly #turns = new Semaphore({ places: limits.concurrentHashes })
+
+  /**
+   * @param reset sets the count of failed logins under a key back to 0
+   * @param refusals is told of wrong passwords and secrets
+   */
+  constructor (counts: Counts<Request>, reset: (key: string) => Promise<void>, refusals: Pick<Refusals, 'note' | 'lockedOut'>) {
+    this.#counts = counts
+    this.#refusals = refusals
+    this.#reset = reset
+  }
+
+  /**
+   * Checks a user's password. The passwords for one user from one address are checked one after the other, and each counts as a failure
+   * before its check, so that parallel guesses get no more attempts than others. The right password resets the count.
+   * @param check returns what it found, or undefined for a wrong password
+   * @throws TooManyFailures, TooManyRequests, ShareError
+   */
+  async check<Found> (request: Request, username: string, check: () => Promise<Found | undefined>): Promise<Found | undefined> {
+    const key = `login ${sha256(`${foldName(username)}\n${normalizeIP(request.ip, 64)}`)}`
+    return await this.#bounded(request, async () => await this.#queued(key, async () => {
+      const seconds = await this.#counts.failure(request, key)
+      if (seconds > 0) throw this.#lockedOut('password', request, username, seconds)
+      const found = await this.#inTurn(request, check)
+      if (found !== undefined) await this.#reset(key)
+      else this.#refusals.note('password', request.ip, username)
+      return found
+    }))
+  }
+
+  /** Registers an account. Every attempt counts under the caller's address. @throws TooManyRequests, ShareError */
+  async register<Made> (request: Request, make: () => Promise<Made>): Promise<Made> {
+    return await this.#bounded(request, async () => {
+      const seconds = await this.#counts.registration(request, `register ${sha256(normalizeIP(request.ip, 64))}`)
+      if (seconds > 0) throw new errors.TooManyRequests(seconds)
+      return await this.#inTurn(request, make)
+    })
+  }
+
+  /** Counts the registration of an OAuth client under the caller's address. @throws TooManyRequests */
+  async countClient (request: Request): Promise<void> {
+    await this.#countAt(request, 'client', this.#counts.client)
+  }
+
+  /** Counts an authorization request under the caller's address. @throws TooManyRequests */
+  async countAuthorization (request: Request): Promise<void> {
+    await this.#countAt(request, 'authorization', this.#counts.authorization)
+  }
+
+  /** Counts an export or import of a template under its owner (`access/owner.ts`). @throws TooManyRequests */
+  async countTemplate (request: Request, owner: string): Promise<void> {
+    const seconds = await this.#counts.template(request, `template ${sha256(owner)}`)
+    if (seconds > 0) throw new errors.TooManyRequests(seconds)
+  }
+
+  /** Counts a social login, as it begins or ends, under the caller's address. @throws TooManyRequests */
+  async countSocial (request: Request): Promise<void> {
+    await this.#countAt(request, 'social', this.#counts.social)
+  }
+
+  async #countAt (request: Request, what: string, count: Count<Request>): Promise<void> {
+    const seconds = await count(request, `${what} ${sha256(normalizeIP(request.ip, 64))}`)
+    if (seconds > 0) throw new errors.TooManyRequests(seconds)
+  }
+
+  /**
+   * Checks the secret of an OAuth client, as `check` does a password: the secrets of one client from one address are checked one after the
+   * other, and the right one resets the count.
+   * @throws TooManyFailures, TooManyRequests
+   */
+  async checkSecret (request: Request, clientId: string, check: () => boolean): Promise<boolean> {
+    const key = `secret ${sha256(`${clientId}\n${normalizeIP(request.ip, 64)}`)}`
+    return await this.#queued(key, async () => {
+      const seconds = await this.#counts.secret(request, key)
+      if (seconds > 0) throw this.#lockedOut('secret', request, clientId, seconds)
+      const isRight = check()
+      if (isRight) await this.#reset(key)
+      else this.#refusals.note('secret', request.ip, clientId)
+      return isRight
+    })
+  }
+
+  #lockedOut (kind: 'password' | 'secret', { ip }: Request, name: string, seconds: number): Error {
+    this.#refusals.lockedOut(kind, ip, name, seconds)
+    return new errors.TooManyFailures(seconds)
+  }
+
+  /** Runs work in one of `limits.passwordRequests` places, of which each address has a share. @throws ShareError */
+  async #bounded<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
+    const release = this.#shares.take(ownerAt(ip))
+    try {
+      return await work()
+    } finally {
+      release()
+    }
+  }
+
+  /** Runs work that hashes a password, when it is the turn of its address. */
+  async #inTurn<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
+    const leave = await this.#turns.take(ownerAt(ip))
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
+
+  /** Runs work after all earlier work under the same key. @throws TooManyRequests when too much is queued */
+  async #queued<Result> (key: string, work: () => Promise<Result>): Promise<Result> {
+    const queue = this.#queues.get(key) ?? { waiting: 0, last: Promise.resolve() }
+    if (queue.waiting >= limits.passwordChecksPerUser) throw new errors.TooManyRequests(5)
+    this.#queues.set(key, queue)
+    queue.waiting++
+    const running = queue.last.then(work)
+    queue.last = running.catch(() => {})
+    try {
+      return await running
+    } finally {
+      if (--queue.waiting === 0) this.#queues.delete(key)
+    }
+  }
+}

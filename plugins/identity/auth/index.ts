@@ -1,0 +1,287 @@
+import { randomBytes } from 'node:crypto'
+import jwt from '@fastify/jwt'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { headerOf } from '../../settings/access/key-header.ts'
+import type { Snapshot } from '../../../db/store.ts'
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { errors } from '../../base/errors/list.ts'
+import type { User } from '../../../schemas/settings.ts'
+import { mayRun, type Principal } from '../../settings/access/view.ts'
+import { goodSecret } from '../../base/secrets/login-secret.ts'
+import { statedAddress } from '../../settings/base-url.ts'
+import { markOf } from '../users/mark.ts'
+import { canonicalName } from '../users/username.ts'
+import type { Effect } from '../../base/scopes/index.ts'
+import { checkScopes } from './check-scopes.ts'
+import { checkToken, isForAll, otherResource } from './check-token.ts'
+import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
+import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
+import { Standings } from './standings.ts'
+import { accessToken } from './steps/access-token.ts'
+import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
+import { guest } from './steps/guest.ts'
+import { holdsLocal, localCredential } from './steps/local-credential.ts'
+import { loginToken, type LoginClaims } from './steps/jwt.ts'
+import { socialSession } from './steps/social-session.ts'
+import { warnOfOpenTools, warnOfSkippedAuth } from './warn-open.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { auth: Auth }
+  interface FastifyContextConfig {
+    /** The route is served under any `Host`: health checks use the address of the process. */
+    anyHost?: true
+  }
+}
+
+export interface Auth {
+  /**
+   * The caller on an MCP route. A promise only where a step of the chain has to wait.
+   * @param named the user in the route's path, if any: a credential is then required, whatever the settings say
+   * @throws Unauthorized, WrongUser, TokenTwice, DataAway
+   */
+  transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
+  /**
+   * The caller on the management API.
+   * @param query false: a token in the query does not count
+   * @throws Unauthorized, also for an access token of another resource · InsufficientScope for one, by the route's effect · ForeignOrigin
+   * for a cookie that a page of others may have caused to be sent
+   */
+  management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
+  /**
+   * The caller who reads the metrics: a bearer key or an access token with the scope for changes, in `Authorization`, or a login token in
+   * `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one (DECISIONS §13).
+   * @throws Unauthorized · InsufficientScope
+   */
+  operator: (request: FastifyRequest) => Promise<Principal>
+  /** The user of an access token; undefined: the request has none that is valid. */
+  token: (request: FastifyRequest) => Promise<Principal | undefined>
+  /**
+   * The caller where credentials are optional: an invalid one is ignored, and an access token for another resource, or without the scope
+   * that running needs.
+   */
+  optional: (request: FastifyRequest) => Promise<Principal>
+  /** Emits an event when access may have ended. */
+  readonly standings: Standings
+  /** @throws ForeignOrigin */
+  origin: (request: FastifyRequest) => void
+  /** Whether pages of this origin may read the gateway's answers. */
+  trustsOrigin: (origin: string) => boolean
+  /** A login token for a user, as the settings have it now. It becomes invalid when the account changes. */
+  login: (user: User) => string
+}
+
+export interface AuthOptions {
+  /** The credential of this machine's command line; undefined: there is none. */
+  localToken?: string
+}
+
+const issuer = 'tool-hub'
+const audience = 'tool-hub-management'
+const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
+
+const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
+
+/** `app.auth`: identifies callers, and checks `Host` and `Origin`. No route is served to a foreign `Host`. */
+export default fp<AuthOptions>(async (app, { localToken }) => {
+  const { HOST: host, ALLOWED_HOSTS: allowedHosts, ALLOWED_ORIGINS: allowedOrigins } = app.config.env
+  const { JWT_SECRET: jwtSecret, JWT_EXPIRES_IN: jwtExpiresIn } = app.config.env
+  warnOfSecret(app, jwtSecret)
+  await app.register(jwt, {
+    secret: jwtSecret ?? randomBytes(32).toString('hex'),
+    sign: { algorithm: 'HS256', iss: issuer, aud: audience, expiresIn: jwtExpiresIn },
+    verify: { algorithms: ['HS256'], allowedIss: issuer, allowedAud: audience, requiredClaims: ['exp', 'iat', 'sub', 'iss', 'aud'] }
+  })
+  const claimsOf = (token: string): LoginClaims | undefined => {
+    try {
+      return app.jwt.verify<LoginClaims>(token)
+    } catch {
+      return undefined
+    }
+  }
+  // First match wins (SPEC, "Authentication").
+  const token = accessToken(app.accessTokens, app.config)
+  const [key, local, login] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
+  const chain: readonly Step[] = [key, local, token, socialSession(app.social), login, guest]
+  const operators: readonly Step[] = [key, local, token, login]
+  const isLocal = holdsLocal(localToken)
+  const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): Credentials =>
+    ({ headers, query: query as Record<string, unknown>, socket, ip })
+  /**
+   * Identifies a caller; one whose credentials are unknown, again where another replica has just made a change.
+   * @throws DataAway while a replica has been without its database for long
+   */
+  const identifyFresh = (credentials: Credentials, routes: RouteClass, steps = chain): Identified => {
+    const former = app.settings.current
+    // Never 401, on which clients throw their tokens away.
+    if (app.settings.isOutdated && hasCredentials(credentials, routes, headerOf(former)) && !isLocal(credentials)) {
+      throw new errors.DataAway()
+    }
+    const again = (): Identified => {
+      if (!hasCredentials(credentials, routes, headerOf(former))) return undefined
+      return app.settings.lookUp()?.then(async () => {
+        const { current } = app.settings
+        return current === former ? undefined : await identify(steps, credentials, routes, current)
+      })
+    }
+    const found = identify(steps, credentials, routes, former)
+    return found instanceof Promise ? found.then(async (principal) => principal ?? await again()) : found ?? again()
+  }
+  const rules = originRules(host, allowedHosts, allowedOrigins)
+  const baseUrl = (): string | undefined => statedAddress(app.settings.current.system, app.config.env)?.text
+  warnOfSkippedAuth(app)
+  warnOfOpenTools(app, anonymous)
+
+  // On every route, since much can be read without a credential.
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!namesOneHost(request.raw)) throw new errors.TwoHosts()
+    const isServed = servesHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
+    // The command line asks a loopback address, whatever names are ours. No page knows its credential.
+    if (!isServed && !isLocal(credentialsOf(request))) throw new errors.ForeignHost()
+    done()
+  })
+
+  const standingOf = (principal: Principal): Principal | undefined => {
+    const snapshot = app.settings.current
+    if (principal.kind === 'anonymous') return snapshot.system.routing?.enableBearerAuth === false ? anonymous : undefined
+    return principal.standing ? principal.standing(snapshot) : standingOfKey(principal, snapshot)
+  }
+  const standings = new Standings(standingOf)
+  app.settings.on('changed', () => { standings.settingsChanged() })
+  app.accessTokens.on('ended', (family) => { standings.revoke(family) })
+  app.social.on('ended', (id) => { standings.revoke(id) })
+  app.accessTokens.on('expired', (family) => { standings.expire(family) })
+  endExpired(app, standings)
+
+  /** Notes a credential that identified nobody. Tokens of an earlier version have no prefix. */
+  const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
+    if (sent === undefined) return
+    const isToken = app.settings.current.system.oauthServer?.enabled === true && !String(sent).includes(credentialPrefixes.key)
+    app.refusals.note(isToken ? 'token' : 'key', request.ip)
+  }
+
+  /** Admits a principal to an MCP route. @throws Unauthorized, WrongUser */
+  const admit = (principal: Principal | undefined, request: FastifyRequest, named: string | undefined): Principal => {
+    const { headers } = request
+    if (principal) {
+      checkToken(principal, request, app.config.basePath)
+      if (named !== undefined && !entersFor(principal, named)) throw new errors.WrongUser()
+      return principal
+    }
+    const snapshot = app.settings.current
+    if (named === undefined && snapshot.system.routing?.enableBearerAuth === false) return anonymous
+    noteRefused(request, headers[headerOf(snapshot)] ?? headers.authorization)
+    throw new errors.Unauthorized(missingOrWrong(headers, snapshot))
+  }
+
+  /** Admits a principal to the management API. @throws Unauthorized, InsufficientScope for an access token, by the effect */
+  const admitManager = (principal: Principal | undefined, request: FastifyRequest, effect: Effect | undefined): Principal => {
+    if (principal) {
+      if (!isForAll(principal, app.config.basePath)) throw new errors.Unauthorized(otherResource)
+      checkScopes(principal, effect)
+      return principal
+    }
+    noteRefused(request, request.headers.authorization)
+    const wrong = request.headers.authorization === undefined ? '' : 'The credential in the Authorization header is not valid here. '
+    const restriction = restrictionOf(app.keys, request.headers, app.settings.current)
+    throw new errors.Unauthorized(
+      `${restriction ?? wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
+    )
+  }
+
+  app.decorate('auth', {
+    transport: (request, named) => {
+      inOneWay(request)
+      const found: Identified = identifyFresh(request as Credentials, 'mcp')
+      return found instanceof Promise ? found.then((principal) => admit(principal, request, named)) : admit(found, request, named)
+    },
+    management: async (request, { query } = { query: true }) => {
+      inOneWay(request)
+      const credentials = credentialsOf(request)
+      const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
+      // Browsers send cookies for pages of others, too (DECISIONS §3).
+      if (principal?.kind === 'social-session' && !isReading(request)) await app.social.checkOrigin(request)
+      return admitManager(principal, request, request.routeOptions.config?.effect)
+    },
+    operator: async (request) => {
+      inOneWay(request)
+      return admitManager(await identifyFresh(inHeadersOf(request), 'api', operators), request, 'change')
+    },
+    token: async (request) => await token(credentialsOf(request), 'api', app.settings.current),
+    optional: async (request) => {
+      const principal = await identifyFresh(credentialsOf(request), 'open') ?? anonymous
+      if (!isForAll(principal, app.config.basePath)) return anonymous
+      return request.routeOptions.config?.effect === 'read' || mayRun(principal) ? principal : anonymous
+    },
+    standings,
+    origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
+    trustsOrigin: (origin) => {
+      const base = baseUrl()
+      return rules.origins.has(origin) || (base !== undefined && URL.canParse(base) && new URL(base).origin === origin)
+    },
+    login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
+  })
+}, { name: 'auth', dependencies: ['config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social'] })
+
+/** The credentials in the headers that every program sends them in, and what tells whether a proxy passed them on. */
+function inHeadersOf ({ headers, socket }: FastifyRequest): Credentials {
+  const { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor } = headers
+  return { headers: { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor }, query: {}, socket }
+}
+
+/** Refuses a request that sends a token in two ways (RFC 6750, section 2), whichever of the two would count. @throws TokenTwice */
+function inOneWay ({ headers: { authorization }, query }: FastifyRequest): void {
+  const { access_token: token } = query as { access_token?: unknown }
+  if (token !== undefined && authorization !== undefined && /^bearer /i.test(authorization)) throw new errors.TokenTwice()
+}
+
+/** What a caller of the MCP routes lacks, who was not identified. */
+function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
+  const { routing, oauthServer } = snapshot.system
+  const takesTokens = oauthServer?.enabled === true
+  const name = routing?.bearerAuthHeaderName ?? 'Authorization'
+  const sent = headers[headerOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
+  if (sent !== undefined) {
+    const isKey = !takesTokens || String(sent).includes(credentialPrefixes.key)
+    return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
+  }
+  if (!takesTokens) return `A bearer key is required in the ${name} header`
+  return headerOf(snapshot) === 'authorization'
+    ? 'An access token or a bearer key is required in the Authorization header'
+    : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
+}
+
+/** Whether a request changes and runs nothing (RFC 9110, section 9.2.1). */
+const isReading = ({ method, routeOptions }: FastifyRequest): boolean =>
+  ['GET', 'HEAD', 'OPTIONS'].includes(method) && routeOptions.config?.effect === 'read'
+
+/** Max delay of a timer, in ms (Node: 2³¹ − 1). */
+const longestDelay = 24 * 3_600_000
+
+/** Ends what hangs on a key when it expires, which is no change of the settings. */
+function endExpired (app: FastifyInstance, standings: Standings): void {
+  let timer: NodeJS.Timeout | undefined
+  const schedule = (): void => {
+    clearTimeout(timer)
+    const next = app.keys.nextExpiry
+    if (next === Infinity) return
+    const expire = (): void => { standings.settingsChanged(); schedule() }
+    timer = setTimeout(expire, Math.min(Math.max(next - Date.now(), 0) + 1, longestDelay)).unref()
+  }
+  schedule()
+  app.settings.on('changed', schedule)
+  app.addHook('onClose', async () => { clearTimeout(timer) })
+}
+
+/** @param secret signs login tokens; undefined: they are valid until the process ends */
+function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
+  if (secret === undefined) {
+    app.log.warn(`JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ${goodSecret}`)
+  } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
+    app.log.warn(`JWT_SECRET is weak: use ${goodSecret}`)
+  }
+}
+
+/** Whether a principal may use the routes of a user (`/:user/…`, DECISIONS §7): its own, or all with an unscoped system key. */
+const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
+  kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

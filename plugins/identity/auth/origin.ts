@@ -1,0 +1,101 @@
+import type { IncomingMessage } from 'node:http'
+import { isIPv6 } from 'node:net'
+import { isLoopback } from '../../base/config/loopback.ts'
+import { errors } from '../../base/errors/list.ts'
+
+/** The values of `Host` and `Origin` that are accepted. */
+export interface OriginRules {
+  /** Values of `Host` without a port, lower case; undefined: all are accepted. */
+  hosts: ReadonlySet<string> | undefined
+  /** Accepted origins beside the gateway's own. */
+  origins: ReadonlySet<string>
+}
+
+/** A value of `Host` without its port, lower case. */
+const nameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '')
+
+const parsed = (baseUrl: string | undefined): URL | undefined =>
+  baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+
+/**
+ * Whether a request to this host is served. Others are refused, since a page can make its own name resolve to this gateway (DNS rebinding;
+ * MCP Transports, "Security Warning").
+ * @param host `Host`, or what a trusted proxy forwarded
+ * @param baseUrl the public address as the operator stated it, whose host is served, too
+ */
+export function servesHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): boolean {
+  if (!hosts) return true
+  if (host === undefined) return false
+  const name = nameOf(host)
+  return hosts.has(name) || name === parsed(baseUrl)?.hostname
+}
+
+/**
+ * Whether a request names one host: in one `Host` header, which is that of a request line with a whole address (RFC 9112, section 3.2).
+ * @param raw the request as Node parsed it
+ */
+export function namesOneHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++
+  if (hosts > 1) return false
+  // Almost all lines have a path alone; `*` is for OPTIONS.
+  const [, authority] = url.startsWith('/') ? [] : /^https?:\/\/([^/?#]*)/i.exec(url) ?? []
+  return authority === undefined || authority.toLowerCase() === host.toLowerCase()
+}
+
+/**
+ * Refuses requests of pages of other origins.
+ * @param host as for `servesHost`; `protocol` likewise
+ * @throws ForeignOrigin
+ */
+export function checkOrigin (
+  { origins }: OriginRules,
+  host: string | undefined,
+  origin: string | undefined,
+  baseUrl: string | undefined,
+  protocol = 'http'
+): void {
+  if (origin === undefined || origins.has(origin) || origin === parsed(baseUrl)?.origin) return
+  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the origin is that of the public address, or the forwarded one.
+  if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
+}
+
+/**
+ * The rules from the environment. `Host` is checked when the gateway listens on loopback, or when ALLOWED_HOSTS is set.
+ * @throws Error naming the first entry that is invalid
+ */
+export function originRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
+  const list = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '')
+  const hosts = list(allowedHosts).map(toHost)
+  const local = isLoopback(listenHost) ? ['localhost', '127.0.0.1', '[::1]', listenHost.toLowerCase()] : []
+  return {
+    hosts: hosts.length + local.length === 0 ? undefined : new Set([...hosts, ...local]),
+    origins: new Set(list(allowedOrigins).map(toOrigin))
+  }
+}
+
+/** An entry of ALLOWED_HOSTS in the form that `nameOf` returns for the `Host` of browsers. @throws Error when it is invalid */
+function toHost (text: string): string {
+  const url = parsed(`http://${isIPv6(text) ? `[${text}]` : text}`)
+  if (!url || /[/\\?#@*]/.test(text)) {
+    throw new Error(
+      `The environment variable ALLOWED_HOSTS cannot have ${JSON.stringify(text)}: ` +
+      'expected names as "hub.example.com", without "http://" and path.'
+    )
+  }
+  return url.hostname
+}
+
+/** An entry of ALLOWED_ORIGINS as browsers send origins: lower case, no final slash, no default port. @throws Error when it is invalid */
+function toOrigin (text: string): string {
+  const origin = text.replace(/\/$/, '').toLowerCase()
+  const url = parsed(origin)
+  if (!url || !/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*]+$/.test(origin)) {
+    throw new Error(
+      `The environment variable ALLOWED_ORIGINS cannot have ${JSON.stringify(text)}: ` +
+      'expected origins as "https://app.example.com", without a path.'
+    )
+  }
+  // Browser extensions and apps have other schemes, for which `URL` gives no origin.
+  return url.origin === 'null' ? origin : url.origin
+}

@@ -1,0 +1,88 @@
+import fp from 'fastify-plugin'
+import { BoundedMap } from '../../base/limits/bounded-map.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { canonicalName } from '../users/username.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { refusals: Refusals }
+}
+
+/** What was refused: a password, a bearer key, an access token, or the secret of an OAuth client. */
+export const credentialKinds = ['password', 'key', 'token', 'secret'] as const
+export type CredentialKind = typeof credentialKinds[number]
+
+const nouns: Readonly<Record<CredentialKind, string>> = {
+  password: 'a wrong password',
+  key: 'a bearer key that is not valid',
+  token: 'an access token that is not valid',
+  secret: 'a wrong client secret'
+}
+
+/**
+ * Credentials that were refused: counted, and told in the log with the address that they came from. Of a flood, the log has the first lines
+ * of each minute and the number of the others. Access tokens are not logged, since clients notice their end by that.
+ */
+export class Refusals {
+  readonly counts: Record<CredentialKind, number> = { password: 0, key: 0, token: 0, secret: 0 }
+  readonly #warn: (details: object, sentence: string) => void
+  readonly #isUser: (name: string) => boolean
+  readonly #now: () => number
+  /** When a lock-out that was told ends, in ms since the epoch, by address and name. */
+  readonly #lockOuts = new BoundedMap<string, number>(limits.refusals.lockOuts)
+  #minute = 0
+  #lines = 0
+  #untold = 0
+
+  /** @param isUser whether there is a user of this name: other names are not told, since people type passwords where names belong */
+  constructor (warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now) {
+    this.#warn = warn
+    this.#isUser = isUser
+    this.#now = now
+  }
+
+  /** @param name whose password or secret it was, as the caller wrote it */
+  note (kind: CredentialKind, address: string, name?: string): void {
+    this.counts[kind]++
+    if (kind === 'token') return
+    const { details, words } = this.#told(kind, name)
+    this.#tell({ address, ...details }, `${address} sent ${nouns[kind]}${words === '' ? '' : ` for ${words}`}`)
+  }
+
+  /** Nothing is checked for this name from this address any more. @param seconds for how long */
+  lockedOut (kind: CredentialKind, address: string, name: string, seconds: number): void {
+    this.counts[kind]++
+    const key = `${address}\n${name.slice(0, maxName)}`
+    const now = this.#now()
+    if ((this.#lockOuts.get(key) ?? 0) > now) return
+    this.#lockOuts.set(key, now + seconds * 1_000)
+    const { details, words } = this.#told(kind, name)
+    this.#tell({ address, ...details }, `${address} is locked out of ${words} for ${seconds} s: too many failures`)
+  }
+
+  /** A name as the log may have it. */
+  #told (kind: CredentialKind, name: string | undefined): { details: object, words: string } {
+    if (name === undefined) return { details: {}, words: '' }
+    if (kind === 'secret') return { details: {}, words: 'an OAuth client' }
+    return this.#isUser(name) ? { details: { name }, words: JSON.stringify(name) } : { details: {}, words: 'a user that does not exist' }
+  }
+
+  #tell (details: object, sentence: string): void {
+    const minute = Math.floor(this.#now() / 60_000)
+    if (minute !== this.#minute) {
+      if (this.#untold > 0) this.#warn({}, `${this.#untold} more credentials were refused within a minute`)
+      this.#minute = minute
+      this.#lines = this.#untold = 0
+    }
+    if (this.#lines++ < limits.refusals.linesPerMinute) this.#warn(details, sentence)
+    else this.#untold++
+  }
+}
+
+/** Max length of a caller's text that is kept, in characters. */
+const maxName = 64
+
+/** `app.refusals`: which credentials were refused, for the log and the metrics. */
+export default fp(async (app) => {
+  const isUser = (name: string): boolean => app.settings.current.users.has(canonicalName(name))
+  app.decorate('refusals', new Refusals((details, sentence) => { app.log.warn(details, sentence) }, isUser))
+}, { name: 'refusals', dependencies: ['settings'] })

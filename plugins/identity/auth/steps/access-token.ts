@@ -1,0 +1,66 @@
+import type { Token } from '../../../../db/ports.ts'
+import type { Snapshot } from '../../../../db/store.ts'
+import type { AccessTokens } from '../../access-tokens/access-tokens.ts'
+import type { Principal } from '../../../settings/access/view.ts'
+import { configuredBase, type AddressConfig } from '../../../settings/base-url.ts'
+import { rightsMarkOf } from '../../users/mark.ts'
+import type { Step } from '../chain.ts'
+
+/**
+ * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is read from the
+ * settings: demotion, deletion and another password end it at once. What it may do there follows from its scopes (DECISIONS §3).
+ */
+export const accessToken = (tokens: AccessTokens, config: AddressConfig): Step => (credentials, _routes, snapshot) => {
+  if (snapshot.system.oauthServer?.enabled !== true) return undefined
+  const { headers: { authorization } } = credentials
+  const text = authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+  const found = text === undefined ? undefined : tokens.find(text, credentials.ip)
+  return found instanceof Promise
+    ? found.then((token) => token && principalOf(token, snapshot, config))
+    : found && principalOf(found, snapshot, config)
+}
+
+const principals = new WeakMap<Snapshot, WeakMap<Token, Principal>>()
+
+/** The principal of a token, made once for each snapshot: views are kept by it. */
+function principalOf (token: Token, snapshot: Snapshot, config: AddressConfig): Principal | undefined {
+  let known = principals.get(snapshot)
+  if (!known) principals.set(snapshot, known = new WeakMap())
+  const principal = known.get(token) ?? toPrincipal(token, snapshot, config)
+  if (principal) known.set(token, principal)
+  return principal
+}
+
+const pathOf = (uri: string | undefined): string =>
+  uri !== undefined && URL.canParse(uri) ? new URL(uri).pathname.replace(/\/+$/, '') : ''
+
+/**
+ * The path of a resource, as requests for it arrive here: a proxy has taken off what the public base has in front of the base path. A
+ * resource without a path is all of the gateway.
+ * @param base the public base
+ */
+function audienceOf (resource: string | undefined, base: string | undefined, basePath: string): { audience?: string } {
+  const [path, whole] = [pathOf(resource), pathOf(base)]
+  const prefix = whole.slice(0, whole.length - basePath.length)
+  const audience = path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path
+  return audience === '' ? {} : { audience }
+}
+
+function toPrincipal (token: Token, { users, system }: Snapshot, config: AddressConfig): Principal | undefined {
+  const { family, clientId, username = '', mark, scope, resource } = token
+  const user = users.get(username)
+  if (system.oauthServer?.enabled !== true || !user || mark !== rightsMarkOf(user)) return undefined
+  // A scope that the settings do not allow any more counts no more.
+  const allowed = system.oauthServer.allowedScopes
+  return {
+    key: `token ${family}`,
+    kind: 'access-token',
+    user: user.username,
+    username: user.username,
+    isAdmin: user.isAdmin === true,
+    credential: { id: family, name: clientId },
+    scopes: scope.split(' ').filter((each) => !Array.isArray(allowed) || allowed.includes(each)),
+    ...audienceOf(resource, configuredBase(system, config), config.basePath),
+    standing: (later) => toPrincipal(token, later, config)
+  }
+}

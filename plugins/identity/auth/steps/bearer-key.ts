@@ -1,0 +1,96 @@
+import type { Snapshot } from '../../../../db/store.ts'
+import type { BearerKey } from '../../../../schemas/settings.ts'
+import { headerOf } from '../../../settings/access/key-header.ts'
+import type { Credential, Principal } from '../../../settings/access/view.ts'
+import type { Keys } from '../../keys/keys.ts'
+import { counts, seesAll } from '../../keys/rights.ts'
+import type { Credentials, Step } from '../chain.ts'
+
+/**
+ * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP routes also in
+ * `Authorization`. The management API accepts unscoped system keys only.
+ */
+export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) => {
+  const name = headerOf(snapshot)
+  const named = headers[name]
+  const key = typeof named === 'string' ? keys.find(/^bearer +(.+)$/i.exec(named)?.[1]?.trim() ?? named.trim()) : undefined
+  if (routes === 'mcp') return key && used(keys, key, principalOf(key, snapshot))
+  const { authorization } = headers
+  const bearer = name === 'authorization' || authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+  // `Authorization` takes precedence, as everywhere else on these routes.
+  for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
+    const principal = each && used(keys, each, routes === 'api' ? managerOf(each) : principalOf(each, snapshot))
+    if (principal) return principal
+  }
+  return undefined
+}
+
+/** What keeps a valid key out of the management API, as a sentence before another one; undefined: none was sent. */
+export function restrictionOf (keys: Keys, headers: Credentials['headers'], snapshot: Snapshot): string | undefined {
+  for (const sent of [headers.authorization, headers[headerOf(snapshot)]]) {
+    const key = typeof sent === 'string' ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim()) : undefined
+    if (key?.kind === 'user') return 'This is a user key, which opens MCP only. '
+    if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a scope, and so opens MCP only. '
+  }
+  return undefined
+}
+
+/** Records the use of a key that was accepted. */
+function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
+  if (principal) keys.usage.note(key)
+  return principal
+}
+
+/** The principal of a key on the management API: an unscoped system key acts as its owner with an admin's rights (DECISIONS §3). */
+function managerOf (key: BearerKey): Principal | undefined {
+  if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
+  const username = key.owner ?? 'system'
+  const standing = (later: Snapshot): Principal | undefined => {
+    const now = later.keys.get(key.id)
+    return now && counts(now, later) ? managerOf(now) : undefined
+  }
+  return {
+    key: `${keyPrefix}${key.id}`,
+    kind: 'system-key',
+    user: username,
+    username,
+    isAdmin: true,
+    maker: key.createdBy,
+    credential: credentialOf(key),
+    standing
+  }
+}
+
+const principals = new WeakMap<Snapshot, Map<BearerKey, Principal | undefined>>()
+
+/** The principal of a key on MCP routes, made once for each snapshot: views are kept by it. */
+function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined {
+  let known = principals.get(snapshot)
+  if (!known) principals.set(snapshot, known = new Map())
+  if (!known.has(key)) known.set(key, toPrincipal(key, snapshot))
+  return known.get(key)
+}
+
+/** A user key whose owner is gone has no principal. */
+function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
+  const { accessType = 'all' } = key
+  const common = {
+    key: `${keyPrefix}${key.id}`,
+    credential: credentialOf(key),
+    grant: accessType === 'all' ? undefined : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
+  }
+  if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
+  const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
+  if (owner === undefined) return undefined
+  return { ...common, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: seesAll(key, snapshot.users) }
+}
+
+const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
+
+/** The current principal of a key; undefined when the key does not count any more, or its owner is gone. */
+export function standingOfKey (principal: Principal, snapshot: Snapshot): Principal | undefined {
+  const key = snapshot.keys.get(principal.key.slice(keyPrefix.length))
+  return key && counts(key, snapshot) ? principalOf(key, snapshot) : undefined
+}
+
+const keyPrefix = 'key '

@@ -1,0 +1,61 @@
+import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
+import type { FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { StorageError, type Counters } from '../../../db/store.ts'
+import { errors } from '../../base/errors/list.ts'
+import { Attempts, type Count } from './attempts.ts'
+import { limits } from '../../base/limits/limits.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { attempts: Attempts<FastifyRequest> }
+  interface FastifyRequest {
+    /** The key under which an attempt of this request counts. */
+    attempt: string
+  }
+}
+
+/** A store for the rate limiter, on counters that all replicas share. While they are unavailable, attempts are refused, not uncounted. */
+function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
+  return class CounterStore {
+    incr (key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number): void {
+      counters.hit(key, window).then(
+        ({ count, left }) => { done(null, { current: count, ttl: left }) },
+        (error: unknown) => { done(toHttpError(error)) }
+      )
+    }
+
+    child (): this { return this }
+  }
+}
+
+function toHttpError (error: unknown): Error {
+  if (error instanceof StorageError) return new errors.StorageAway(error.message)
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/** `app.attempts`: rate limits for logins, registrations and templates. */
+export default fp(async (app) => {
+  await app.register(rateLimit, { global: false, store: storeOn(app.counters) })
+  app.decorateRequest('attempt', '')
+  /** @param timeWindow in ms */
+  const count = (max: number, timeWindow: number): Count<FastifyRequest> => {
+    const hit = app.createRateLimit({ max, timeWindow, keyGenerator: ({ attempt }) => attempt })
+    return async (request, key) => {
+      request.attempt = key
+      const result = await hit(request)
+      return result.isAllowed || !result.isExceeded ? 0 : Math.max(1, result.ttlInSeconds)
+    }
+  }
+  const reset = async (key: string): Promise<void> => {
+    await app.counters.reset(key).catch((error: unknown) => { throw toHttpError(error) })
+  }
+  app.decorate('attempts', new Attempts({
+    failure: count(limits.loginFailures, limits.loginWindow),
+    registration: count(limits.registrations, limits.registrationWindow),
+    client: count(limits.oauth.registrations, limits.oauth.window),
+    authorization: count(limits.oauth.authorizations, limits.oauth.window),
+    secret: count(limits.oauth.secrets, limits.oauth.window),
+    template: count(limits.templates.requests, limits.templates.window),
+    social: count(limits.social.logins, limits.social.window)
+  }, reset, app.refusals))
+}, { name: 'throttle', dependencies: ['counters', 'refusals'] })

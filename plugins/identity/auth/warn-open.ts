@@ -1,0 +1,90 @@
+import type { FastifyInstance } from 'fastify'
+import type { SystemConfig } from '../../../schemas/settings.ts'
+import { countServers } from '../../settings/access/count-servers.ts'
+import { makeView, type Principal } from '../../settings/access/view.ts'
+import { isLoopback } from '../../base/config/loopback.ts'
+import { statedAddress } from '../../settings/base-url.ts'
+
+/** In ms. */
+const interval = 15 * 60_000
+
+/**
+ * Logs a warning when `routing.skipAuth` is on, which makes everybody who reaches the gateway an admin; repeatedly, and as an error, when
+ * other machines reach it.
+ */
+export function warnOfSkippedAuth (app: FastifyInstance): void {
+  const { env } = app.config
+  const { HOST: host, ALLOWED_HOSTS: allowedHosts, TRUST_PROXY: trustProxy } = env
+  const signsOf = (system: SystemConfig): string => [
+    ...exposureSigns({ host, allowedHosts, address: statedAddress(system, env) }),
+    ...trustProxy === '' ? [] : [`TRUST_PROXY=${trustProxy}`]
+  ].join(' and ')
+  const warn = (isRepeated: boolean): void => {
+    const { system } = app.settings.current
+    if (system.routing?.skipAuth !== true) return
+    const signs = signsOf(system)
+    const consequence = 'is an admin here, and may start processes'
+    if (signs !== '') {
+      app.log.error(
+        `routing.skipAuth is on and other machines reach the gateway (${signs}): everybody who reaches it ${consequence}. Turn it off`
+      )
+    } else if (!isRepeated) app.log.warn(`routing.skipAuth is on: everybody on this machine ${consequence}`)
+  }
+  const timer = setInterval(warn, interval, true).unref()
+  app.settings.on('changed', ({ system }, { system: former }) => {
+    const isSame = system.routing?.skipAuth === former.routing?.skipAuth && signsOf(system) === signsOf(former)
+    if (!isSame) warn(false)
+  })
+  app.addHook('onReady', async () => { warn(false) })
+  app.addHook('onClose', async () => { clearInterval(timer) })
+}
+
+/** The settings by which an operator lets in more than this machine. */
+export interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof statedAddress> }
+
+/** The settings that show that other machines reach the gateway, for a log line; an empty array: none does. */
+export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {
+  const names = allowedHosts.split(/[\s,]+/).map((each) => each.replace(/:\d*$/, '').toLowerCase())
+  const isForeign = names.some((name) => name !== '' && !isLoopback(name))
+  const isPublished = address !== undefined && URL.canParse(address.text) && !isLoopback(new URL(address.text).hostname)
+  return [
+    ...isLoopback(host) ? [] : [`HOST=${host}`],
+    ...isForeign ? [`ALLOWED_HOSTS=${allowedHosts}`] : [],
+    ...isPublished ? [`${address.name}=${address.text}`] : []
+  ]
+}
+
+/**
+ * Logs a warning when callers without credentials can run tools and other machines reach the gateway. PUBLIC_TOOLS=public is a decision:
+ * each of these servers was marked.
+ */
+export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): void {
+  const { basePath, env } = app.config
+  const { HOST: host, ALLOWED_HOSTS: allowedHosts, PUBLIC_TOOLS: publicTools } = env
+  if (publicTools === 'public') return
+  let warned = ''
+  const warn = (): void => {
+    const { system } = app.settings.current
+    const { routing } = system
+    const signs = exposureSigns({ host, allowedHosts, address: statedAddress(system, env) }).join(' and ')
+    const overHttp = publicTools === 'off' ? 0 : countServers(app.access, app.access.open(anonymous, {}, 'server'))
+    const overMcp = routing?.enableBearerAuth === false ? countServers(app.access, makeView(anonymous, { kind: 'global' })) : 0
+    const ways = [
+      ...overHttp > 0 ? [`under ${basePath}/api/tools, whatever routing.enableBearerAuth says`] : [],
+      ...overMcp > 0 ? [`under ${basePath}/mcp, since routing.enableBearerAuth is off`] : []
+    ].join(', and ')
+    const found = signs === '' || ways === '' ? '' : `${ways} (${signs}; PUBLIC_TOOLS=${publicTools})`
+    if (found !== '' && found !== warned) {
+      const servers = Math.max(overHttp, overMcp)
+      const closing = [...overHttp > 0 ? ['PUBLIC_TOOLS=off'] : [], ...overMcp > 0 ? ['routing.enableBearerAuth on'] : []].join(' and ')
+      app.log.warn(
+        { servers, publicTools },
+        `Everybody who reaches this gateway may run the tools of ${servers} of its servers without credentials, ${found}. ` +
+        `Set PUBLIC_TOOLS=public to open only servers that are marked public, or ${closing}`
+      )
+    }
+    warned = found
+  }
+  app.settings.on('changed', warn)
+  app.addHook('onReady', async () => { warn() })
+}

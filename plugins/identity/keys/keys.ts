@@ -1,0 +1,261 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Snapshot } from '../../../db/store.ts'
+import type { BearerKey } from '../../../schemas/settings.ts'
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import { prototypeProblem } from '../../../schemas/names.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import type { Principal } from '../../settings/access/view.ts'
+import { checkUnchanged } from '../../base/body/unchanged.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { maskToken, sha256 } from '../../base/secrets/hash.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { legacyKeyIgnored, legacyKeyWarning } from './legacy-key.ts'
+import { changed, type KeyChange } from './change.ts'
+import { expiryOf, toExpiry } from './expiry.ts'
+import { authorship, scopeAsked, userScope } from './new-key.ts'
+import { counts } from './rights.ts'
+import { withoutToken } from '../../settings/hashed-key.ts'
+import { Usage } from './usage.ts'
+
+/** The members of a new key that a caller sends. */
+export type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
+  name: string
+  /** ISO 8601; null: it never expires. */
+  expiresAt?: string | null
+}
+
+/** A key as the API answers it. `token` is a mask, but for the answer that creates the key. */
+export type ShownKey = Required<
+  Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
+> &
+  Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'>
+
+/** Bearer keys, found by the token that a caller presents. */
+export class Keys {
+  readonly usage: Usage
+  readonly #settings: Settings
+  readonly #readonly: boolean
+  readonly #warn: (sentence: string) => void
+  #byHash = new Map<string, BearerKey>()
+  /** The keys that were found last, by their tokens: hashing a token takes as long as much of a call. */
+  readonly #found = new Map<string, BearerKey>()
+  /** The keys that `#byHash` was made from. */
+  #indexed: Snapshot['keys'] | undefined
+
+  /**
+   * @param readonly READONLY: the legacy key is not migrated
+   * @param warn logs a warning for the operator
+   */
+  constructor (settings: Settings, readonly: boolean, warn: (sentence: string) => void) {
+    this.#settings = settings
+    this.#readonly = readonly
+    this.#warn = warn
+    this.usage = new Usage(settings)
+  }
+
+  /** The key with this token, if it counts now: one hash and one look-up, however many keys there are. */
+  find (token: string): BearerKey | undefined {
+    const snapshot = this.#settings.current
+    if (snapshot.keys !== this.#indexed) {
+      this.#indexed = snapshot.keys
+      this.#byHash = indexOf(snapshot.keys)
+      this.#found.clear()
+    }
+    let key = this.#found.get(token)
+    if (!key && (key = this.#byHash.get(sha256(token)))) {
+      if (this.#found.size >= limits.keysAtHand) this.#found.clear()
+      this.#found.set(token, key)
+    }
+    return key && counts(key, snapshot) ? key : undefined
+  }
+
+  /**
+   * Turns the one key of old settings (`routing.bearerAuthKey`) into a bearer key. Only once: an old file that is put back does not
+   * bring back a key that was deleted meanwhile (DECISIONS §4).
+   */
+  async migrate (): Promise<void> {
+    if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
+    let outcome = 'none' as 'none' | 'dropped' | 'migrated'
+    await this.#settings.change(({ system, keys }) => {
+      outcome = 'none'
+      const { bearerAuthKey, ...routing } = system.routing ?? {}
+      if (!bearerAuthKey) return []
+      const tokenHash = sha256(bearerAuthKey)
+      const known = system.bearerAuthKeyMigrated === true || [...keys.values()].some((key) => withoutToken(key).tokenHash === tokenHash)
+      const key: BearerKey = {
+        id: randomUUID(),
+        name: 'default',
+        tokenHash,
+        tokenMask: maskToken(bearerAuthKey),
+        kind: 'system',
+        accessType: 'all',
+        allowedGroups: [],
+        allowedServers: [],
+        enabled: true,
+        createdAt: new Date().toISOString()
+      }
+      outcome = known ? 'dropped' : 'migrated'
+      return [
+        ...(known ? [] : [{ entity: 'bearerKeys' as const, key: key.id, value: key }]),
+        { entity: 'systemConfig', value: { ...system, routing, bearerAuthKeyMigrated: true } }
+      ]
+    })
+    if (outcome === 'migrated') this.#warn(legacyKeyWarning)
+    if (outcome === 'dropped') this.#warn(legacyKeyIgnored)
+  }
+
+  /** When the next key expires, in ms since the epoch; Infinity: none will. */
+  get nextExpiry (): number {
+    const times = [...this.#settings.current.keys.values()].map(expiryOf).filter((time) => time > Date.now())
+    return times.reduce((first, time) => Math.min(first, time), Infinity)
+  }
+
+  /** The keys that a principal may manage: all for an admin, a user's own otherwise. */
+  list (principal: Principal): ShownKey[] {
+    return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) => this.#shown(key))
+  }
+
+  /** @throws NoSuch, Forbidden for another user's */
+  get (principal: Principal, id: string): ShownKey { return this.#shown(managed(this.#settings.current, principal, id)) }
+
+  /**
+   * Creates a key. Without a kind or a scope it is one of its caller's, good for MCP. A user who is not an admin makes no others. Its maker
+   * is recorded: the caller, or the maker of the system key that the caller uses.
+   * @returns the key with its token, which is not shown again, and warnings for names that it has and that do not exist yet
+   * @throws InvalidInput, LimitReached
+   */
+  async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ key: ShownKey, warnings: string[] }> {
+    checkLabel(name)
+    const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
+    const base = {
+      id: randomUUID(),
+      name,
+      tokenHash: sha256(token),
+      tokenMask: maskToken(token),
+      createdAt: new Date().toISOString(),
+      ...(typeof asked.expiresAt === 'string' && { expiresAt: toExpiry(asked.expiresAt) })
+    }
+    const { enabled = true } = asked
+    const scope = principal.isAdmin ? scopeAsked(asked) : userScope
+    const key: BearerKey = { ...base, ...scope, enabled }
+    const snapshot = await this.#settings.change(({ users, keys }) => {
+      Object.assign(key, authorship(users, principal, key.kind, principal.isAdmin ? asked : {}))
+      if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= limits.keysPerUser) {
+        throw new errors.ShareUsed(`You have ${limits.keysPerUser} bearer keys already: remove one first`)
+      }
+      return [{ entity: 'bearerKeys', key: key.id, value: key }]
+    }, principal)
+    const differs = (name: typeof scopeMembers[number]): boolean =>
+      asked[name] !== undefined && JSON.stringify(asked[name]) !== JSON.stringify(key[name])
+    const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
+      .map((name) => `"${name}" is for admins: the key is yours, and opens what you may see`)
+    return { key: { ...this.#shown(key), token }, warnings: [...ignored, ...unknownNames(snapshot, key)] }
+  }
+
+  /**
+   * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since somebody has the token.
+   * @throws NoSuch, Forbidden, InvalidInput
+   */
+  async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warnings: string[] }> {
+    if (change.name !== undefined) checkLabel(change.name)
+    const snapshot = await this.#settings.change((base) => {
+      const stored = managed(base, principal, id)
+      // When it was used last may differ from what was answered a moment ago.
+      checkUnchanged(change, this.#shown(stored), ['id', 'token', 'createdBy', 'createdAt'])
+      return [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(stored), change, principal.isAdmin) }]
+    }, principal)
+    const key = managed(snapshot, principal, id)
+    return { key: this.#shown(key), warnings: unknownNames(snapshot, key) }
+  }
+
+  /** Checks that the principal may change a key. @throws NoSuch, Forbidden for another user's */
+  mustManage (principal: Principal, id: string): void {
+    managed(this.#settings.current, principal, id)
+  }
+
+  /** Removes a key. @throws NoSuch, Forbidden for another user's */
+  async remove (principal: Principal, id: string): Promise<void> {
+    await this.#settings.change(
+      (snapshot) => [{ entity: 'bearerKeys', key: managed(snapshot, principal, id).id, value: undefined }],
+      principal
+    )
+  }
+
+  #shown (key: BearerKey): ShownKey {
+    const { tokenHash: _, tokenMask = '...', ...rest } = withoutToken(key)
+    return {
+      ...rest,
+      kind: key.kind ?? 'system',
+      accessType: key.accessType ?? 'all',
+      allowedGroups: key.allowedGroups ?? [],
+      allowedServers: key.allowedServers ?? [],
+      enabled: key.enabled ?? true,
+      token: tokenMask,
+      lastUsedAt: this.usage.of(key)
+    }
+  }
+}
+
+/** The enabled keys by the hash of their tokens. */
+function indexOf (keys: Snapshot['keys']): Map<string, BearerKey> {
+  const index = new Map<string, BearerKey>()
+  for (const key of keys.values()) {
+    const hash = key.tokenHash ?? (key.token === undefined ? undefined : sha256(key.token))
+    if (hash !== undefined && key.enabled !== false) index.set(hash, key)
+  }
+  return index
+}
+
+/** What admins choose of a new key. */
+const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers'] as const
+
+const isOwn = (principal: Principal, key: BearerKey): boolean =>
+  principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
+
+/** @throws NoSuch, Forbidden */
+function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
+  const key = keys.get(id)
+  if (!key) throw noSuch('bearer key', id)
+  if (!isOwn(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
+  return key
+}
+
+/**
+ * Refuses a name that nothing may have, and invisible characters in the name of a key, since people must be able to tell names apart.
+ * @throws InvalidInput
+ */
+function checkLabel (name: string): void {
+  if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) throw new errors.InvalidInput('"name" must not have control characters')
+  const problem = prototypeProblem(name)
+  if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)
+}
+
+/**
+ * A sentence for each server, group and user that a key names and that does not exist. It opens a server or group as soon as somebody
+ * creates it. Scopes may list thousands of names: beyond `mostWarnings` they are counted.
+ */
+function unknownNames (
+  { groups, servers, users }: Snapshot,
+  { accessType = 'all', allowedGroups = [], allowedServers = [], createdBy, owner, kind }: BearerKey
+): string[] {
+  const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
+  const unknown = [
+    ...accessType === 'groups' || accessType === 'custom'
+      ? allowedGroups.filter((name) => !groupNames.has(name)).map((name) => `There is no group ${JSON.stringify(name)} yet: ${opensLater}`)
+      : [],
+    ...accessType === 'servers' || accessType === 'custom'
+      ? allowedServers.filter((name) => !servers.has(name)).map((name) => `There is no server ${JSON.stringify(name)} yet: ${opensLater}`)
+      : [],
+    ...owner === undefined || users.has(owner)
+      ? []
+      : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`],
+    ...[...new Set(kind === 'user' ? [] : [createdBy, owner])]
+      .filter((name) => name !== undefined && users.get(name)?.isAdmin !== true)
+      .map((name) => `${JSON.stringify(name)} is no admin, so that this system key opens nothing`)
+  ]
+  const left = unknown.length - mostWarnings
+  return left > 0 ? [...unknown.slice(0, mostWarnings), `${left} more servers and groups do not exist yet`] : unknown
+}
+
+const opensLater = 'the key opens it as soon as there is one'
+const mostWarnings = 20

@@ -1,0 +1,75 @@
+import type { BearerKey, User } from '../../../schemas/settings.ts'
+import type { Principal } from '../../settings/access/view.ts'
+import { errors } from '../../base/errors/list.ts'
+import { knownName } from '../users/username.ts'
+
+type Scope = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>
+type Asked = Partial<Pick<BearerKey, keyof Scope | 'owner'>>
+type Users = ReadonlyMap<string, User>
+
+/** What a key opens that is not narrowed: all that its owner sees, by MCP. */
+export const userScope: Scope = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
+
+/** The scope of lists without an access type: only what they name. */
+export function accessOf ({ allowedGroups, allowedServers }: Pick<Asked, 'allowedGroups' | 'allowedServers'>): Scope['accessType'] {
+  if (allowedServers === undefined || (allowedServers.length === 0 && (allowedGroups?.length ?? 0) > 0)) return 'groups'
+  return allowedGroups === undefined || (allowedGroups.length === 0 && allowedServers.length > 0) ? 'servers' : 'custom'
+}
+
+/**
+ * The kind and scope of a key that an admin asks for (DECISIONS §4). A full system key has to be asked for by name.
+ * @throws InvalidInput
+ */
+export function scopeAsked (asked: Asked): Scope {
+  const { kind, accessType, allowedGroups, allowedServers } = asked
+  const hasLists = allowedGroups !== undefined || allowedServers !== undefined
+  if (kind === 'system' && accessType === undefined && !hasLists) {
+    throw new errors.InvalidInput(
+      '"accessType" says what a system key opens: "all", the management API included, or "groups", "servers" or "custom"'
+    )
+  }
+  return {
+    kind: kind ?? (accessType !== undefined || hasLists ? 'system' : 'user'),
+    accessType: accessType ?? (hasLists ? accessOf(asked) : 'all'),
+    allowedGroups: allowedGroups ?? [],
+    allowedServers: allowedServers ?? []
+  }
+}
+
+/**
+ * The owner and the maker of a new key. A key without a kind is its caller's; who has no account, as the guest and `system`, names an
+ * owner.
+ * @throws InvalidInput
+ */
+export function authorship (
+  users: Users,
+  principal: Principal,
+  kind: BearerKey['kind'],
+  { owner: named, kind: askedKind }: Pick<Asked, 'owner' | 'kind'>
+): Pick<BearerKey, 'owner' | 'createdBy'> {
+  const { username = '', maker } = principal
+  const self = users.has(username) ? username : undefined
+  const isByKey = principal.kind === 'system-key'
+  // A key of a system key's owner rests on both of its people, as that key does.
+  const inherited = kind === 'user' ? (askedKind === undefined ? self : undefined) : isByKey ? self : undefined
+  const owner = named === undefined ? inherited : knownName(users, named)
+  if (owner === undefined && (kind === 'user' || self === undefined)) {
+    throw new errors.InvalidInput(
+      kind === 'user'
+        ? '"owner" must be the name of a user: a key of kind "user" sees what its owner sees'
+        : '"owner" must be the name of an admin: there is no account behind your credential'
+    )
+  }
+  if (owner !== undefined && !users.has(owner)) {
+    throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(owner)}`)
+  }
+  if (kind !== 'user' && owner !== undefined) {
+    if (users.get(owner)?.isAdmin !== true) {
+      throw new errors.InvalidInput(`"owner": ${JSON.stringify(owner)} is no admin, so that a system key of theirs would open nothing`)
+    }
+    if (isByKey && self !== undefined && owner !== self) {
+      throw new errors.InvalidInput(`"owner": with a key of ${JSON.stringify(self)} you make system keys of ${JSON.stringify(self)} only`)
+    }
+  }
+  return { owner, createdBy: isByKey ? maker : self ?? owner }
+}

@@ -1,0 +1,128 @@
+import type { Client } from '../../../db/ports.ts'
+import { prototypeProblem } from '../../../schemas/names.ts'
+import { mcpScope } from '../../settings/access/view.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { OAuthError } from '../../base/errors/oauth-error.ts'
+import { authMethods } from './metadata.ts'
+import { checkRedirectUris } from './redirect-uris.ts'
+import { manageScope, type OAuthSettings } from './settings.ts'
+
+/** The members of a client that it states itself, or an admin for it. */
+export type ClientMetadata = Omit<Client, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
+
+const invalid = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
+
+function text (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = metadata[name]
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') throw invalid(`"${name}" must be a string`)
+  if (value.length > limits.oauth.uri) throw invalid(`"${name}" is longer than ${limits.oauth.uri} characters`)
+  return value
+}
+
+/** The address of a page for people. */
+function address (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = text(metadata, name)
+  if (value === undefined) return undefined
+  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) throw invalid(`"${name}" must be an http or https address`)
+  return value
+}
+
+function list (metadata: Readonly<Record<string, unknown>>, name: string): readonly string[] | undefined {
+  const value = metadata[name]
+  if (value === undefined) return undefined
+  const isList = Array.isArray(value) && value.length <= 20 && value.every((each) => typeof each === 'string' && each.length <= 256)
+  if (!isList) throw invalid(`"${name}" must be a list of short strings`)
+  return value as string[]
+}
+
+/**
+ * The grants that a client uses; all that are allowed, where it does not say. A client that registers itself gets those that are allowed,
+ * in place of what it asks for (RFC 7591, section 3.2.1): many ask for all that they know of.
+ */
+function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {
+  const allowed: readonly string[] = settings.dynamicRegistration.allowedGrantTypes
+  const asked = list(metadata, 'grant_types') ?? allowed
+  const granted = allowed.filter((type) => asked.includes(type))
+  if (granted.includes('authorization_code')) return granted
+  throw invalid(`"grant_types" must hold "authorization_code"; allowed are ${allowed.join(' and ')}`)
+}
+
+/**
+ * The scopes of a client that registers itself: those that it names and may have, all where it names none. Without `mcp` no MCP route is
+ * open to it, so it has that in any case: some name those of OpenID Connect alone, and ask for `mcp` when they are told of it.
+ */
+function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
+  const possible = allowedScopes.filter((scope) => scope !== manageScope)
+  const asked = (text(metadata, 'scope') ?? '').split(' ').filter((scope) => scope !== '')
+  const isKnown = asked.length === 0 || asked.some((scope) => allowedScopes.includes(scope))
+  const scopes = possible.filter((scope) => asked.length === 0 || asked.includes(scope) || scope === mcpScope)
+  if (isKnown && scopes.length > 0) return scopes.join(' ')
+  throw invalid(possible.length === 0
+    ? 'A client that registers itself can be granted no scope here; ask an admin for a client'
+    : `"scope" names none that exist here; leave it out, or name some of: ${possible.join(' ')}`)
+}
+
+/**
+ * Reads the metadata of a client that registers itself (RFC 7591, section 2). Members that are not known are ignored, and
+ * `application_type` as well: every client may have redirect URIs of either kind. It cannot have the scope `manage`.
+ * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri`
+ */
+export function readClientMetadata (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): ClientMetadata {
+  const redirectUris = checkRedirectUris(metadata.redirect_uris)
+  const grantTypes = grantTypesOf(metadata, settings)
+  const responseTypes = list(metadata, 'response_types') ?? ['code']
+  if (responseTypes.length !== 1 || responseTypes[0] !== 'code') throw invalid('"response_types" can only be ["code"]')
+  const tokenEndpointAuthMethod = text(metadata, 'token_endpoint_auth_method') ?? 'client_secret_basic'
+  if (!authMethods(settings).includes(tokenEndpointAuthMethod)) {
+    throw invalid(`"token_endpoint_auth_method" must be one of ${authMethods(settings).join(', ')}`)
+  }
+  const name = text(metadata, 'client_name')
+  const problem = name === undefined ? undefined : prototypeProblem(name)
+  if (problem !== undefined) throw invalid(`"client_name" ${problem}`)
+  const known: Partial<ClientMetadata> = {
+    clientUri: address(metadata, 'client_uri'),
+    logoUri: address(metadata, 'logo_uri'),
+    policyUri: address(metadata, 'policy_uri'),
+    tosUri: address(metadata, 'tos_uri'),
+    contacts: list(metadata, 'contacts'),
+    softwareId: text(metadata, 'software_id'),
+    softwareVersion: text(metadata, 'software_version')
+  }
+  const stated: ClientMetadata = {
+    name: name === undefined || name.trim() === '' ? 'An application without a name' : name.slice(0, limits.oauth.name),
+    redirectUris,
+    grantTypes,
+    responseTypes,
+    tokenEndpointAuthMethod,
+    scope: scopeOf(metadata, settings),
+    ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
+  }
+  if (Buffer.byteLength(JSON.stringify(stated)) > limits.oauth.metadata) {
+    throw invalid(`The metadata are larger than ${limits.oauth.metadata} bytes: state fewer or shorter redirect URIs and addresses`)
+  }
+  return stated
+}
+
+/** A client as RFC 7591 writes it, without its secret. Times are in seconds. */
+export function toRegistered (client: Client): Record<string, unknown> {
+  const { clientId, name, redirectUris, grantTypes, responseTypes, tokenEndpointAuthMethod, scope, createdAt } = client
+  const { clientUri, logoUri, policyUri, tosUri, contacts, softwareId, softwareVersion } = client
+  return {
+    client_id: clientId,
+    client_id_issued_at: Math.floor(createdAt / 1_000),
+    client_name: name,
+    redirect_uris: redirectUris,
+    grant_types: grantTypes,
+    response_types: responseTypes ?? ['code'],
+    token_endpoint_auth_method: tokenEndpointAuthMethod,
+    scope,
+    client_uri: clientUri,
+    logo_uri: logoUri,
+    policy_uri: policyUri,
+    tos_uri: tosUri,
+    contacts,
+    software_id: softwareId,
+    software_version: softwareVersion
+  }
+}

@@ -1,0 +1,85 @@
+import type { Static } from '@sinclair/typebox'
+import type { Client } from '../../../db/ports.ts'
+import { OAuthClientUpdate } from '../../../schemas/oauth.ts'
+import { prototypeProblem } from '../../../schemas/names.ts'
+import { errors } from '../../base/errors/list.ts'
+import { OAuthError } from '../../base/errors/oauth-error.ts'
+import type { ClientMetadata } from './client-metadata.ts'
+import { allGrantTypes } from './metadata.ts'
+import { checkRedirectUris } from './redirect-uris.ts'
+import { manageScope, type OAuthSettings } from './settings.ts'
+
+/** What an admin states of a client, in the words of the management API. */
+export type ClientStatement = Static<typeof OAuthClientUpdate>
+
+/** Members of a client's record that an admin may send back, and cannot change. */
+const shown = new Set(['clientId', 'clientSecret', 'origin', 'clientUri', 'createdAt', 'lastUsedAt'])
+const changeable = Object.keys(OAuthClientUpdate.properties)
+
+/** Refuses a change that would change nothing, and members that mean nothing here. @throws InvalidInput */
+export function checkChange (statement: object): void {
+  const names = Object.keys(statement)
+  const unknown = names.find((name) => !changeable.includes(name) && !shown.has(name))
+  if (unknown !== undefined) throw new errors.InvalidInput(`${JSON.stringify(unknown)} is not known; it takes ${changeable.join(', ')}`)
+  if (names.some((name) => changeable.includes(name))) return
+  throw new errors.InvalidInput(`The body changes nothing: it takes ${changeable.join(', ')}`)
+}
+
+/**
+ * Reads what an admin states of a client, and nothing else: members that are not stated stay, whatever the settings allow by now.
+ * @param client the client that is changed; undefined: it is a new one
+ * @throws InvalidInput in the words of the management API
+ */
+export function readStatement (
+  { name, redirectUris, grants, scopes, requireSecret }: ClientStatement,
+  settings: OAuthSettings,
+  client?: Client
+): Partial<ClientMetadata> {
+  const isSecret = client ? client.secretHash !== undefined : undefined
+  if (requireSecret === false && settings.requireClientSecret) {
+    throw new errors.InvalidInput('"requireSecret" cannot be false while oauthServer.requireClientSecret is on')
+  }
+  return {
+    ...(name === undefined ? {} : { name: nameOf(name) }),
+    ...(redirectUris === undefined ? {} : { redirectUris: urisOf(redirectUris) }),
+    ...(grants === undefined ? {} : { grantTypes: grantsOf(grants) }),
+    ...(scopes === undefined ? {} : { scope: scopeOf(scopes, settings, client) }),
+    // The way in which a client sends its secret stays.
+    ...(requireSecret === undefined || requireSecret === isSecret
+      ? {}
+      : { tokenEndpointAuthMethod: requireSecret ? 'client_secret_basic' : 'none' })
+  }
+}
+
+function nameOf (name: string): string {
+  if (name.trim() === '') throw new errors.InvalidInput('"name" must not be blank: people see it when they are asked')
+  const problem = prototypeProblem(name)
+  if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)
+  return name
+}
+
+function urisOf (uris: readonly string[]): readonly string[] {
+  try {
+    return checkRedirectUris(uris, 'redirectUris')
+  } catch (error) {
+    throw error instanceof OAuthError ? new errors.InvalidInput(error.message) : error
+  }
+}
+
+function grantsOf (grants: readonly string[]): readonly string[] {
+  if (!grants.includes('authorization_code')) throw new errors.InvalidInput('"grants" must hold "authorization_code"')
+  return allGrantTypes.filter((type) => grants.includes(type))
+}
+
+function scopeOf (scopes: readonly string[], { allowedScopes }: OAuthSettings, client: Client | undefined): string {
+  const had = client?.scope.split(' ') ?? []
+  for (const scope of scopes) {
+    if (!allowedScopes.includes(scope) && !had.includes(scope)) {
+      throw new errors.InvalidInput(`"scopes": ${JSON.stringify(scope)} is not one of ${allowedScopes.join(', ')}`)
+    }
+    if (scope === manageScope && client?.origin === 'registered') {
+      throw new errors.InvalidInput(`"scopes": a client that registered itself cannot have "${manageScope}"; create one for it`)
+    }
+  }
+  return [...new Set(scopes)].join(' ')
+}

@@ -1,0 +1,216 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Client, Clients } from '../../../db/ports.ts'
+import { withoutAbsent } from '../../../protocol/json.ts'
+import type { Author } from '../../settings/access/author.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import { sha256 } from '../../base/secrets/hash.ts'
+import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
+import { checkChange, readStatement, type ClientStatement } from './client-statement.ts'
+import { allGrantTypes } from './metadata.ts'
+import { OAuthError } from '../../base/errors/oauth-error.ts'
+import type { OAuthSettings } from './settings.ts'
+
+export type { Client }
+
+/** A client, with the secrets that are shown only now. */
+export interface Issued { readonly client: Client, readonly secret?: string, readonly registrationToken?: string }
+
+/** Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such client. */
+export type NoteChange = (by: Author, before: Client | undefined, after: Client | undefined) => void
+
+/** What a new client cannot be without. */
+interface NewClient { readonly name: string, readonly redirectUris: string[] }
+
+type Json = Readonly<Record<string, unknown>>
+
+const newToken = (): string => randomBytes(32).toString('base64url')
+
+/** Whether a secret has this SHA-256, in the same time for every answer. */
+export const matches = (secret: string, hash: string | undefined): boolean =>
+  hash !== undefined && timingSafeEqual(Buffer.from(sha256(secret)), Buffer.from(hash.padEnd(64, '-').slice(0, 64)))
+
+/** Members of the answer to a registration that a client must not send back (RFC 7592, section 2.2). */
+const notSentBack = ['registration_access_token', 'registration_client_uri', 'client_secret_expires_at', 'client_id_issued_at']
+
+/**
+ * The clients of the authorization server: those that register themselves (RFC 7591, RFC 7592), and those that admins make. One function
+ * stores a client, whoever asks for it.
+ */
+export class ClientRegistry {
+  readonly #clients: Clients
+  readonly #settings: () => OAuthSettings
+  readonly #revoke: (clientId: string) => Promise<void>
+  readonly #audit: NoteChange
+
+  /**
+   * @param revoke ends all tokens of a client
+   * @param audit notes what admins do. What clients do themselves is not noted: anybody could fill the audit log with it
+   */
+  constructor (clients: Clients, settings: () => OAuthSettings, revoke: (clientId: string) => Promise<void>, audit: NoteChange) {
+    this.#clients = clients
+    this.#settings = settings
+    this.#revoke = revoke
+    this.#audit = audit
+  }
+
+  /** Registers a client (RFC 7591). @throws OAuthError */
+  async register (body: unknown): Promise<Issued> {
+    const registrationToken = newToken()
+    return { ...await this.#create(readClientMetadata(asObject(body), this.#settings()), registrationToken), registrationToken }
+  }
+
+  /** A client that registered itself, by its registration token. @throws OAuthError `invalid_token`, also for an unknown client */
+  async registered (clientId: string, token: string | undefined): Promise<Client> {
+    const client = await this.#clients.find(clientId)
+    if (token === undefined || !client || !matches(token, client.registrationTokenHash)) {
+      throw new OAuthError('invalid_token', 'The registration access token is not valid for this client', 401)
+    }
+    return client
+  }
+
+  /** Replaces the metadata of a client that registered itself (RFC 7592, section 2.2). @throws OAuthError */
+  async updateRegistered (clientId: string, token: string | undefined, body: unknown): Promise<Issued> {
+    const client = await this.registered(clientId, token)
+    const sent = asObject(body)
+    const surplus = notSentBack.find((name) => sent[name] !== undefined)
+    if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not hold "${surplus}"`)
+    if (sent.client_id !== clientId) throw new OAuthError('invalid_request', '"client_id" must be that of the client, which never changes')
+    const secret = sent.client_secret
+    if (secret !== undefined && !(typeof secret === 'string' && matches(secret, client.secretHash))) {
+      throw new OAuthError('invalid_request', '"client_secret" must be that of the client: it cannot be chosen')
+    }
+    const metadata = readClientMetadata(sent, this.#settings())
+    return await this.#update(clientId, () => metadata)
+  }
+
+  /** @throws OAuthError */
+  async removeRegistered (clientId: string, token: string | undefined): Promise<void> {
+    await this.registered(clientId, token)
+    await this.#remove(clientId)
+  }
+
+  /** A client of any origin; undefined where it is unknown, or described by a document of its own. */
+  async find (clientId: string): Promise<Client | undefined> { return await this.#clients.find(clientId) }
+
+  /** One page of the clients, oldest first, and how many there are. @param page from 1 */
+  async list (page: number, limit: number): Promise<{ clients: Client[], total: number }> {
+    const [clients, total] = await Promise.all([this.#clients.list({ offset: (page - 1) * limit, limit }), this.#clients.count()])
+    return { clients, total }
+  }
+
+  /** @throws NoSuch */
+  async get (clientId: string): Promise<Client> { return existing(await this.#clients.find(clientId), clientId) }
+
+  /** Makes a client for an admin. @param by the admin @throws InvalidInput */
+  async create (by: Author, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<Issued> {
+    const settings = this.#settings()
+    const stated = readStatement({ name, redirectUris, ...statement }, settings)
+    const issued = await this.#create({
+      name,
+      redirectUris,
+      grantTypes: allGrantTypes,
+      responseTypes: ['code'],
+      tokenEndpointAuthMethod: 'client_secret_basic',
+      scope: settings.allowedScopes.join(' '),
+      ...stated
+    })
+    this.#audit(by, undefined, issued.client)
+    return issued
+  }
+
+  /** Changes what an admin states of a client, and nothing else. @throws InvalidInput, NoSuch */
+  async update (by: Author, clientId: string, statement: ClientStatement): Promise<Issued> {
+    checkChange(statement)
+    const former = await this.get(clientId)
+    const issued = await this.#update(clientId, (client) => ({
+      ...client,
+      // An entry of a settings file does not say how its client authenticates, and one without a secret stays public.
+      ...(client.secretHash === undefined ? { tokenEndpointAuthMethod: 'none' } : {}),
+      ...readStatement(statement, this.#settings(), client)
+    }))
+    this.#audit(by, former, issued.client)
+    return issued
+  }
+
+  /** @throws NoSuch */
+  async remove (by: Author, clientId: string): Promise<void> {
+    const former = await this.get(clientId)
+    if (!await this.#remove(clientId)) throw noSuch('client', clientId)
+    this.#audit(by, former, undefined)
+  }
+
+  /** Gives a client another secret; its tokens end. @throws NoSuch, InvalidInput for a public client */
+  async regenerateSecret (by: Author, clientId: string): Promise<Issued> {
+    const former = await this.get(clientId)
+    if (former.secretHash === undefined) throw new errors.InvalidInput('This client is public: it has no secret')
+    const secret = newToken()
+    const client = existing(
+      await this.#clients.replace(clientId, (current) => ({ ...current, secretHash: sha256(secret) })),
+      clientId
+    )
+    await this.#revoke(clientId)
+    this.#audit(by, former, client)
+    return { client, secret }
+  }
+
+  async #create (metadata: ClientMetadata, registrationToken?: string): Promise<Issued> {
+    const secret = needsSecret(metadata) ? newToken() : undefined
+    const client: Client = {
+      ...metadata,
+      clientId: newToken().slice(0, 22),
+      ...(secret === undefined ? {} : { secretHash: sha256(secret) }),
+      ...(registrationToken === undefined ? {} : { registrationTokenHash: sha256(registrationToken) }),
+      origin: registrationToken === undefined ? 'admin' : 'registered',
+      createdAt: Date.now()
+    }
+    if (!await this.#clients.create(client)) throw new Error('a random client id exists already')
+    return { client, secret }
+  }
+
+  /** A client that begins to need a secret gets one; one that needs none any more loses it. */
+  async #update (clientId: string, change: (client: Client) => ClientMetadata): Promise<Issued> {
+    const secret = newToken()
+    let isNew = false
+    let former: readonly string[] = []
+    const client = existing(await this.#clients.replace(clientId, (current) => {
+      const { secretHash, registrationTokenHash, origin, createdAt, lastUsedAt } = current
+      const { secretHash: _, ...metadata } = { secretHash: undefined, ...change(current) }
+      isNew = needsSecret(metadata) && secretHash === undefined
+      former = current.scope.split(' ')
+      const kept = needsSecret(metadata) ? secretHash ?? sha256(secret) : undefined
+      return {
+        ...metadata,
+        clientId,
+        ...(kept === undefined ? {} : { secretHash: kept }),
+        ...(registrationTokenHash === undefined ? {} : { registrationTokenHash }),
+        origin,
+        createdAt,
+        ...(lastUsedAt === undefined ? {} : { lastUsedAt })
+      }
+    }), clientId)
+    // What was granted with a scope that is taken away ends.
+    if (former.some((scope) => !client.scope.split(' ').includes(scope))) await this.#revoke(clientId)
+    return isNew ? { client, secret } : { client }
+  }
+
+  async #remove (clientId: string): Promise<boolean> {
+    const existed = await this.#clients.remove(clientId)
+    await this.#revoke(clientId)
+    return existed
+  }
+}
+
+const needsSecret = ({ tokenEndpointAuthMethod }: ClientMetadata): boolean => tokenEndpointAuthMethod !== 'none'
+
+function existing (client: Client | undefined, clientId: string): Client {
+  if (!client) throw noSuch('client', clientId)
+  return client
+}
+
+/** Metadata as they were sent; `null` deletes a member (RFC 7592, section 2.2). @throws OAuthError */
+function asObject (body: unknown): Json {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new OAuthError('invalid_client_metadata', 'The body must be a JSON object with the metadata of the client')
+  }
+  return withoutAbsent(body)
+}

@@ -1,0 +1,241 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Provider } from 'oidc-provider'
+import type { Client, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../../db/ports.ts'
+import type { Snapshot } from '../../../db/store.ts'
+import { mcpScope } from '../../settings/access/view.ts'
+import { trustsPeer } from '../../base/config/trust-proxy.ts'
+import type { Parts } from '../../settings/audit/entries.ts'
+import { unanswered } from '../../base/errors/handlers.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import { subjectOf } from '../users/mark.ts'
+import { accountOf, parseAccountId, userOf, type Account } from './accounts.ts'
+import { ClientRegistry } from './clients.ts'
+import { Interactions } from './interactions.ts'
+import { issuerOf, issuerPath } from './issuer.ts'
+import { requestOf } from './provider/hand-over.ts'
+import type { Problem } from './provider/corrections.ts'
+import type { ProviderDeps } from './provider/provider.ts'
+import { Providers } from './providers.ts'
+import { resourceName } from './resources.ts'
+import { oauthSettingsOf, problemsOf, scopesFor, type OAuthSettings } from './settings.ts'
+
+/** The ports that the authorization server needs. */
+export interface OAuthPorts {
+  readonly grants: Grants
+  readonly tokens: Tokens
+  readonly clients: Clients
+  readonly consents: Consents
+  readonly loginStates: LoginStates
+}
+
+export interface OAuth {
+  /** @throws NotFound while the authorization server is off */
+  mustBeOn: () => void
+  readonly settings: OAuthSettings
+  readonly clients: ClientRegistry
+  readonly interactions: Interactions
+  /**
+   * The challenge of an error on an MCP route, which shows clients the way to a token (RFC 6750, section 3; RFC 9728, section 5.1).
+   * @returns undefined: the error has none, or the authorization server is off
+   */
+  challenge: (request: FastifyRequest, error: { code?: string }) => string | undefined
+  /** The issuer identifier, as this request must see it. */
+  issuer: (request: FastifyRequest) => string
+  /** The library's endpoints for an issuer. */
+  provider: (issuer: string) => Promise<Provider>
+  /** The consents of a user that hold, newest first. */
+  consents: (username: string) => Promise<Consent[]>
+  /** Withdraws a consent; the client's tokens for this user end. @throws NoSuch */
+  withdraw: (username: string, clientId: string) => Promise<void>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance { oauth: OAuth }
+}
+
+/** `app.oauth`: the gateway as an authorization server (OAuth 2.1). Off until `oauthServer.enabled`. */
+export default fp<OAuthPorts>(async (app, ports) => {
+  const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
+  const { accessTokens } = app
+  const isProxy = trustsPeer(app.config.env.TRUST_PROXY)
+  const issuer = (request: FastifyRequest): string => issuerOf(app, request, isProxy)
+  const revokeClient = async (clientId: string): Promise<void> => { await accessTokens.revoke({ clientId }) }
+  const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
+    app.audit.note(by, auditOf(before, after))
+  })
+  // Below the issuer: a proxy may take a part of its path off.
+  const interactionPath = (issuer: string, uid: string): string => `${issuerPath(issuer)}/oauth/interaction/${uid}`
+  const interactions = new Interactions({
+    pages: app.pages,
+    consents: ports.consents,
+    audit: (former, next) => { app.audit.note(next.username, auditOfConsent(former, next)) },
+    clients,
+    settings,
+    path: interactionPath,
+    // Its cookie must come back to the host of these pages.
+    others: (issuer, back) => app.social.isAt(new URL(issuer).origin)
+      ? app.social.providers.map(({ id: provider, name }) => ({
+        name,
+        href: `${issuerPath(issuer)}${app.social.path}/signIn/social?${new URLSearchParams({ provider, callbackURL: back }).toString()}`
+      }))
+      : []
+  })
+  const deps: ProviderDeps = {
+    storage: {
+      ...ports,
+      // While secrets are required, public clients do not exist: their codes and tokens are refused.
+      clients: {
+        find: async (clientId) => {
+          const client = await ports.clients.find(clientId)
+          return client?.secretHash === undefined && settings().requireClientSecret ? undefined : client
+        },
+        touch: async (clientId, at) => { await ports.clients.touch(clientId, at) }
+      },
+      revoke: async (family) => { await accessTokens.revoke({ family }) },
+      endRevoked: async () => { await accessTokens.endRevoked() },
+      stands: (id) => userOf(app.settings.current, parseAccountId(id)) !== undefined
+    },
+    settings,
+    outbound: app.outbound,
+    interactionPath,
+    problemPage: (problem, status) => app.pages.problem({ title: unanswered, text: sentenceOf(problem), status }),
+    refusalPage: (problem, status, client, href) =>
+      app.pages.refused({ title: unanswered, text: sentenceOf(problem), status, client, href }),
+    isAdmins: async (clientId) => (await ports.clients.find(clientId))?.origin === 'admin',
+    scopesOf: async (clientId) => scopesFor(await ports.clients.find(clientId), settings()),
+    consent: async (id, clientId) => await rememberedConsent(ports, parseAccountId(id), clientId),
+    checkSecret: async (raw, clientId, check) => await app.attempts.checkSecret(requestOf(raw), clientId, check),
+    countRegistration: async (raw) => { await app.attempts.countClient(requestOf(raw)) },
+    log: (error, sentence) => { app.log.error({ err: error }, sentence) }
+  }
+  const providers = new Providers(async (issuer) => await loadProvider(issuer, deps))
+  app.decorate('oauth', {
+    mustBeOn: () => { if (!settings().enabled) throw new errors.NotFound() },
+    get settings () { return settings() },
+    clients,
+    interactions,
+    challenge: (request, { code }) => settings().enabled ? challengeOf(app.config.basePath, issuer(request), request, code) : undefined,
+    issuer,
+    provider: async (issuer) => await providers.get(issuer),
+    consents: async (username) => {
+      const user = app.settings.current.users.get(username)
+      const now = user && accountOf(user).mark
+      return (await ports.consents.list(username)).filter(({ mark = now }) => mark === now)
+    },
+    withdraw: async (username, clientId) => {
+      const former = await ports.consents.find(username, clientId)
+      if (!await ports.consents.remove(username, clientId)) throw noSuch('consent', clientId)
+      app.audit.note(username, auditOfConsent(former, undefined))
+      await accessTokens.revoke({ username, clientId })
+    }
+  })
+  let told = ''
+  const tellProblems = (): void => {
+    const problems = problemsOf(app.settings.current.system, app.config.env)
+    if (problems.join() !== told) for (const sentence of problems) app.log.warn(sentence)
+    told = problems.join()
+  }
+  tellProblems()
+  app.settings.on('changed', (next, former) => {
+    tellProblems()
+    forgetUsers(app, ports, former, next).catch((error: unknown) => {
+      // They are of no use any more, since they carry the mark of the former account.
+      app.log.warn({ err: error }, 'what a removed account has left could not be removed')
+    })
+  })
+}, {
+  name: 'oauth',
+  dependencies: ['audit', 'auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users']
+})
+
+/** A change of a client, for the audit log. */
+function auditOf (before: Client | undefined, after: Client | undefined): Parts {
+  const isSecretNew = before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
+  return {
+    entity: 'oauthClient',
+    name: (after ?? before)?.name ?? '',
+    before: before && withoutSecrets(before),
+    after: after && { ...withoutSecrets(after), ...(isSecretNew ? { secretChanged: true } : {}) }
+  }
+}
+
+/** A change of what a user allows a client, for the audit log. */
+const auditOfConsent = (before: Consent | undefined, after: Consent | undefined): Parts =>
+  ({
+    entity: 'consent',
+    name: (after ?? before)?.clientId ?? '',
+    before: before && withoutMark(before),
+    after: after && withoutMark(after)
+  })
+
+const withoutMark = ({ mark: _, ...consent }: Consent): Record<string, unknown> => consent
+
+const withoutSecrets = ({ secretHash: _, registrationTokenHash: __, ...client }: Client): Record<string, unknown> => ({ ...client })
+
+/** An error of the library, for the person in front of the browser. */
+function sentenceOf ({ error, error_description: text }: Problem): string {
+  if (error === 'server_error') return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
+  const sentence = text ?? error
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
+}
+
+/** Loads the library where it is used. The compiler rewrites the extension of an import that is awaited, and none within an expression. */
+async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {
+  const { createProvider } = await withoutNotice(async () => await import('./provider/provider.ts'))
+  return createProvider(issuer, deps)
+}
+
+/** Loads the library without what it prints on Node 20, on which it is tested here: a log in JSON would have a line that is none. */
+async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Module> {
+  const { warn } = console
+  console.warn = (...parts) => { if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn(...parts) }
+  try {
+    return await load()
+  } finally {
+    console.warn = warn
+  }
+}
+
+function challengeOf (basePath: string, issuer: string, request: FastifyRequest, code: string | undefined): string | undefined {
+  if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
+  const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
+  if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
+  // An SSE client posts its messages to another path than that of its resource.
+  const path = (request.url.split('?', 1)[0] ?? '').slice(basePath.length)
+  const metadata = `${issuer}/.well-known/oauth-protected-resource${resourceName(issuer, `${issuer}${path}`) ?? ''}`
+  const error = isForbidden ? 'insufficient_scope' : request.headers.authorization === undefined ? undefined : 'invalid_token'
+  return `Bearer ${error === undefined ? '' : `error="${error}", `}resource_metadata="${metadata}", scope="${mcpScope}"`
+}
+
+/**
+ * The consent that spares a user the question. Clients that registered themselves are asked for each time, since anybody can have their
+ * id (RFC 8252, section 8.6).
+ */
+async function rememberedConsent (
+  { clients, consents }: OAuthPorts,
+  { username, mark }: Account,
+  clientId: string
+): Promise<Consent | undefined> {
+  const client = await clients.find(clientId)
+  if (client?.origin !== 'admin') return undefined
+  const consent = await consents.find(username, clientId)
+  // With other rights or another password, or as a later account of the same name, the user has allowed nothing yet.
+  return consent?.mark === mark ? consent : undefined
+}
+
+/**
+ * Removes what accounts that are gone have left. What belongs to an account with another password stays: it carries the former mark, so
+ * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the next login as well.
+ */
+async function forgetUsers (app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot): Promise<void> {
+  if (former.users === next.users) return
+  for (const [username, user] of former.users) {
+    const later = next.users.get(username)
+    if (later && subjectOf(later) === subjectOf(user)) continue
+    await consents.removeAll({ username })
+    if (later) continue
+    await loginStates.removeAll(username)
+    await app.accessTokens.revoke({ username })
+  }
+}

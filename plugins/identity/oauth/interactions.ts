@@ -1,0 +1,281 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Client as ProviderClient, Interaction, InteractionResults, Provider } from 'oidc-provider'
+import type { Consent, Consents } from '../../../db/ports.ts'
+import type { User } from '../../../schemas/settings.ts'
+import { sha256 } from '../../base/secrets/hash.ts'
+import { describeScopes, type Page, type PageClient, type Pages } from '../../base/pages/plugin.ts'
+import { accountId, accountOf, parseAccountId } from './accounts.ts'
+import type { ClientRegistry } from './clients.ts'
+import { defaultScope, scopesFor, type OAuthSettings } from './settings.ts'
+
+/** A request of a browser that a user is asked by, with the library's provider for it. */
+export interface BrowserRequest {
+  readonly provider: Provider
+  readonly issuer: string
+  readonly raw: IncomingMessage
+  readonly reply: ServerResponse
+  /** The value of the cookie that the form's CSRF token is made with. */
+  readonly csrfKey: string
+}
+
+/** The answer to a browser: a page, or a redirect. `client`: the redirect leads to this client in the end. */
+export type Answer = Page | { readonly location: string, readonly client?: PageClient }
+
+export interface InteractionDeps {
+  readonly pages: Pages
+  readonly consents: Consents
+  /** Notes a change of what a user allows. */
+  readonly audit: (former: Consent | undefined, next: Consent) => void
+  readonly clients: ClientRegistry
+  readonly settings: () => OAuthSettings
+  /** The path of the pages below the host. */
+  readonly path: (issuer: string, uid: string) => string
+  /** Other ways to log in, which come back to a path. */
+  readonly others: (issuer: string, back: string) => ReadonlyArray<{ name: string, href: string }>
+}
+
+/** Checks a password; throws where there were too many failures. */
+export type Authenticate = (username: string, password: string) => Promise<User | undefined>
+
+export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
+
+/**
+ * The token of a form of one interaction: nobody makes it who does not have the browser's cookie.
+ * @param shown what the page of the form shows, so that nothing else is decided with it
+ */
+const csrfOf = (key: string, uid: string, shown = ''): string =>
+  `${shown === '' ? '' : `${Buffer.from(shown).toString('base64url')}.`}${macOf(key, uid, shown)}`
+
+const macOf = (key: string, uid: string, shown: string): string =>
+  createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
+
+/** What the page of a form has shown, by its token; undefined: the token is not of this interaction and browser. */
+function shownBy (key: string, uid: string, csrf: string): string | undefined {
+  const [mac = '', text = ''] = csrf.split('.').reverse()
+  const shown = Buffer.from(text, 'base64url').toString()
+  const [given, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]
+  return given.length === expected.length && timingSafeEqual(given, expected) ? shown : undefined
+}
+
+/** What a consent page shows, as far as it can change until the user decides. */
+interface Shown {
+  readonly account: string
+  readonly scopes: readonly string[]
+  /** Identifies what the client says of itself. */
+  readonly client: string
+}
+
+/** What a user is asked. */
+interface Asked {
+  readonly clientId: string
+  readonly client: ProviderClient | undefined
+  readonly scopes: string[]
+  readonly isSelfRegistered: boolean
+  readonly fingerprint: string
+}
+
+/** The pages on which a user logs in, and allows or denies what a client asks for. */
+export class Interactions {
+  readonly #deps: InteractionDeps
+
+  constructor (deps: InteractionDeps) {
+    this.#deps = deps
+  }
+
+  /** The page that an interaction is at. */
+  async show (request: BrowserRequest): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    return details.prompt.name === 'login' ? await this.#login(request, details, {}) : await this.#consent(request, details)
+  }
+
+  /** Logs a user in, from the fields of the form. @throws what `authenticate` throws */
+  async login (request: BrowserRequest, fields: Fields, authenticate: Authenticate): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    if (!this.#isOwnForm(request, details, fields)) return this.#expired()
+    if (details.prompt.name !== 'login') return await this.#consent(request, details)
+    const { username = '', password = '' } = fields
+    const user = await authenticate(username, password)
+    if (!user) return await this.#login(request, details, { username, error: 'The username or the password is wrong.', status: 401 })
+    return await this.#enter(request, details, user)
+  }
+
+  async #enter (request: BrowserRequest, details: Interaction, user: User): Promise<Answer> {
+    const account = accountId(accountOf(user))
+    await this.#changeAccount(request, details, account)
+    return await this.#finish(request, details, { login: { accountId: account, remember: true } })
+  }
+
+  /** Goes on after a login by a provider. @param user whom the browser's session of a social login stands for; undefined: nobody */
+  async enter (request: BrowserRequest, user: User | undefined): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    if (details.prompt.name !== 'login') return await this.#consent(request, details)
+    if (!user) return await this.#login(request, details, {})
+    return await this.#enter(request, details, user)
+  }
+
+  /** The login page again, with what went wrong. */
+  async refuse (request: BrowserRequest, fields: Fields, error: string, status: number): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    return 'html' in details ? details : await this.#login(request, details, { username: fields.username, error, status })
+  }
+
+  /** Takes the user's decision, from the fields of the form. */
+  async decide (request: BrowserRequest, fields: Fields): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    const account = details.session?.accountId
+    const text = shownBy(request.csrfKey, details.uid, fields.csrf ?? '')
+    if (text === undefined) return this.#expired()
+    if (details.prompt.name !== 'consent' || account === undefined) return await this.#login(request, details, {})
+    if (text === '') return this.#expired()
+    if (fields.decision !== 'allow') {
+      return await this.#finish(request, details, { error: 'access_denied', error_description: 'The user denied the request' })
+    }
+    const shown = JSON.parse(text) as Shown
+    const { clientId, scopes: possible, fingerprint } = await this.#asked(request, details)
+    const scopes = possible.filter((scope) => shown.scopes.includes(scope))
+    if (shown.account !== account || shown.client !== fingerprint || scopes.length === 0) return await this.#outdated(details)
+    const scope = scopes.join(' ')
+    const { username, mark } = parseAccountId(account)
+    const resource = textOf(details.params.resource)
+    const { consents, audit } = this.#deps
+    // Tokens of an earlier consent are valid still, if the user has the same rights: the list of consents says what they may do, too.
+    const former = await consents.find(username, clientId)
+    const held = former?.resource === resource && former?.mark === mark ? former?.scope.split(' ') ?? [] : []
+    const allowed = [...new Set([...held, ...scopes])].join(' ')
+    const consent = { username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), mark, grantedAt: Date.now() }
+    await consents.put(consent)
+    audit(former, consent)
+    return await this.#finish(request, details, { consent: { scope } })
+  }
+
+  /** Ends the browser's login session. @returns where the same authorization request begins anew */
+  async logout (request: BrowserRequest, fields: Fields): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    if (!this.#isOwnForm(request, details, fields)) return this.#expired()
+    const session = await request.provider.Session.get(request.provider.createContext(request.raw, request.reply))
+    await session.destroy()
+    await details.destroy()
+    const params = Object.entries(details.params).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+    return { location: `${request.issuer}/oauth/authorize?${new URLSearchParams(params).toString()}` }
+  }
+
+  async #detailsOf ({ provider, raw, reply }: BrowserRequest): Promise<Interaction | Page> {
+    try {
+      return await provider.interactionDetails(raw, reply)
+    } catch (error) {
+      // The library's errors carry a status; anything else is a fault.
+      if (!(error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500)) throw error
+      return this.#expired()
+    }
+  }
+
+  #expired (): Page {
+    return this.#deps.pages.problem({
+      title: 'This page has expired',
+      text: 'Go back to the application that sent you here, and start again.',
+      status: 400
+    })
+  }
+
+  /** Ends a request whose page shows what is not so any more: the user would allow something else. */
+  async #outdated (details: Interaction): Promise<Page> {
+    await details.destroy()
+    return this.#deps.pages.problem({
+      title: 'What you were asked has changed',
+      text: 'The application, what it may have, or the account that you are signed in with has changed since this page was made. ' +
+        'Nothing was allowed. Go back to the application, and start again.',
+      status: 400
+    })
+  }
+
+  #isOwnForm ({ csrfKey }: BrowserRequest, { uid }: Interaction, { csrf = '' }: Fields): boolean {
+    return shownBy(csrfKey, uid, csrf) !== undefined
+  }
+
+  async #login (
+    request: BrowserRequest,
+    details: Interaction,
+    more: { username?: string, error?: string, status?: number }
+  ): Promise<Page> {
+    const { pages, path } = this.#deps
+    const { uid } = details
+    return pages.login({
+      client: await this.#clientOf(request, details),
+      csrf: csrfOf(request.csrfKey, uid),
+      action: `${path(request.issuer, uid)}/login`,
+      hidden: {},
+      others: this.#deps.others(request.issuer, `${path(request.issuer, uid)}/social`),
+      ...more
+    })
+  }
+
+  async #consent (request: BrowserRequest, details: Interaction): Promise<Answer> {
+    const { pages, path } = this.#deps
+    const { csrfKey, issuer } = request
+    const { uid, params, session } = details
+    const { clientId, client, scopes, isSelfRegistered, fingerprint } = await this.#asked(request, details)
+    if (!client || session?.accountId === undefined) return this.#expired()
+    const shown: Shown = { account: session.accountId, scopes, client: fingerprint }
+    return pages.consent({
+      username: parseAccountId(session.accountId).username,
+      client: {
+        id: clientId,
+        name: client.clientName ?? clientId,
+        redirectUri: textOf(params.redirect_uri) ?? '',
+        ...(client.clientUri === undefined ? {} : { uri: client.clientUri })
+      },
+      isSelfRegistered,
+      scopes: describeScopes(scopes),
+      resource: textOf(params.resource) ?? issuer,
+      csrf: csrfOf(csrfKey, uid, JSON.stringify(shown)),
+      action: `${path(issuer, uid)}/consent`,
+      logoutAction: `${path(issuer, uid)}/logout`,
+      hidden: {}
+    })
+  }
+
+  /** The client that asks, and the scopes of those that it asks for that it may have. */
+  async #asked ({ provider }: BrowserRequest, { params }: Interaction): Promise<Asked> {
+    const clientId = textOf(params.client_id) ?? ''
+    const [stored, client] = [await this.#deps.clients.find(clientId), await provider.Client.find(clientId)]
+    const asked = (textOf(params.scope) ?? defaultScope).split(' ')
+    const scopes = scopesFor(stored, this.#deps.settings()).filter((scope) => asked.includes(scope))
+    const { client_secret: _, ...metadata } = client?.metadata() ?? {}
+    const fingerprint = sha256(JSON.stringify([metadata, stored?.scope, stored?.origin]))
+    return { clientId, client, scopes, isSelfRegistered: stored?.origin !== 'admin', fingerprint }
+  }
+
+  /** The browser's session passes to another user, who logs in beside one that was logged in. */
+  async #changeAccount ({ provider, raw, reply }: BrowserRequest, details: Interaction, account: string): Promise<void> {
+    if (details.session?.uid === undefined || details.session.accountId === account) return
+    const session = await provider.Session.get(provider.createContext(raw, reply))
+    session.loginAccount({ accountId: account })
+    session.authorizations = {}
+    await session.persist()
+    details.session = { ...details.session, accountId: account }
+    await details.persist()
+  }
+
+  async #finish (request: BrowserRequest, details: Interaction, result: InteractionResults): Promise<Answer> {
+    const { provider, raw, reply } = request
+    const client = await this.#clientOf(request, details)
+    return { location: await provider.interactionResult(raw, reply, result), client }
+  }
+
+  async #clientOf ({ provider }: BrowserRequest, { params }: Interaction): Promise<PageClient> {
+    const clientId = textOf(params.client_id) ?? ''
+    const client = await provider.Client.find(clientId)
+    return { name: client?.clientName ?? clientId, redirectUri: textOf(params.redirect_uri) ?? '' }
+  }
+}
+
+/** The fields of a form. */
+export type Fields = Readonly<Partial<Record<string, string>>>
+
+const textOf = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined

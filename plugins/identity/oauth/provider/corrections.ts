@@ -1,0 +1,100 @@
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Page, PageClient } from '../../../base/pages/plugin.ts'
+import { defaultScope } from '../settings.ts'
+
+/** An error, as the library tells of it. */
+export interface Problem { readonly error: string, readonly error_description?: string }
+
+export interface CorrectionDeps {
+  /** Makes the page for an error that is not told to the client. */
+  readonly problemPage: (problem: Problem, status: number) => Page
+  /** Makes the page for an error of which the client is told if its user wants that. @param href the address of the client */
+  readonly refusalPage: (problem: Problem, status: number, client: PageClient, href: string) => Page
+  /** Whether an admin made a client. @throws StorageError */
+  readonly isAdmins: (clientId: string) => Promise<boolean>
+}
+
+/** Parameters of OpenID Connect that mean nothing without an ID token. */
+const unusedParameters = ['response_mode', 'nonce', 'claims', 'claims_locales', 'max_age', 'id_token_hint', 'acr_values']
+
+type Context = Parameters<Parameters<Provider['use']>[0]>[0]
+
+/** Changes requests before the library sees them, and its answers. */
+export async function correct (ctx: Context, next: () => Promise<void>, deps: CorrectionDeps): Promise<void> {
+  const isAuthorization = ctx.path.startsWith('/oauth/authorize')
+  if (isAuthorization) {
+    const query = new URLSearchParams(ctx.querystring)
+    for (const name of unusedParameters) query.delete(name)
+    // An empty scope is none (RFC 6749, section 3.3).
+    const hasScope = query.getAll('scope').some((scope) => scope.trim() !== '')
+    if (ctx.path === '/oauth/authorize' && ctx.method === 'GET' && !hasScope) query.set('scope', defaultScope)
+    ctx.querystring = query.toString()
+  } else {
+    // A browser's Accept would make an error of the token endpoint a page.
+    ctx.req.headers.accept = 'application/json'
+    ctx.set('cache-control', 'no-store')
+    if (ctx.querystring !== '') {
+      ctx.status = 400
+      ctx.body = { error: 'invalid_request', error_description: 'Parameters belong in the body' }
+      return
+    }
+  }
+  await next()
+  if (ctx.state.problem !== undefined) {
+    sendPage(ctx, deps.problemPage(ctx.state.isAway === true ? away : ctx.state.problem, ctx.status))
+  } else if (isAuthorization) {
+    errorsIntoQuery(ctx)
+    await holdBack(ctx, deps)
+  } else if (isObject(ctx.body)) delete ctx.body.id_token
+}
+
+function sendPage (ctx: Context, { html, headers, status }: Page): void {
+  ctx.status = status
+  ctx.set({ ...headers })
+  ctx.body = html
+}
+
+/**
+ * Shows a page in place of a redirect that tells a client of an error before its user was asked anything: anybody can register a client,
+ * and would have a redirector that looks like this gateway (RFC 9700, section 4.11.2). Clients that an admin made are told.
+ */
+async function holdBack (ctx: Context, { isAdmins, refusalPage }: CorrectionDeps): Promise<void> {
+  const { oidc } = ctx as Partial<KoaContextWithOIDC>
+  const location = locationOf(ctx)
+  if (oidc?.route !== 'authorization' || !URL.canParse(location)) return
+  const { searchParams } = new URL(location)
+  const error = searchParams.get('error')
+  const { client } = oidc
+  if (error === null || !client || await isAdmins(client.clientId).catch(() => false)) return
+  const [isFault, isAway] = [error === 'server_error', ctx.state.isAway === true]
+  const status = isAway ? 503 : isFault ? 500 : 400
+  const problem = isAway ? away : { error, error_description: searchParams.get('error_description') ?? undefined }
+  ctx.remove('location')
+  sendPage(ctx, refusalPage(problem, status, { name: client.clientName ?? client.clientId, redirectUri: location }, location))
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+/** Where an answer redirects to; empty for any other. Koa returns undefined for a header that is not set, whatever its types say. */
+const locationOf = ({ response }: Pick<Context, 'response'>): string => (response.get('location') as string | undefined) ?? ''
+
+/** The library answers unsupported response types in the fragment, where a client that waits for a code does not look. */
+function errorsIntoQuery (ctx: Context): void {
+  const location = locationOf(ctx)
+  if (!location.includes('#')) return
+  const url = new URL(location)
+  for (const [name, value] of new URLSearchParams(url.hash.slice(1))) url.searchParams.set(name, value)
+  url.hash = ''
+  ctx.set('location', url.href)
+}
+
+const away: Problem = { error: 'temporarily_unavailable', error_description: 'The storage cannot be used now; try again in a moment' }
+
+/** An answer while the storage is away, unless the client is told of it by a redirect. Browsers get a page. */
+export function answerAway (ctx: KoaContextWithOIDC): void {
+  ctx.state.isAway = true
+  if (locationOf(ctx) !== '') return
+  ctx.status = 503
+  ctx.set('retry-after', '5')
+  ctx.body = away
+}

@@ -1,0 +1,53 @@
+import { errors as failures } from 'oidc-provider'
+import { isObject, withoutAbsent } from '../../../../protocol/json.ts'
+import type { Outbound } from '../../../base/outbound/outbound.ts'
+import { OAuthError } from '../../../base/errors/oauth-error.ts'
+import { limits } from '../../../base/limits/limits.ts'
+import { checkRedirectUris } from '../redirect-uris.ts'
+
+/** Checks what a Client ID Metadata Document states; clients in the storage were checked before. @throws InvalidClientMetadata */
+export function checkDocument (metadata: Record<string, unknown>): void {
+  if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
+  metadata.application_type = 'native'
+  for (const name of ['sector_identifier_uri', 'jwks_uri', 'jwks', 'response_modes']) metadata[name] = undefined
+  // The library's default needs a secret, which such a client cannot have.
+  if (metadata.token_endpoint_auth_method === 'client_secret_basic') metadata.token_endpoint_auth_method = 'none'
+  try {
+    checkRedirectUris(metadata.redirect_uris)
+  } catch (error) {
+    throw error instanceof OAuthError ? new failures.InvalidClientMetadata(error.message) : error
+  }
+}
+
+/** A media type of JSON (draft-ietf-oauth-client-id-metadata-document, section 4.1; RFC 6839, section 3.1). */
+const isJson = (type: string | undefined): boolean => /^application\/(?:[\w.!#$&^+-]+\+)?json *(?:;|$)/i.test(type?.trim() ?? '')
+
+/**
+ * Fetches a Client ID Metadata Document, as from an address that a stranger gave: it must be public, the answer must be JSON, and no
+ * redirect is followed, since the address is the identity of the client.
+ */
+export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
+  const options = { trusted: false, owner: 'clients of the authorization server', maxSize: limits.oauth.document, timeout: 5_000 }
+  const { status, headers, body } = await outbound.fetch(url, {
+    ...options,
+    headers: { accept: 'application/json' },
+    answersRedirects: 'all'
+  })
+  if (status === 200 && !isJson(headers['content-type'])) throw new Error('the answer is not of the media type application/json')
+  const kept = ['content-type', 'cache-control', 'expires'].flatMap((name): Array<[string, string]> => {
+    const value = headers[name]
+    return typeof value === 'string' ? [[name, value]] : []
+  })
+  return new Response(status === 200 ? cleaned(body) : new Uint8Array(body), { status, headers: kept })
+}
+
+/** The text of a document without members that stand for nothing. What is no object of JSON stays: the library says so. */
+function cleaned (body: Buffer): string {
+  const text = new TextDecoder().decode(body)
+  try {
+    const document: unknown = JSON.parse(text)
+    return isObject(document) ? JSON.stringify(withoutAbsent(document)) : text
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto'
+import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Consent } from '../../../../db/ports.ts'
+
+/** What a user has allowed a client before, where that is enough not to ask again. */
+export type RememberedConsent = (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
+
+/** The grant of an authorization request: what the user has just allowed, or has allowed before. */
+export async function loadGrant (provider: Provider, ctx: KoaContextWithOIDC, remembered: RememberedConsent): Promise<Grant | undefined> {
+  const { client, account, result } = ctx.oidc
+  if (!client || !account) return undefined
+  const given = result?.consent as { scope?: string } | undefined
+  const resources = Object.keys(ctx.oidc.resourceServers ?? {})
+  const consent = given?.scope === undefined
+    ? await rememberedConsent(remembered, account.accountId, client.clientId, resources, provider.issuer)
+    : { scope: given.scope }
+  if (!consent) return undefined
+  // Each authorization is a family of tokens of its own.
+  const grant = new provider.Grant({ accountId: account.accountId, clientId: client.clientId })
+  grant.jti = randomUUID()
+  grant.addOIDCScope(consent.scope)
+  for (const resource of resources) grant.addResourceScope(resource, consent.scope)
+  if (given === undefined) return grant
+  // What was asked for and not allowed is rejected, or the user would be asked for ever.
+  const allowed = new Set(consent.scope.split(' '))
+  const rejected = [...ctx.oidc.requestParamScopes].filter((scope) => !allowed.has(scope)).join(' ')
+  if (rejected !== '') {
+    grant.rejectOIDCScope(rejected)
+    for (const resource of resources) grant.rejectResourceScope(resource, rejected)
+  }
+  return grant
+}
+
+/** What was allowed before, unless it was for another resource. */
+async function rememberedConsent (
+  remembered: RememberedConsent,
+  accountId: string,
+  clientId: string,
+  resources: readonly string[],
+  issuer: string
+): Promise<{ scope: string } | undefined> {
+  const consent = await remembered(accountId, clientId)
+  const allowed = consent?.resource ?? issuer
+  const isEnough = allowed === issuer || resources.every((resource) => resource === allowed)
+  return isEnough ? consent : undefined
+}

@@ -1,0 +1,27 @@
+import type { Provider } from 'oidc-provider'
+import { BoundedMap } from '../../base/limits/bounded-map.ts'
+import { limits } from '../../base/limits/limits.ts'
+
+/** The library's providers, one for each issuer, loaded at their first use. A failure is not kept: the next use tries again. */
+export class Providers {
+  readonly #load: (issuer: string) => Promise<Provider>
+  readonly #known = new BoundedMap<string, Promise<Provider>>(limits.oauth.issuers)
+
+  constructor (load: (issuer: string) => Promise<Provider>) {
+    this.#load = load
+  }
+
+  /** @throws what `load` throws */
+  async get (issuer: string): Promise<Provider> {
+    const known = this.#known.get(issuer)
+    if (known) return await known
+    const loading = this.#load(issuer)
+    this.#known.set(issuer, loading)
+    try {
+      return await loading
+    } catch (error) {
+      if (this.#known.get(issuer) === loading) this.#known.delete(issuer)
+      throw error
+    }
+  }
+}

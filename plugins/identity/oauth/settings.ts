@@ -1,0 +1,77 @@
+import { Value } from '@sinclair/typebox/value'
+import type { Client } from '../../../db/ports.ts'
+import type { SystemConfig } from '../../../schemas/settings.ts'
+import { OAuthServer } from '../../../schemas/oauth.ts'
+import { isLoopback } from '../../base/config/loopback.ts'
+import { trustedProxies } from '../../base/config/trust-proxy.ts'
+import { statedAddress } from '../../settings/base-url.ts'
+
+/** `systemConfig.oauthServer` with all defaults. Lifetimes are in seconds. */
+export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {
+  dynamicRegistration: Required<NonNullable<OAuthServer['dynamicRegistration']>>
+}
+
+const known = new WeakMap<SystemConfig, OAuthSettings>()
+
+/** The settings of the authorization server. A stored member of another type, as other programs may have written it, gets its default. */
+export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
+  let settings = known.get(system)
+  if (!settings) {
+    const stored = { ...system.oauthServer }
+    for (const [name, schema] of Object.entries(OAuthServer.properties)) {
+      if (!Value.Check(schema, stored[name])) stored[name] = undefined
+    }
+    known.set(system, settings = Value.Default(OAuthServer, { dynamicRegistration: {}, ...withoutUndefined(stored) }) as OAuthSettings)
+  }
+  return settings
+}
+
+/** What beside the settings decides about the addresses that clients are told. */
+export interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
+
+/** What is wrong with the stored settings, in a sentence each: members that have their default instead, and addresses. */
+export function problemsOf (system: SystemConfig, addressing: Addressing): string[] {
+  const { oauthServer } = system
+  const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
+    .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its default counts instead`)
+  const address = oauthServer?.enabled === true ? addressProblem(system, addressing) : undefined
+  return address === undefined ? sentences : [...sentences, address]
+}
+
+function addressProblem (system: SystemConfig, addressing: Addressing): string | undefined {
+  const { HOST: host, TRUST_PROXY: proxy = '' } = addressing
+  const stated = statedAddress(system, addressing)
+  const url = stated && URL.canParse(stated.text) ? new URL(stated.text) : undefined
+  if (stated && url) {
+    const isOpen = url.protocol === 'http:' && !isLoopback(url.hostname)
+    return isOpen ? `${stated.name} is an http address: passwords, codes and tokens can be read on the way` : undefined
+  }
+  if (isLoopback(host) || trustedProxies(proxy) !== false) return undefined
+  return host === '0.0.0.0' || host === '::'
+    ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines are told of addresses at ` +
+      'localhost, and cannot log in. Set it to the address that they use, with https'
+    : `BASE_URL (or install.baseUrl) is not set: clients are told of http addresses at ${host}, where passwords, codes and tokens can be ` +
+      'read on the way'
+}
+
+const withoutUndefined = (value: object): object =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
+
+/** The scope that only clients made by an admin can have: it changes the configuration. */
+export const manageScope = 'manage'
+/**
+ * The scopes that a client may be granted: of those that the settings allow, those that it was registered with. `manage` only where an
+ * admin made it.
+ * @param client undefined: one that a document of its own describes
+ */
+export function scopesFor (client: Pick<Client, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings): string[] {
+  const own = client?.scope.split(' ')
+  return allowedScopes.filter((scope) => (own?.includes(scope) ?? true) && (scope !== manageScope || client?.origin === 'admin'))
+}
+
+/** The scopes that are granted when none is asked for. */
+export const defaultScope = 'mcp profile'
+
+/** Client ID Metadata Documents are a registration of another kind, of clients without a secret. */
+export const documentsAllowed = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
+  dynamicRegistration.enabled && !dynamicRegistration.requiresAuthentication && !requireClientSecret

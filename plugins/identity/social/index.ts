@@ -1,0 +1,82 @@
+import fp from 'fastify-plugin'
+import type { SocialLogins } from '../../../db/ports.ts'
+import { milliseconds } from '../../../schemas/env.ts'
+import { publicBase, statedAddress, withBasePath } from '../../settings/base-url.ts'
+import type { Outbound } from '../../base/outbound/outbound.ts'
+import { subjectOf } from '../users/mark.ts'
+import { LocalAccounts } from './local-accounts.ts'
+import { originOf } from './origins.ts'
+import { GithubProvider } from './providers/github.ts'
+import { OidcProvider, googleSettings } from './providers/oidc.ts'
+import type { IdentityProvider } from './providers/provider.ts'
+import { socialSettings, type SocialSettings } from './settings.ts'
+import { SocialLogin } from './social.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { social: SocialLogin }
+}
+
+export interface SocialOptions {
+  /** Absent where settings are kept in a file. */
+  socialLogins?: SocialLogins
+}
+
+/** `app.social`: login by accounts that people have elsewhere. Its library is loaded by the first login. */
+export default fp<SocialOptions>(async (app, { socialLogins }) => {
+  const { env, basePath } = app.config
+  const settings = socialSettings(env, app.settings.current.system, socialLogins !== undefined)
+  for (const warning of settings.warnings) app.log.warn(warning)
+  const logins = socialLogins
+  const social = new SocialLogin({
+    settings,
+    logins,
+    providers: providersOf(settings, app.outbound),
+    accounts: new LocalAccounts({
+      settings: app.settings,
+      users: app.users,
+      logins: logins ?? none,
+      refused: (about, reason) => { app.log.warn(about, `a social login was refused: ${reason}`) }
+    }),
+    base: () => withBasePath(settings.url, basePath) ?? publicBase(app),
+    defaultOrigins: () => {
+      const stated = statedAddress(app.settings.current.system, env)?.text
+      return [settings.url, stated].flatMap((address) => originOf(address) ?? [])
+    },
+    lifetime: milliseconds(env.JWT_EXPIRES_IN),
+    snapshot: () => app.settings.current,
+    log: app.log
+  })
+  app.decorate('social', social)
+  if (!social.isOn || !logins) return
+  // Somebody could wait in an account for the one whose address it is.
+  app.users.restrictNames((name) => name.includes('@')
+    ? 'the username may have no "@": e-mail addresses are for those who log in by a provider'
+    : undefined)
+  app.settings.on('changed', ({ users }, former) => {
+    if (users === former.users) return
+    for (const user of former.users.values()) {
+      const later = users.get(user.username)
+      if (later && subjectOf(later) === subjectOf(user)) continue
+      social.forget(user).catch((error: unknown) => {
+        // They are of no use any more, since they carry what identified the former account.
+        app.log.warn({ err: error }, 'the social logins of a removed account could not be removed')
+      })
+    }
+  })
+}, { name: 'social', dependencies: ['config', 'settings', 'users', 'outbound'] })
+
+/** What is never asked while social login is off. */
+const none = {
+  find: async () => undefined,
+  put: async () => {},
+  remove: async () => {},
+  creatorOf: async () => undefined
+}
+
+function providersOf ({ codehost, idp, oidc }: SocialSettings, outbound: Outbound): IdentityProvider[] {
+  return [
+    ...(codehost ? [new GithubProvider(codehost, outbound)] : []),
+    ...(idp ? [new OidcProvider(googleSettings(idp), outbound, 'Google')] : []),
+    ...(oidc ? [new OidcProvider(oidc, outbound)] : [])
+  ]
+}

@@ -1,0 +1,80 @@
+import { errors } from '../../../base/errors/list.ts'
+import type { Outbound } from '../../../base/outbound/outbound.ts'
+import type { ClientCredentials } from '../settings.ts'
+import { challengeOf } from './oidc.ts'
+import {
+  ProviderClient,
+  textOf,
+  withQuery,
+  type AuthorizationRequest,
+  type AuthorizationResponse,
+  type IdentityProvider,
+  type Person
+} from './provider.ts'
+
+/** Where GitHub is reached. */
+export interface GithubEndpoints { readonly authorize: string, readonly token: string, readonly api: string }
+
+export const githubEndpoints: GithubEndpoints = {
+  authorize: 'https://github.com/login/oauth/authorize',
+  token: 'https://github.com/login/oauth/access_token',
+  api: 'https://api.github.com'
+}
+
+/** GitHub, which speaks OAuth without OpenID Connect: its API says who the user is. */
+export class GithubProvider implements IdentityProvider {
+  readonly id = 'codehost'
+  readonly name = 'GitHub'
+  readonly #credentials: ClientCredentials
+  readonly #endpoints: GithubEndpoints
+  readonly #client: ProviderClient
+
+  constructor (credentials: ClientCredentials, outbound: Outbound, endpoints: GithubEndpoints = githubEndpoints) {
+    this.#credentials = credentials
+    this.#endpoints = endpoints
+    this.#client = new ProviderClient(outbound, this.name)
+  }
+
+  async authorizationUrl ({ state, codeVerifier, redirectUri }: AuthorizationRequest): Promise<URL> {
+    return withQuery(this.#endpoints.authorize, {
+      client_id: this.#credentials.clientId,
+      redirect_uri: redirectUri,
+      scope: 'read:user user:email',
+      state,
+      code_challenge: challengeOf(codeVerifier),
+      code_challenge_method: 'S256'
+    })
+  }
+
+  async checkIssuer (): Promise<void> {}
+
+  async identify ({ code, codeVerifier, redirectUri }: AuthorizationResponse): Promise<Person> {
+    const { clientId, clientSecret } = this.#credentials
+    const tokens = await this.#client.post(this.#endpoints.token, {
+      client_id: clientId,
+      client_secret: clientSecret,
+      code,
+      redirect_uri: redirectUri,
+      code_verifier: codeVerifier
+    })
+    const token = textOf(tokens.access_token)
+    if (token === undefined) throw new errors.Forbidden('GitHub does not accept the code of this login')
+    const headers = { authorization: `Bearer ${token}`, 'user-agent': 'tool-hub', 'x-github-api-version': '2022-11-28' }
+    const [user, emails] = await Promise.all([
+      this.#client.get(`${this.#endpoints.api}/user`, headers),
+      this.#client.get(`${this.#endpoints.api}/user/emails`, headers)
+    ])
+    // The number stays with an account; its name may be given up, and taken by somebody else.
+    const id: unknown = 'id' in user ? user.id : undefined
+    if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw this.#client.failure('does not say who its user is')
+    const primary = (Array.isArray(emails) ? emails as Array<Record<string, unknown> | null> : []).find((each) => each?.primary === true)
+    const email = textOf(primary?.email)
+    return {
+      provider: this.id,
+      subject: String(id),
+      email,
+      isVerified: email !== undefined && primary?.verified === true,
+      name: textOf('login' in user ? user.login : undefined)
+    }
+  }
+}

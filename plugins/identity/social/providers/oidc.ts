@@ -1,0 +1,178 @@
+import { createHash, type KeyObject } from 'node:crypto'
+import { errors } from '../../../base/errors/list.ts'
+import type { Outbound } from '../../../base/outbound/outbound.ts'
+import type { ClientCredentials, OidcSettings } from '../settings.ts'
+import { KeySet, type KeyHeader } from './key-set.ts'
+import {
+  ProviderClient,
+  textOf,
+  withQuery,
+  type AuthorizationRequest,
+  type AuthorizationResponse,
+  type IdentityProvider,
+  type Person
+} from './provider.ts'
+
+/** What is used of a provider's discovery document (OpenID Connect Discovery, section 3). */
+interface Metadata {
+  readonly issuer: string
+  readonly authorizationEndpoint: string
+  readonly tokenEndpoint: string
+  readonly userinfoEndpoint?: string
+  readonly algorithms: string[]
+  /** Whether its responses always have `iss` (RFC 9207). */
+  readonly sendsIssuer: boolean
+  /** Whether it takes the client's secret in `Authorization` only. */
+  readonly basicOnly: boolean
+  readonly keys: KeySet
+}
+
+/** Algorithms with a public key. Those with a shared secret, and `none`, are never accepted. */
+const isAsymmetric = (alg: unknown): alg is string => typeof alg === 'string' && /^(RS|PS|ES)(256|384|512)$|^EdDSA$|^Ed25519$/.test(alg)
+
+/** A provider of OpenID Connect, by the authorization code flow. Its metadata is read when it is first needed. */
+export class OidcProvider implements IdentityProvider {
+  readonly id: string
+  readonly name: string
+  readonly #settings: OidcSettings
+  readonly #client: ProviderClient
+  #metadata: Promise<Metadata> | undefined
+
+  constructor (settings: OidcSettings, outbound: Outbound, name = settings.id) {
+    this.id = settings.id
+    this.name = name
+    this.#settings = settings
+    this.#client = new ProviderClient(outbound, name)
+  }
+
+  async authorizationUrl ({ state, nonce, codeVerifier, redirectUri }: AuthorizationRequest): Promise<URL> {
+    const { clientId, scopes, pkce, prompt } = this.#settings
+    const { authorizationEndpoint } = await this.#load()
+    return withQuery(authorizationEndpoint, {
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      scope: scopes.join(' '),
+      state,
+      nonce,
+      prompt,
+      ...(pkce ? { code_challenge: challengeOf(codeVerifier), code_challenge_method: 'S256' } : {})
+    })
+  }
+
+  async checkIssuer (iss: string | undefined): Promise<void> {
+    const { issuer, sendsIssuer } = await this.#load()
+    if (iss === undefined ? sendsIssuer : iss !== issuer) throw new errors.Forbidden('This answer is of another login provider')
+  }
+
+  async identify ({ code, codeVerifier, redirectUri, nonce }: AuthorizationResponse): Promise<Person> {
+    const { clientId, clientSecret, pkce } = this.#settings
+    const metadata = await this.#load()
+    const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64')
+    const tokens = await this.#client.post(
+      metadata.tokenEndpoint,
+      {
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: redirectUri,
+        ...(pkce ? { code_verifier: codeVerifier } : {}),
+        ...(metadata.basicOnly ? {} : { client_id: clientId, client_secret: clientSecret })
+      },
+      metadata.basicOnly ? { authorization: `Basic ${basic}` } : {}
+    )
+    const claims = await this.#claimsOf(metadata, textOf(tokens.id_token), nonce)
+    const subject = textOf(claims.sub)
+    if (subject === undefined) throw this.#client.failure('does not say who its user is')
+    const accessToken = textOf(tokens.access_token)
+    const info = claims.email === undefined && metadata.userinfoEndpoint !== undefined && accessToken !== undefined
+      ? await this.#userinfo(metadata.userinfoEndpoint, accessToken, subject)
+      : {}
+    // An address and the word that it is verified are taken from one document, never from two.
+    const { email, email_verified: verified } = claims.email === undefined ? info : claims
+    return {
+      provider: this.id,
+      subject,
+      email: textOf(email),
+      isVerified: textOf(email) !== undefined && (verified === true || verified === 'true'),
+      name: textOf(claims.name) ?? textOf(info.name)
+    }
+  }
+
+  /** The claims of an ID token, verified (OpenID Connect Core, section 3.1.3.7). @throws Forbidden */
+  async #claimsOf ({ issuer, algorithms, keys }: Metadata, token: string | undefined, nonce: string): Promise<Record<string, unknown>> {
+    const { verifyProviderIdToken } = await import('better-auth/oauth2')
+    let failed: unknown
+    const jwks = async (header: KeyHeader): Promise<KeyObject> => {
+      try {
+        return await keys.find(header)
+      } catch (error) {
+        failed = error
+        throw error
+      }
+    }
+    const verifier = { idToken: { jwks, issuer, audience: this.#settings.clientId, algorithms } }
+    if (token !== undefined && await verifyProviderIdToken(verifier as never, token, nonce)) {
+      return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>
+    }
+    if (failed !== undefined) throw failed
+    throw new errors.Forbidden(`The login provider ${this.name} gave no valid ID token`)
+  }
+
+  /** @throws Forbidden for another user's (OpenID Connect Core, section 5.3.2) */
+  async #userinfo (url: string, accessToken: string, subject: string): Promise<Record<string, unknown>> {
+    const info = await this.#client.get(url, { authorization: `Bearer ${accessToken}` }) as Record<string, unknown>
+    if (info.sub !== subject) throw new errors.Forbidden(`The login provider ${this.name} speaks of two users at once`)
+    return info
+  }
+
+  /** The metadata; after a failure the next login tries again. */
+  async #load (): Promise<Metadata> {
+    const loading = this.#metadata ??= this.#discover()
+    try {
+      return await loading
+    } catch (error) {
+      if (this.#metadata === loading) this.#metadata = undefined
+      throw error
+    }
+  }
+
+  async #discover (): Promise<Metadata> {
+    const document = await this.#client.get(this.#settings.discoveryUrl) as Record<string, unknown>
+    const address = (name: string): string | undefined => {
+      const value = textOf(document[name])
+      return value !== undefined && /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined
+    }
+    const [issuer, authorizationEndpoint] = [textOf(document.issuer), address('authorization_endpoint')]
+    const [tokenEndpoint, keys] = [address('token_endpoint'), address('jwks_uri')]
+    if (issuer === undefined || authorizationEndpoint === undefined || tokenEndpoint === undefined || keys === undefined) {
+      throw this.#client.failure('has no complete discovery document')
+    }
+    const algorithms = listOf(document.id_token_signing_alg_values_supported).filter(isAsymmetric)
+    const methods = listOf(document.token_endpoint_auth_methods_supported)
+    return {
+      issuer,
+      authorizationEndpoint,
+      tokenEndpoint,
+      userinfoEndpoint: address('userinfo_endpoint'),
+      algorithms: algorithms.length > 0 ? algorithms : ['RS256'],
+      sendsIssuer: document.authorization_response_iss_parameter_supported === true,
+      // Without a list, `client_secret_basic` is the default.
+      basicOnly: !methods.includes('client_secret_post'),
+      keys: new KeySet(this.#client, keys)
+    }
+  }
+}
+
+const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
+
+/** The code challenge of a verifier (RFC 7636, section 4.2). */
+export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
+
+/** Google, as a provider of OpenID Connect. */
+export const googleSettings = (client: ClientCredentials): OidcSettings => ({
+  ...client,
+  id: 'idp',
+  discoveryUrl: 'https://accounts.google.com/.well-known/openid-configuration',
+  scopes: ['openid', 'profile', 'email'],
+  pkce: true
+})

@@ -1,0 +1,143 @@
+import { Value } from '@sinclair/typebox/value'
+import type { SharedEnv } from '../../base/config/config.ts'
+import { SocialConfig, type socialNames } from '../../../schemas/social.ts'
+import type { SystemConfig } from '../../../schemas/settings.ts'
+import { parseOrigins } from './origins.ts'
+
+/** A client's id and secret at a provider. */
+export interface ClientCredentials { readonly clientId: string, readonly clientSecret: string }
+
+export interface OidcSettings extends ClientCredentials {
+  readonly id: string
+  readonly discoveryUrl: string
+  readonly scopes: readonly string[]
+  readonly pkce: boolean
+  readonly prompt?: string
+}
+
+/** The configuration of social login, which holds until the next start. */
+export interface SocialSettings {
+  /** Why social login is off, as a sentence; undefined: it is on. */
+  readonly off?: string
+  /** Sentences for the operator about what is configured and has no effect. */
+  readonly warnings: readonly string[]
+  /** The path below the base path. */
+  readonly path: string
+  /** Public address; undefined: that of the gateway. */
+  readonly url?: string
+  /** Origins that the operator named; undefined: none were. */
+  readonly trustedOrigins?: readonly string[]
+  readonly codehost?: ClientCredentials
+  readonly idp?: ClientCredentials
+  readonly oidc?: OidcSettings
+}
+
+export const defaultPath = '/api/auth/better'
+const defaultScopes = ['openid', 'profile', 'email']
+
+type SocialEnv = Pick<SharedEnv, typeof socialNames[number]>
+
+/**
+ * The settings from the environment, else from `systemConfig.auth.betterAuth`, else by default (SPEC, "Social login"). Credentials come
+ * from the environment only.
+ * @param hasDatabase whether settings are kept in a database, without which social login is off
+ * @throws Error naming the variable or member that is invalid
+ */
+export function socialSettings (env: SocialEnv, system: SystemConfig, hasDatabase: boolean): SocialSettings {
+  const stored = storedConfig(system)
+  const warnings: string[] = []
+  const path = (env.SOCIAL_AUTH_BASE_PATH ?? stored.basePath ?? defaultPath).replace(/\/$/, '')
+  const origins = env.SOCIAL_AUTH_TRUSTED_ORIGINS ?? stored.trustedOrigins
+  const common = {
+    warnings,
+    path,
+    url: env.SOCIAL_AUTH_URL ?? stored.url,
+    trustedOrigins: origins === undefined ? undefined : parseOrigins(origins)
+  }
+  const providers = providersOf(env, stored, warnings)
+  const isAny = Object.keys(providers).length > 0
+  if (!(env.SOCIAL_AUTH_ENABLED ?? stored.enabled ?? true)) return { ...common, off: 'it is switched off (SOCIAL_AUTH_ENABLED)' }
+  if (!hasDatabase) {
+    const off = 'it needs a database, and the settings are kept in a file: set DB_URL'
+    if (isAny || env.SOCIAL_AUTH_ENABLED === true) warnings.push(`Social login is configured, but ${off}`)
+    return { ...common, off }
+  }
+  if (!isAny) {
+    const off = 'no provider is enabled and has its credentials'
+    if (env.SOCIAL_AUTH_ENABLED === true) warnings.push(`Social login is off, although SOCIAL_AUTH_ENABLED is set: ${off}`)
+    return { ...common, off }
+  }
+  return { ...common, ...providers }
+}
+
+/** @throws Error */
+function storedConfig ({ auth }: SystemConfig): SocialConfig {
+  const stored: unknown = typeof auth === 'object' && auth !== null && 'betterAuth' in auth ? auth.betterAuth : {}
+  const [problem] = Value.Errors(SocialConfig, stored)
+  if (problem) {
+    throw new Error(`systemConfig.auth.betterAuth${problem.path.replaceAll('/', '.')} cannot be ${JSON.stringify(problem.value)}: ` +
+      `${problem.message}. Correct it in the settings file or the database.`)
+  }
+  return stored as SocialConfig
+}
+
+function providersOf (
+  env: SocialEnv,
+  { providers = {} }: SocialConfig,
+  warnings: string[]
+): Pick<SocialSettings, 'codehost' | 'idp' | 'oidc'> {
+  const { codehost, idp, oidc } = providers
+  /** The credentials of a provider that is enabled. @param more what else it needs, by the variable's name */
+  const usable = (
+    name: 'CODEHOST' | 'IDP' | 'OIDC',
+    stored: boolean | undefined,
+    more: Readonly<Record<string, string | undefined>> = {}
+  ): ClientCredentials | undefined => {
+    const [clientId, clientSecret] = [env[`${name}_CLIENT_ID`], env[`${name}_CLIENT_SECRET`]]
+    const asked = env[`SOCIAL_AUTH_${name}_ENABLED`] ?? stored
+    if (asked === false) return undefined
+    const needed = { [`${name}_CLIENT_ID`]: clientId, [`${name}_CLIENT_SECRET`]: clientSecret, ...more }
+    const missing = Object.entries(needed).filter(([, value]) => value === undefined).map(([variable]) => variable)
+    if (missing.length === 0 && clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret }
+    // Who sets nothing of a provider does not want it.
+    if (asked === true || missing.length < Object.keys(needed).length) {
+      warnings.push(`Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set`)
+    }
+    return undefined
+  }
+  const discoveryUrl = env.SOCIAL_AUTH_OIDC_DISCOVERY_URL ?? env.OIDC_DISCOVERY_URL ?? oidc?.discoveryUrl
+  const [byCodehost, byIdp] = [usable('CODEHOST', codehost?.enabled), usable('IDP', idp?.enabled)]
+  const byOidc = usable('OIDC', oidc?.enabled, { SOCIAL_AUTH_OIDC_DISCOVERY_URL: discoveryUrl })
+  return {
+    ...(byCodehost ? { codehost: byCodehost } : {}),
+    ...(byIdp ? { idp: byIdp } : {}),
+    ...(byOidc && discoveryUrl !== undefined ? { oidc: { ...byOidc, ...oidcSettings(env, oidc, discoveryUrl) } } : {})
+  }
+}
+
+type StoredOidc = NonNullable<SocialConfig['providers']>['oidc']
+
+/** @throws Error */
+function oidcSettings (env: SocialEnv, stored: StoredOidc, discoveryUrl: string): Omit<OidcSettings, keyof ClientCredentials> {
+  const id = env.SOCIAL_AUTH_OIDC_PROVIDER_ID ?? stored?.providerId ?? 'oidc'
+  if (id === 'codehost' || id === 'idp') {
+    throw new Error(`SOCIAL_AUTH_OIDC_PROVIDER_ID cannot be ${JSON.stringify(id)}: another provider has that name.`)
+  }
+  if (!/^https?:\/\/\S+$/.test(discoveryUrl) || !URL.canParse(discoveryUrl)) {
+    throw new Error(
+      `SOCIAL_AUTH_OIDC_DISCOVERY_URL cannot be ${JSON.stringify(discoveryUrl)}: ` +
+      'expected an address as "https://id.example.com/.well-known/openid-configuration".'
+    )
+  }
+  const scopes = env.SOCIAL_AUTH_OIDC_SCOPES ?? stored?.scopes ?? defaultScopes
+  const listed = (typeof scopes === 'string' ? scopes.split(/[\s,]+/) : scopes).filter((scope) => scope !== '')
+  const prompt = env.SOCIAL_AUTH_OIDC_PROMPT ?? stored?.prompt
+  return {
+    id,
+    discoveryUrl,
+    // Without `openid` there is no ID token.
+    scopes: listed.includes('openid') ? listed : ['openid', ...listed],
+    pkce: env.SOCIAL_AUTH_OIDC_PKCE ?? stored?.pkce ?? true,
+    ...(prompt === undefined ? {} : { prompt })
+  }
+}

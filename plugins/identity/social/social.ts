@@ -1,0 +1,293 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { EventEmitter } from 'node:events'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { SocialLogins } from '../../../db/ports.ts'
+import { StorageError, type Snapshot } from '../../../db/store.ts'
+import type { Principal } from '../../settings/access/view.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { ownerAt } from '../../base/limits/owner.ts'
+import { Semaphore } from '../../base/limits/semaphore.ts'
+import type { User } from '../../../schemas/settings.ts'
+import { markOf, subjectOf } from '../users/mark.ts'
+import type { BetterAuth, Entered } from './better-auth.ts'
+import { cookieNames, mayHaveSession, onlyCookies, type CookieNames } from './cookies.ts'
+import { emailOf, type LocalAccounts } from './local-accounts.ts'
+import { originOf, safeTarget } from './origins.ts'
+import type { IdentityProvider } from './providers/provider.ts'
+import type { SocialSettings } from './settings.ts'
+
+export interface SocialDeps {
+  readonly settings: SocialSettings
+  /** Undefined: there is no database. */
+  readonly logins: SocialLogins | undefined
+  readonly providers: readonly IdentityProvider[]
+  readonly accounts: LocalAccounts
+  /** The public address with the base path, and the origins that are trusted when the operator names none; read at the first login. */
+  readonly base: () => string
+  readonly defaultOrigins: () => readonly string[]
+  /** How long a session lasts, in ms. */
+  readonly lifetime: number
+  readonly snapshot: () => Snapshot
+  readonly log: { debug: (about: object, message: string) => void, warn: (about: object, message: string) => void }
+}
+
+/** A request, as far as it decides about a login. */
+export interface SocialRequest {
+  readonly headers: IncomingHttpHeaders
+  readonly ip: string
+  readonly host: string
+  readonly protocol: string
+}
+
+/** A redirect of a browser, with lines of `Set-Cookie`. */
+export interface Redirect { readonly location: string, readonly cookies: readonly string[] }
+
+/** A session, without its token. */
+export interface Session {
+  readonly session: { readonly id: string, readonly userId: string, readonly createdAt: string, readonly expiresAt: string }
+  readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
+}
+
+/** What is known of the login that a request is part of. */
+interface Login { readonly iss?: string, entered?: Entered, problem?: unknown }
+
+/** What is made at the first login and holds until the end of the process. */
+interface Running { readonly auth: BetterAuth, readonly mount: URL, readonly cookies: CookieNames, readonly trusted: ReadonlySet<string> }
+
+/** Login by providers elsewhere, on better-auth. Emits `ended` with the credential's id of a session that its user has ended. */
+export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
+  readonly #deps: SocialDeps
+  readonly #login = new AsyncLocalStorage<Login>()
+  readonly #turns = new Semaphore({ places: limits.social.requests })
+  #running: Promise<Running> | undefined
+
+  constructor (deps: SocialDeps) {
+    super()
+    this.#deps = deps
+  }
+
+  get isOn (): boolean { return this.#deps.settings.off === undefined && this.#deps.logins !== undefined }
+
+  /** The path of social login below the base path. */
+  get path (): string { return this.#deps.settings.path }
+
+  /** The providers that people may choose from. */
+  get providers (): ReadonlyArray<{ id: string, name: string }> {
+    return this.isOn ? this.#deps.providers.map(({ id, name }) => ({ id, name })) : []
+  }
+
+  /** @throws SocialLoginOff with the reason */
+  mustBeOn (): void {
+    const { off } = this.#deps.settings
+    if (off !== undefined) throw new errors.SocialLoginOff(off)
+  }
+
+  /** Whether browsers reach social login at this origin, so that a login which begins there can end there. */
+  isAt (origin: string): boolean { return this.isOn && originOf(this.#deps.base()) === origin }
+
+  /**
+   * Begins a login.
+   * @param target where the browser goes in the end: a path of this gateway, or an address of a trusted origin
+   * @returns where the provider asks its user
+   * @throws SocialLoginOff, NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow
+   */
+  async begin (provider: string, target: string): Promise<Redirect> {
+    const { mount, trusted } = await this.#run()
+    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
+    const safe = safeTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
+    if (safe === undefined) throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an address of a trusted origin')
+    const body = JSON.stringify({ provider, callbackURL: new URL(safe, mount.origin).href, disableRedirect: true })
+    const { response } = await this.#ask('/sign-in/social', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const { url } = await response.json() as { url?: string }
+    if (!response.ok || url === undefined) throw new errors.InvalidInput('This login cannot be begun')
+    return { location: url, cookies: response.headers.getSetCookie() }
+  }
+
+  /**
+   * Ends a login with what the provider's redirect brought.
+   * @throws SocialLoginOff, NoSuch, LoginExpired, Forbidden, UpstreamFailed, UpstreamSlow, StorageAway
+   */
+  async finish (provider: string, query: Readonly<Record<string, unknown>>, { headers, ip }: SocialRequest): Promise<Redirect> {
+    const { mount, cookies } = await this.#run()
+    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
+    const given = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
+      const value = query[name]
+      return typeof value === 'string' ? [[name, value]] : []
+    })
+    const params = new URLSearchParams(given)
+    const cookie = onlyCookies(headers, [cookies.state])
+    const leave = await this.#turns.take(ownerAt(ip), false)
+    try {
+      const { response } = await this.#ask(
+        `/callback/${encodeURIComponent(provider)}?${params.toString()}`,
+        { headers: { cookie } },
+        { iss: params.get('iss') ?? undefined }
+      )
+      const location = response.headers.get('location') ?? ''
+      if (location === '' || location.startsWith(`${mount.href}/error`)) throw failureOf(location, params.get('error'))
+      return { location, cookies: response.headers.getSetCookie() }
+    } finally {
+      leave()
+    }
+  }
+
+  /** The session of a request; undefined: it has none that stands. @throws SocialLoginOff, StorageAway */
+  async session (headers: IncomingHttpHeaders): Promise<Session | undefined> {
+    const found = await this.#find(headers)
+    if (!found) return undefined
+    const { session, user } = found
+    const principal = principalOf(session, this.#deps.snapshot())
+    return principal && {
+      session: {
+        id: session.id,
+        userId: session.userId,
+        createdAt: session.createdAt.toISOString(),
+        expiresAt: session.expiresAt.toISOString()
+      },
+      user: { id: user.id, name: user.name, username: principal.user, isAdmin: principal.isAdmin }
+    }
+  }
+
+  /** Ends the session of a request, here only: the provider is not told, and nothing of its is shown. @returns lines of `Set-Cookie` */
+  async signOut (headers: IncomingHttpHeaders): Promise<readonly string[]> {
+    const { cookies } = await this.#run()
+    const found = await this.#find(headers)
+    const { response } = await this.#ask('/sign-out', {
+      method: 'POST',
+      headers: { cookie: onlyCookies(headers, [cookies.session]), 'content-type': 'application/json' },
+      body: '{}'
+    })
+    // The library answers the same where the session could not be removed.
+    if (found && await this.#find(headers)) throw new errors.StorageAway('the session could not be ended')
+    if (found) this.emit('ended', credentialId(found.session))
+    return response.headers.getSetCookie()
+  }
+
+  /** Removes what an account that is gone has left. @throws StorageError */
+  async forget (user: User): Promise<void> {
+    await this.#deps.logins?.forget(user.username, subjectOf(user), emailOf)
+  }
+
+  /** The principal of a session; undefined: there is none. A promise only where there may be one. @throws StorageAway */
+  identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
+    if (!this.isOn || !mayHaveSession(headers)) return undefined
+    return this.#find(headers).then((found) => found && principalOf(found.session, snapshot))
+  }
+
+  /**
+   * Checks that a request which the cookie identifies comes of a page that is trusted: browsers send cookies for all pages.
+   * @throws UntrustedOrigin for one without `Origin` and `Referer`, too
+   */
+  async checkOrigin ({ headers, host, protocol }: SocialRequest): Promise<void> {
+    const { trusted } = await this.#run()
+    const origin = headers.origin ?? originOf(headers.referer)
+    const own = originOf(`${protocol}://${host}`)
+    if (origin === undefined || (origin !== own && !trusted.has(origin))) throw new errors.UntrustedOrigin()
+  }
+
+  async #find (headers: IncomingHttpHeaders) {
+    const { auth, cookies } = await this.#run()
+    const cookie = onlyCookies(headers, [cookies.session])
+    if (cookie === '') return undefined
+    try {
+      return await auth.api.getSession({ headers: new Headers({ cookie }), query: { disableRefresh: true } }) ?? undefined
+    } catch {
+      throw new errors.StorageAway('sessions cannot be looked up')
+    }
+  }
+
+  /** Asks better-auth, as if the request had come to it. @throws what a step of the login threw */
+  async #ask (path: string, init: RequestInit & { headers: Record<string, string> }, login: Login = {}): Promise<{ response: Response }> {
+    const { auth, mount } = await this.#run()
+    const request = new Request(`${mount.href}${path}`, { ...init, headers: { ...init.headers, origin: mount.origin }, redirect: 'manual' })
+    const response = await this.#login.run(login, async () => await auth.handler(request))
+    if (login.problem === undefined) return { response }
+    this.#deps.log.warn({ err: login.problem }, 'a social login failed')
+    throw toHttpError(login.problem)
+  }
+
+  async #run (): Promise<Running> {
+    this.mustBeOn()
+    const starting = this.#running ??= this.#start()
+    try {
+      return await starting
+    } catch (error) {
+      if (this.#running === starting) this.#running = undefined
+      throw toHttpError(error)
+    }
+  }
+
+  async #start (): Promise<Running> {
+    const { settings, logins, providers, accounts, base, defaultOrigins, lifetime, log } = this.#deps
+    if (!logins) throw new errors.SocialLoginOff('there is no database')
+    const { makeBetterAuth } = await import('./better-auth.ts')
+    const mount = new URL(`${base()}${settings.path}`)
+    const cookies = cookieNames(base())
+    const trusted = new Set(settings.trustedOrigins ?? defaultOrigins())
+    const auth = makeBetterAuth({
+      database: await logins.adapter(),
+      secret: await logins.secret(),
+      mount,
+      trustedOrigins: [...new Set([mount.origin, ...trusted])],
+      cookies,
+      lifetime: Math.max(1, Math.floor(lifetime / 1_000)),
+      providers,
+      enter: async (provider, identify) => {
+        const login = this.#login.getStore()
+        await provider.checkIssuer(login?.iss)
+        const person = await identify()
+        const user = await accounts.enter(person)
+        if (login) login.entered = { username: user.username, mark: markOf(user) }
+        return { person, username: user.username }
+      },
+      entered: () => {
+        const { entered } = this.#login.getStore() ?? {}
+        if (!entered) throw new Error('a session is made for nobody')
+        return entered
+      },
+      step: async (run) => {
+        try {
+          return await run()
+        } catch (error) {
+          const login = this.#login.getStore()
+          if (login) login.problem = error
+          throw error
+        }
+      },
+      trim: async (userId) => { await logins.trim(userId, limits.social.sessions) },
+      log: (level, message) => { log.debug({ level }, `better-auth: ${message}`) }
+    })
+    return { auth, mount, cookies, trusted }
+  }
+}
+
+const credentialId = ({ id }: { id: string }): string => `social ${id}`
+
+/** The principal of a session, for as long as the account is the one that was entered. */
+function principalOf (session: Entered & { readonly id: string }, { users }: Snapshot): Principal | undefined {
+  const user = users.get(session.username)
+  if (!user || markOf(user) !== session.mark) return undefined
+  return {
+    key: credentialId(session),
+    kind: 'social-session',
+    user: user.username,
+    username: user.username,
+    isAdmin: user.isAdmin === true,
+    credential: { id: credentialId(session) },
+    standing: (later) => principalOf(session, later)
+  }
+}
+
+/** The failure that better-auth tells by a redirect. @param refusal the provider's `error` */
+function failureOf (location: string, refusal: string | null): Error {
+  const code = URL.canParse(location) ? new URL(location).searchParams.get('error') ?? '' : ''
+  if (/^state_|^no_code$/.test(code)) return new errors.LoginExpired()
+  if (refusal !== null) {
+    const known = /^[a-z_]{1,40}$/.test(refusal) ? ` (${refusal})` : ''
+    return new errors.Forbidden(`The login provider did not let you in${known}`)
+  }
+  return new errors.StorageAway('the login could not be stored; try again')
+}
+
+const toHttpError = (error: unknown): unknown => error instanceof StorageError ? new errors.StorageAway(error.message) : error

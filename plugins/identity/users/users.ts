@@ -1,0 +1,307 @@
+import { randomBytes } from 'node:crypto'
+import type { Change, Snapshot } from '../../../db/store.ts'
+import { foldName } from '../../../db/invariants.ts'
+import type { User } from '../../../schemas/settings.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import type { Principal } from '../../settings/access/view.ts'
+import { checkUnchanged } from '../../base/body/unchanged.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { isOutdated, type Passwords } from '../../base/secrets/password.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { checkChosenPassword, checkGivenPassword, weaknesses } from './policy.ts'
+import { removalOf } from './removal.ts'
+import { canonicalName, defaultOwner, isDefaultOwner, knownName, usernameProblem } from './username.ts'
+
+/** A user as the API answers it. */
+export interface ShownUser { username: string, isAdmin: boolean }
+
+/** The members of a new user. */
+export interface NewUser { username: string, password: string, isAdmin?: boolean }
+
+/** The admin that a first start made. `password`: a random one, which nobody knows yet. */
+export interface FirstAdmin { username: string, password?: string }
+
+export interface UsersOptions {
+  /** ALLOW_REGISTRATION: anyone may create an account for themselves. */
+  allowRegistration: boolean
+  /** READONLY: the gateway makes no accounts but the first admin, and rehashes no passwords. */
+  readonly: boolean
+  /** Logs a warning for the operator. */
+  warn: (sentence: string) => void
+}
+
+/** The local accounts. Usernames are found in any spelling that has the same canonical form. */
+export class Users {
+  readonly #settings: Settings
+  readonly #passwords: Passwords
+  readonly #options: UsersOptions
+  readonly #rules: Array<(name: string) => string | undefined> = []
+  #bootstrapping: Promise<unknown> = Promise.resolve()
+
+  constructor (settings: Settings, passwords: Passwords, options: UsersOptions) {
+    this.#settings = settings
+    this.#passwords = passwords
+    this.#options = options
+  }
+
+  get (username: string): User | undefined {
+    return find(this.#settings.current, username)
+  }
+
+  list (): ShownUser[] {
+    return [...this.#settings.current.users.values()].map(shown)
+  }
+
+  /** @throws NoSuch */
+  mustGet (username: string): ShownUser {
+    return shown(existing(this.#settings.current, username))
+  }
+
+  stats (): { totalUsers: number; adminUsers: number; regularUsers: number } {
+    const { users } = this.#settings.current
+    const adminUsers = [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
+    return { totalUsers: users.size, adminUsers, regularUsers: users.size - adminUsers }
+  }
+
+  /** The user with this name and password; undefined when there is none. Takes equally long for an unknown name. */
+  async authenticate (username: string, password: string): Promise<User | undefined> {
+    // A login may arrive while the first admin is being created.
+    await this.#bootstrapping
+    // Another replica may have made the account or the password just now: looked up for a wrong password, too, which takes as long.
+    const former = this.#settings.current
+    const user = await this.#verify(username, password)
+    if (user) return user
+    await this.#settings.lookUp()
+    return this.#settings.current !== former ? await this.#verify(username, password) : undefined
+  }
+
+  async #verify (username: string, password: string): Promise<User | undefined> {
+    const user = this.get(username)
+    const all = [...this.#settings.current.users.values()].map((each) => each.password)
+    if (!(await this.#passwords.verify(password, user?.password, all)) || !user) return undefined
+    if (user.password === undefined || !isOutdated(user.password) || this.#options.readonly) return user
+    return await this.#rehash(user, password)
+  }
+
+  /** Adds a rule for the names that people choose for themselves. @param rule returns why a name is refused, as a sentence */
+  restrictNames (rule: (name: string) => string | undefined): void { this.#rules.push(rule) }
+
+  /**
+   * Stores an account without a password, for somebody whom others identify. Nobody can log in to it by a password.
+   * @param user with a name in its canonical spelling that `usernameProblem` accepts
+   * @throws InvalidInput when the name is taken, LimitReached, ReadOnly
+   */
+  async createWithoutPassword (user: Omit<User, 'password'>): Promise<void> {
+    if (this.#options.readonly) throw new errors.ReadOnly()
+    await this.#put(null, user)
+  }
+
+  /** Creates a user, as an admin. @throws InvalidInput, WeakPassword, Forbidden */
+  async create (by: Principal, { username, password, isAdmin = false }: NewUser): Promise<ShownUser> {
+    const name = this.#free(username)
+    checkGivenPassword(password)
+    return shown(await this.#add(by, { username: name, password, isAdmin }))
+  }
+
+  /**
+   * Checks that a caller may create an account.
+   * @param by null: the caller is not identified
+   * @throws Unauthorized, Forbidden when registration is closed
+   */
+  mustBeFreeToRegister (by: Principal | null): void {
+    if (by?.isAdmin === true || this.#options.allowRegistration) return
+    const sentence = 'Registration is closed: ask an admin for an account (ALLOW_REGISTRATION opens it)'
+    throw by ? new errors.Forbidden(sentence) : new errors.Unauthorized(sentence)
+  }
+
+  /**
+   * Creates an account: a caller's own, or any as an admin.
+   * @returns the user, and a sentence for each rule that the password breaks without being refused
+   * @throws InvalidInput, WeakPassword, Forbidden, LimitReached
+   */
+  async register (by: Principal | null, { username, password, isAdmin = false }: NewUser): Promise<{ user: User; warnings: string[] }> {
+    if (isAdmin && by?.isAdmin !== true) throw new errors.Forbidden('Only an admin may create another admin: leave "isAdmin" out')
+    const name = this.#free(username)
+    if (by?.isAdmin !== true && isDefaultOwner(name)) {
+      throw new errors.InvalidInput(`"username": the username ${JSON.stringify(name)} is reserved`)
+    }
+    const refused = by?.isAdmin === true ? undefined : this.#rules.map((rule) => rule(name)).find((each) => each !== undefined)
+    if (refused !== undefined) throw new errors.InvalidInput(`"username": ${refused}`)
+    const warnings = checkChosenPassword(password)
+    return { user: await this.#add(by, { username: name, password, isAdmin }), warnings }
+  }
+
+  /** Changes a user. @throws NoSuch, InvalidInput, WeakPassword, InvalidChange for the last admin, Forbidden */
+  async update (
+    by: Principal,
+    username: string,
+    { username: sent, isAdmin, newPassword }: { username?: string, isAdmin?: boolean, newPassword?: string }
+  ): Promise<ShownUser> {
+    const stored = this.mustGet(username)
+    checkUnchanged({ username: sent }, stored, ['username'])
+    if (isAdmin === undefined && newPassword === undefined) {
+      throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
+    }
+    if (isAdmin === false && stored.username === defaultOwner) {
+      throw new errors.InvalidInput(
+        `"isAdmin": ${JSON.stringify(defaultOwner)} is always an admin, since it owns what has no other owner: remove the user instead`
+      )
+    }
+    if (newPassword !== undefined) checkGivenPassword(newPassword)
+    const password = newPassword === undefined ? undefined : await this.#passwords.hash(newPassword)
+    const snapshot = await this.#settings.change((base) => {
+      const user = existing(base, username)
+      const changed = { ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) }
+      return [put({ ...user, ...changed })]
+    }, by)
+    return shown(existing(snapshot, username))
+  }
+
+  /**
+   * Removes a user; `removalOf` says what else changes.
+   * @throws NoSuch, InvalidInput for the caller's own account, InvalidChange for the last admin, Forbidden
+   */
+  async remove (by: Principal, username: string): Promise<void> {
+    await this.#settings.change((base) => {
+      const user = existing(base, username)
+      if (user.username === by.username) throw new errors.InvalidInput('You cannot delete your own account: another admin can')
+      return removalOf(base, user.username)
+    }, by)
+  }
+
+  /** A sentence for each rule that a user's own choice of a password breaks without being refused. @throws WeakPassword */
+  judge (password: string): string[] {
+    return checkChosenPassword(password)
+  }
+
+  /** The account of a principal. @throws Forbidden when it has none, and so no password */
+  accountOf ({ username }: Principal): User {
+    const user = username === undefined ? undefined : this.#settings.current.users.get(username)
+    if (!user) throw new errors.Forbidden('There is no account behind this credential, so it has no password to change: log in as a user')
+    return user
+  }
+
+  /**
+   * Sets another password for a user who has just proved the former one. Earlier login tokens are no longer valid.
+   * @returns the changed user
+   * @throws WeakPassword, Unauthorized when the account changed meanwhile
+   */
+  async changePassword (user: User, newPassword: string): Promise<User> {
+    checkChosenPassword(newPassword)
+    const password = await this.#passwords.hash(newPassword)
+    const snapshot = await this.#settings.change(({ users }) => {
+      const current = users.get(user.username)
+      if (!current || current.password !== user.password || current.createdAt !== user.createdAt) {
+        throw new errors.Unauthorized('The password was changed meanwhile: log in again')
+      }
+      return [put({ ...current, password })]
+    }, user.username)
+    return existing(snapshot, user.username)
+  }
+
+  /**
+   * Creates the first admin when there are no users at all (SPEC, "JWT").
+   * @param given its password; undefined: a random one
+   * @param after no admin is made before this has resolved, and none where it rejects. Logins wait meanwhile
+   * @param announce tells the operator of the admin before it is stored; where it rejects, none is
+   * @returns the admin, with a random password, to be shown once; undefined when this process made none
+   */
+  bootstrap (
+    given: string | undefined,
+    after: Promise<unknown> = Promise.resolve(),
+    announce?: (admin: FirstAdmin) => Promise<void>
+  ): Promise<FirstAdmin | undefined> {
+    const bootstrapping = after.then(() => true, () => false).then((isDue) => isDue ? this.#bootstrap(given, announce) : undefined)
+    this.#bootstrapping = bootstrapping.catch(() => {})
+    return bootstrapping
+  }
+
+  async #bootstrap (given: string | undefined, announce?: (admin: FirstAdmin) => Promise<void>): Promise<FirstAdmin | undefined> {
+    if (this.#settings.current.users.size > 0) return undefined
+    const weak = given === undefined ? [] : weaknesses(given)
+    if (weak.length > 0) this.#options.warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
+    const password = given ?? randomBytes(12).toString('base64url')
+    const admin: User = {
+      username: defaultOwner,
+      password: await this.#passwords.hash(password),
+      isAdmin: true,
+      createdAt: new Date().toISOString()
+    }
+    const first = { username: defaultOwner, ...(given === undefined ? { password } : {}) }
+    const { problem } = this.#settings
+    if (announce && problem !== undefined) throw new Error(problem)
+    await announce?.(first)
+    const { users } = await this.#settings.change(({ users }) => (users.size > 0 ? [] : [put(admin)]))
+    // Another replica may have created the admin first, with another password.
+    const isOurs = users.get(defaultOwner)?.password === admin.password
+    return isOurs ? first : undefined
+  }
+
+  /** The canonical spelling of a new user's name. @throws InvalidInput for a name that is invalid or taken */
+  #free (username: string): string {
+    const name = canonicalName(username)
+    const problem = usernameProblem(name)
+    if (problem !== undefined) throw new errors.InvalidInput(`"username": ${problem}`)
+    mustBeFree(this.#settings.current, name)
+    return name
+  }
+
+  /** Stores a new user. @param by null: the user itself @throws InvalidInput, LimitReached, Forbidden */
+  async #add (by: Principal | null, { username, password, isAdmin }: Required<NewUser>): Promise<User> {
+    // As the default owner, an account of that name owns all that states no owner.
+    if (username === defaultOwner && !isAdmin) {
+      throw new errors.InvalidInput(
+        `"username": ${JSON.stringify(username)} is always an admin, since it owns what has no other owner: ` +
+        'send "isAdmin": true with it, or choose another name'
+      )
+    }
+    return await this.#put(by, { username, password: await this.#passwords.hash(password), isAdmin, createdAt: new Date().toISOString() })
+  }
+
+  async #put (by: Principal | null, user: User): Promise<User> {
+    await this.#settings.change((base) => {
+      if (by?.isAdmin !== true && base.users.size >= limits.users) {
+        throw new errors.LimitReached(`There are ${limits.users} accounts already: only an admin can add more`)
+      }
+      mustBeFree(base, user.username)
+      return [put(user)]
+    }, by ?? user.username)
+    return user
+  }
+
+  /** Replaces a hash of an imported file, or with outdated costs, now that the password is known. Its failure does not fail the login. */
+  async #rehash (user: User, password: string): Promise<User | undefined> {
+    const hashed = await this.#passwords.hash(password)
+    await this.#settings
+      .change(({ users }) => {
+        const current = users.get(user.username)
+        return current !== undefined && current.password === user.password ? [put({ ...current, password: hashed })] : []
+      })
+      .catch(() => {})
+    const now = this.get(user.username)
+    if (now?.password === hashed || now?.password === user.password) return now
+    // Another login has rehashed the same password, or the password was changed.
+    return await this.authenticate(user.username, password)
+  }
+}
+
+const put = (user: User): Change => ({ entity: 'users', key: user.username, value: user })
+
+const shown = ({ username, isAdmin }: User): ShownUser => ({ username, isAdmin: isAdmin === true })
+
+const find = ({ users }: Snapshot, username: string): User | undefined => users.get(knownName(users, username))
+
+/** @throws NoSuch */
+function existing (snapshot: Snapshot, username: string): User {
+  const user = find(snapshot, username)
+  if (!user) throw noSuch('user', username)
+  return user
+}
+
+/** @throws InvalidInput when a user has this name, in any case */
+function mustBeFree ({ users }: Snapshot, username: string): void {
+  const folded = foldName(username)
+  for (const other of users.keys()) {
+    if (other === username || foldName(other) === folded) throw new errors.InvalidInput(`The username ${JSON.stringify(username)} is taken`)
+  }
+}

@@ -1,0 +1,178 @@
+import { readFile, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import pLimit from 'p-limit'
+import { FolderError } from '../../../db/folder.ts'
+import type { Server, Snapshot } from '../../../db/store.ts'
+import type { UploadedBundle } from '../../../schemas/bundle.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { errors } from '../../base/errors/list.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { Shares } from '../../base/limits/shares.ts'
+import { ArchiveError, type ArchiveEntry } from './archive/archive.ts'
+import { cutSignature } from './archive/end.ts'
+import { readEntries } from './archive/entries.ts'
+import { extract } from './archive/extract.ts'
+import { codeOf } from './durable.ts'
+import type { BundleFolder } from './folder.ts'
+import { launchOf, shownManifest } from './launch.ts'
+import { readManifest } from './manifest.ts'
+import { receive, type Part } from './receive.ts'
+import { findCommand } from './runtime.ts'
+import { bundlesOf } from './usage.ts'
+
+export interface BundlesDeps {
+  folder: BundleFolder
+  /** The current settings. */
+  settings: () => Snapshot
+  /** Resolves when nothing is left of the former connections of a server: its processes have ended. */
+  ended: (server: string) => Promise<void>
+  /** PATH and HOME of children. */
+  path: string
+  home: string | undefined
+  /** Why the children's user cannot read a folder; undefined: it can. */
+  closed: (folder: string) => Promise<string | undefined>
+}
+
+/**
+ * Bundles (`.mcpb`, formerly `.dxt`): servers as archives with a manifest. An upload stores the files; a server whose config names them
+ * runs them, and with the last such server they are removed.
+ */
+export class Bundles {
+  readonly #deps: BundlesDeps
+  /** Unpacks, installs and removes one at a time, so that no two of them are at work on one name. */
+  readonly #alone = pLimit(1)
+  /** How often each bundle was installed by this process. */
+  readonly #installs = new Map<string, number>()
+  readonly #uploads = new Shares(limits.bundles.uploads, 'uploads of bundles')
+
+  constructor (deps: BundlesDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Receives, checks and installs a bundle. Nothing of it runs. When the promise rejects, nothing is left of it on disk, and a bundle of
+   * the same name is as it was.
+   * @param owner in whose name it is uploaded (`ownerOf`)
+   * @param parts of the multipart body
+   * @param signal aborted when the client is gone
+   * @throws InvalidInput, InvalidBundle, BundleTooLarge, TooSlow, ShareError, StorageFull, DiskFailing, StorageAway
+   */
+  async upload (owner: string, parts: AsyncIterable<Part>, signal: AbortSignal): Promise<UploadedBundle> {
+    const release = this.#uploads.take(owner)
+    let temporary: string | undefined
+    try {
+      temporary = await this.#deps.folder.makeTemporary()
+      const work = temporary
+      const archive = join(work, 'archive')
+      await receive(parts, archive, signal)
+      return await this.#alone(async () => await this.#install(archive, join(work, 'files'), signal))
+    } catch (error) {
+      throw toHttpError(error)
+    } finally {
+      release()
+      if (temporary !== undefined) await rm(temporary, { recursive: true, force: true })
+    }
+  }
+
+  /** The names of the bundles that configs refer to. */
+  namesIn (configs: readonly ServerConfig[]): string[] {
+    return [...new Set(configs.flatMap((config) => [...bundlesOf(this.#deps.folder.root, config)]))].sort()
+  }
+
+  /** Removes the bundles that were used in one snapshot and are not used in the next one, once their processes have ended. */
+  async removeUnused (next: Snapshot, former: Snapshot): Promise<void> {
+    const users = this.#usersIn(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
+    if (users.size === 0) return
+    const left = this.#usersIn(next.servers)
+    await Promise.all([...users].filter(([name]) => !left.has(name)).map(async ([name, servers]) => {
+      const installs = this.#installs.get(name)
+      await Promise.all(servers.map(async (server) => { await this.#deps.ended(server) }))
+      await this.#alone(async () => {
+        // It may have been uploaded again, or be used again, meanwhile.
+        if (this.#installs.get(name) !== installs || this.#usersIn(this.#deps.settings().servers).has(name)) return
+        await this.#deps.folder.remove(name)
+        this.#installs.delete(name)
+      })
+    }))
+  }
+
+  async #install (archive: string, unpacked: string, signal: AbortSignal): Promise<UploadedBundle> {
+    const { folder, home, path } = this.#deps
+    signal.throwIfAborted()
+    const entries = await unpack(archive, unpacked, signal)
+    const manifest = readManifest(await readFile(join(unpacked, 'manifest.json')))
+    const { name, server: { type, entry_point: entryPoint } } = manifest
+    const other = await folder.sameName(name)
+    if (other !== undefined) {
+      const there = `There is the bundle ${JSON.stringify(other)}, whose name differs in case only`
+      throw new errors.InvalidBundle(`${there}: change "name" in manifest.json`)
+    }
+    const place = folder.pathOf(name)
+    const { command: named, args, env, required, warnings } = launchOf(manifest, { folder: place, home, platform: process.platform })
+    const { command, warning } = await findCommand(named, type, unpacked, place, path)
+    signal.throwIfAborted()
+    await folder.install(name, unpacked)
+    this.#installs.set(name, (this.#installs.get(name) ?? 0) + 1)
+    const start = entryPoint.replace(/^\.\//, '')
+    return {
+      name,
+      config: {
+        type: 'stdio',
+        command,
+        args,
+        ...(Object.keys(env).length === 0 ? {} : { env }),
+        ...(manifest.description === undefined ? {} : { description: manifest.description })
+      },
+      manifest: shownManifest(manifest),
+      required,
+      usedBy: this.#usersIn(this.#deps.settings().servers).get(name) ?? [],
+      warnings: [
+        ...warnings,
+        warning,
+        type === 'uv' && !entries.some((entry) => entry.path === 'pyproject.toml')
+          ? 'It does not have the file "pyproject.toml", by which uv installs what it needs'
+          : undefined,
+        entries.some((entry) => entry.path === start) ? undefined : `It does not have its entry point ${JSON.stringify(start)}`,
+        await this.#deps.closed(place)
+      ].filter((each) => each !== undefined)
+    }
+  }
+
+  /** The names of the servers that use each bundle. @param counts which servers are looked at; absent: all */
+  #usersIn (servers: Snapshot['servers'], counts: (server: Server) => boolean = () => true): Map<string, string[]> {
+    const users = new Map<string, string[]>()
+    for (const server of servers.values()) {
+      if (!counts(server)) continue
+      for (const name of bundlesOf(this.#deps.folder.root, server.config)) users.set(name, [...users.get(name) ?? [], server.name])
+    }
+    return users
+  }
+}
+
+/** Unpacks a bundle. @throws ArchiveError */
+async function unpack (archive: string, unpacked: string, signal: AbortSignal): Promise<ArchiveEntry[]> {
+  const { archive: bounds, manifest } = limits.bundles
+  const file = await open(archive, 'r+')
+  try {
+    await cutSignature(file)
+    const entries = await readEntries(file, bounds, signal)
+    const found = entries.find(({ path, isFolder }) => path === 'manifest.json' && !isFolder)
+    if (found === undefined) throw new ArchiveError('it has no manifest.json at its top')
+    if (found.size > manifest) throw new ArchiveError(`its manifest.json is larger than ${manifest} bytes`)
+    await extract(file, entries, unpacked, bounds, signal)
+    return entries
+  } finally {
+    await file.close()
+  }
+}
+
+function toHttpError (error: unknown): unknown {
+  if (error instanceof ArchiveError) return new errors.InvalidBundle(error.message)
+  const code = codeOf(error)
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new errors.StorageFull('the bundle was not stored. Free some space where DATA_DIR is, then upload it again')
+  }
+  if (code === 'EIO') return new errors.DiskFailing('the bundle was not stored')
+  const isSystems = code !== undefined && error instanceof Error && ('syscall' in error || error instanceof FolderError)
+  return isSystems ? new errors.StorageAway(`DATA_DIR cannot be written (${code})`) : error
+}

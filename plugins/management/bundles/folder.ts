@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import { chmod, lstat, mkdir, readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { makeFolder } from '../../../db/folder.ts'
+import { codeOf, syncPath } from './durable.ts'
+import { current } from './usage.ts'
+
+const temporary = '.tmp-'
+/** Age from which something unfinished was left by a process that has ended, in ms; used where other processes may share the folder. */
+const abandoned = 60 * 60_000
+
+export interface BundleFolderOptions {
+  /** An absolute path. */
+  readonly root: string
+  /** Whether other replicas may use the folder at the same time. */
+  readonly isShared: boolean
+  /** Whether another user than the gateway's runs what is in it (CHILD_USER). */
+  readonly isForOthers: boolean
+}
+
+/**
+ * The bundles on disk. A bundle is `<root>/<name>`: each version in a folder of its own, and the link `current` to one of them, which is
+ * replaced as a whole. Unfinished work is in `<root>/.tmp-<uuid>`.
+ */
+export class BundleFolder {
+  readonly root: string
+  readonly #isShared: boolean
+  readonly #isForOthers: boolean
+
+  constructor ({ root, isShared, isForOthers }: BundleFolderOptions) {
+    this.root = root
+    this.#isShared = isShared
+    this.#isForOthers = isForOthers
+  }
+
+  /** The path of a bundle that stays the same from version to version. */
+  pathOf (name: string): string { return join(this.root, name, current) }
+
+  /** Another bundle whose name differs in case only, which some file systems, and a backup, cannot tell apart. */
+  async sameName (name: string): Promise<string | undefined> {
+    const names = await readdir(this.root).catch((): string[] => [])
+    return names.find((each) => each !== name && each.toLowerCase() === name.toLowerCase())
+  }
+
+  /** Makes a folder for unfinished work. */
+  async makeTemporary (): Promise<string> {
+    await makeFolder(this.root, 'DATA_DIR')
+    // Others may pass through the folders to names that they know, and list nothing: what is in DATA_DIR is closed by modes of its own.
+    if (this.#isForOthers) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)
+    const path = join(this.root, `${temporary}${randomUUID()}`)
+    await mkdir(path, { mode: 0o700 })
+    return path
+  }
+
+  /**
+   * Makes an unpacked folder the current version of a bundle, durably. The version before it stays until the next one, for processes that
+   * run it; older ones are removed. When it rejects, the version before it is the current one.
+   */
+  async install (name: string, unpacked: string): Promise<void> {
+    const folder = join(this.root, name)
+    const version = randomUUID()
+    await mkdir(folder, { mode: 0o755 }).catch((error: unknown) => { if (codeOf(error) !== 'EEXIST') throw error })
+    const before = await this.#currentOf(name)
+    await rename(unpacked, join(folder, version))
+    try {
+      await this.#point(name, version)
+      await syncPath(this.root)
+    } catch (error) {
+      if (before !== undefined) await this.#point(name, before).catch(() => {})
+      await rm(join(folder, before === undefined ? '' : version), { recursive: true, force: true })
+      throw error
+    }
+    await this.#removeVersions(name, [version, before])
+  }
+
+  /** Removes a bundle with all of its versions. */
+  async remove (name: string): Promise<void> {
+    const path = join(this.root, `${temporary}${randomUUID()}`)
+    // Gone at once: a large folder takes a while.
+    await rename(join(this.root, name), path).catch((error: unknown) => { if (codeOf(error) !== 'ENOENT') throw error })
+    await rm(path, { recursive: true, force: true })
+  }
+
+  /** Removes what interrupted work has left, and former versions unless another replica may still run them. */
+  async sweep (): Promise<void> {
+    for (const name of await readdir(this.root).catch(() => [])) {
+      if (!name.startsWith('.')) {
+        if (!this.#isShared) await this.#removeVersions(name, [await this.#currentOf(name)])
+      } else if (name.startsWith(temporary) && await this.#isAbandoned(join(this.root, name))) {
+        await rm(join(this.root, name), { recursive: true, force: true })
+      }
+    }
+  }
+
+  /** Whether no process can still be at work on a path. */
+  async #isAbandoned (path: string): Promise<boolean> {
+    if (!this.#isShared) return true
+    const stats = await lstat(path).catch(() => undefined)
+    return stats !== undefined && Date.now() - stats.mtimeMs > abandoned
+  }
+
+  /** Replaces the link to the current version, in one step. */
+  async #point (name: string, version: string): Promise<void> {
+    const folder = join(this.root, name)
+    const link = join(folder, `${temporary}${randomUUID()}`)
+    await symlink(version, link, 'dir')
+    await rename(link, join(folder, current))
+    await syncPath(folder)
+  }
+
+  /** The name of the current version's folder; undefined: there is none. */
+  async #currentOf (name: string): Promise<string | undefined> {
+    const target = await readlink(this.pathOf(name)).catch(() => undefined)
+    return target === undefined ? undefined : basename(target)
+  }
+
+  async #removeVersions (name: string, kept: ReadonlyArray<string | undefined>): Promise<void> {
+    const folder = join(this.root, name)
+    for (const each of await readdir(folder).catch(() => [])) {
+      const path = join(folder, each)
+      if (each === current || kept.includes(each) || !await this.#isAbandoned(path)) continue
+      await rm(path, { recursive: true, force: true }).catch(() => {})
+    }
+  }
+}

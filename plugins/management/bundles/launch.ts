@@ -1,0 +1,153 @@
+import { join, sep } from 'node:path'
+import type { BundleManifest, BundleOption, RequiredOption } from '../../../schemas/bundle.ts'
+import { mask } from '../../base/secrets/mask.ts'
+import { ArchiveError, shown } from './archive/archive.ts'
+
+/** How a bundle is started, before anybody looked whether its command exists. */
+export interface Launch {
+  readonly command: string
+  readonly args: string[]
+  readonly env: Record<string, string>
+  readonly required: RequiredOption[]
+  readonly warnings: string[]
+}
+
+/** Where a bundle runs. */
+export interface LaunchPlace {
+  /** The folder of the bundle: `${__dirname}`. */
+  readonly folder: string
+  /** The home of the user that runs it; undefined: unknown. */
+  readonly home: string | undefined
+  /** As `process.platform`. */
+  readonly platform: string
+}
+
+const placeholder = /\$\{([^}]*)\}/g
+const optionKey = /^user_config\.(.+)$/
+
+/** The keys of the options that a text still needs, written `${user_config.<key>}`. */
+export const openOptions = (text: string): string[] =>
+  [...text.matchAll(placeholder)].flatMap(([, name = '']) => optionKey.exec(name)?.[1] ?? [])
+
+/** The default of an option as it stands in a command line; undefined: it has none, or is a secret. */
+function defaultOf ({ default: value, sensitive }: BundleOption): string[] | undefined {
+  if (value === undefined || value === '' || sensitive === true) return undefined
+  return [value].flat().map(String)
+}
+
+/**
+ * Works out the command, arguments and environment of a bundle from its manifest: the overrides of the platform, `${__dirname}`, folders of
+ * the user, and defaults of `user_config`. An option that must be set stays as `${user_config.<key>}` and is listed in `required`; what
+ * needs an option without a value that need not be set is left out.
+ * @throws ArchiveError for any other variable: it would be taken from the gateway's environment
+ */
+export function launchOf (manifest: BundleManifest, { folder, home, platform }: LaunchPlace): Launch {
+  const { platform_overrides: overrides, ...usual } = manifest.server.mcp_config ?? byUv(manifest)
+  const override = overrides !== undefined && Object.hasOwn(overrides, platform) ? overrides[platform] : undefined
+  const { command, args = [], env = {} } = { ...usual, ...override }
+  const options = new Map(Object.entries(manifest.user_config ?? {}))
+  const places = new Map([['__dirname', folder], ['pathSeparator', sep], ['/', sep]])
+  if (home !== undefined) {
+    places.set('HOME', home)
+    for (const name of ['Desktop', 'Documents', 'Downloads']) places.set(name.toUpperCase(), join(home, name))
+  }
+  const mustBeSet = (key: string): boolean => {
+    const option = options.get(key)
+    if (option === undefined) throw new ArchiveError(`its manifest.json uses the option ${shown(key)}, which it does not declare`)
+    return defaultOf(option) === undefined && (option.required === true || option.default !== undefined)
+  }
+  const hasNoValue = (text: string): boolean => openOptions(text).some((key) => {
+    const option = options.get(key)
+    return !mustBeSet(key) && option !== undefined && defaultOf(option) === undefined
+  })
+  const fillPlaces = (text: string): string => text.replace(placeholder, (written, name: string) => {
+    const place = places.get(name)
+    if (place !== undefined) return place
+    if (optionKey.test(name)) return written
+    throw new ArchiveError(`its manifest.json uses the variable ${shown(written)}, which bundles do not have`)
+  })
+  const valuesOf = (key: string): string[] | undefined => {
+    const option = options.get(key)
+    return mustBeSet(key) || option === undefined ? undefined : defaultOf(option)?.map(fillPlaces)
+  }
+  const fill = (text: string): string => fillPlaces(text).replace(placeholder, (written, name: string) => {
+    const key = optionKey.exec(name)?.[1]
+    return key === undefined ? written : valuesOf(key)?.join(',') ?? written
+  })
+  const filledArgs: string[] = []
+  for (const arg of args) {
+    if (hasNoValue(arg)) {
+      // `--level ${user_config.level}`: the flag goes with its value.
+      if (/^\$\{[^}]*\}$/.test(arg) && /^-[^=]*$/.test(filledArgs.at(-1) ?? '')) filledArgs.pop()
+      continue
+    }
+    const key = /^\$\{user_config\.([^}]+)\}$/.exec(arg)?.[1]
+    const values = key === undefined ? undefined : valuesOf(key)
+    filledArgs.push(...values ?? [fill(arg)])
+  }
+  return {
+    command: fill(command),
+    args: filledArgs,
+    env: Object.fromEntries(Object.entries(env).filter(([, text]) => !hasNoValue(text)).map(([name, text]) => [name, fill(text)])),
+    required: [...options].filter(([key]) => mustBeSet(key)).map(([key, option]) => toRequired(key, option)),
+    warnings: [
+      ...warningsOf(manifest, platform, [...args, command].flatMap(openOptions)),
+      ...leftOutOf(Object.entries(env).filter(([, text]) => hasNoValue(text)), args.filter(hasNoValue))
+    ]
+  }
+}
+
+/** How a bundle of the type `uv` is started that leaves it to us (MCPB 0.4): `uv` installs what its `pyproject.toml` asks for. */
+const byUv = ({ server }: BundleManifest): NonNullable<BundleManifest['server']['mcp_config']> => {
+  // eslint-disable-next-line no-template-curly-in-string
+  const folder = '${__dirname}'
+  return { command: 'uv', args: ['run', '--directory', folder, `${folder}/${server.entry_point.replace(/^\.\//, '')}`] }
+}
+
+const toRequired = (
+  key: string,
+  { type, title, description, multiple, sensitive = false, default: value }: BundleOption
+): RequiredOption => ({
+  key,
+  ...(title === undefined ? {} : { title }),
+  ...(description === undefined ? {} : { description }),
+  type,
+  ...(multiple === undefined ? {} : { multiple }),
+  sensitive,
+  ...(value === undefined ? {} : { default: mask(String(value)) })
+})
+
+/** @param inArguments keys of options that are in the command line */
+/** A warning for each variable and argument that the config omits, because it refers to an optional option without a value. */
+function leftOutOf (env: ReadonlyArray<readonly [name: string, text: string]>, args: readonly string[]): string[] {
+  const left = [
+    ...env.map(([name, text]) => [`The variable ${name}`, text]),
+    ...args.map((arg) => [`The argument ${JSON.stringify(arg)}`, arg])
+  ]
+  return left.map(([what = '', text = '']) =>
+    `${what} is left out of the config, since ${openOptions(text).map(shown).join(', ')} has no value: add it to give one`)
+}
+
+function warningsOf (
+  { compatibility, user_config: options = {} }: BundleManifest,
+  platform: string,
+  inArguments: readonly string[]
+): string[] {
+  const platforms = compatibility?.platforms ?? [platform]
+  const secrets = [...new Set(inArguments)].filter((key) => Object.hasOwn(options, key) && options[key]?.sensitive === true)
+  return [
+    ...(platforms.includes(platform) ? [] : [`The bundle is made for ${platforms.join(', ')}, and the gateway runs on ${platform}`]),
+    ...secrets.map((key) => `The secret ${JSON.stringify(key)} is in the arguments of the command, which admins and the owner can read`)
+  ]
+}
+
+/** The manifest as it may be shown: defaults of secrets are masked. */
+export const shownManifest = (manifest: BundleManifest): BundleManifest => ({
+  ...manifest,
+  ...(manifest.user_config && {
+    user_config: Object.fromEntries(Object.entries(manifest.user_config).map(([key, option]) => [
+      key,
+      option.sensitive === true && option.default !== undefined ? { ...option, default: mask(String(option.default)) } : option
+    ]))
+  })
+})

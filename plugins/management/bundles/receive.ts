@@ -1,0 +1,67 @@
+import { createWriteStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { errors } from '../../base/errors/list.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { codeOf } from './durable.ts'
+
+/** The field that holds the bundle. */
+const field = 'mcpbFile'
+
+/** One part of a multipart body, as @fastify/multipart gives it. */
+export type Part =
+  | { readonly type: 'field', readonly fieldname: string }
+  | { readonly type: 'file', readonly fieldname: string, readonly file: Readable }
+
+/**
+ * Writes the one file of a multipart body to disk while it arrives.
+ * @throws InvalidInput, BundleTooLarge, TooSlow; the system's error
+ */
+export async function receive (parts: AsyncIterable<Part>, path: string, signal: AbortSignal): Promise<void> {
+  let isReceived = false
+  try {
+    for await (const part of parts) {
+      if (part.type !== 'file' || part.fieldname !== field || isReceived) throw unexpected()
+      await receiveFile(part.file, path, signal)
+      isReceived = true
+    }
+  } catch (error) {
+    throw toError(error)
+  }
+  if (!isReceived) throw unexpected()
+}
+
+async function receiveFile (file: Readable, path: string, signal: AbortSignal): Promise<void> {
+  const timeouts = new AbortController()
+  const expire = (): void => { timeouts.abort(new errors.TooSlow()) }
+  const whole = setTimeout(expire, limits.bundles.time)
+  const idle = setTimeout(expire, limits.bundles.idle)
+  let size = 0
+  const count = async function * (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      idle.refresh()
+      size += chunk.length
+      if (size > limits.bundles.upload) throw new errors.BundleTooLarge(limits.bundles.upload)
+      yield chunk
+    }
+  }
+  try {
+    const output = createWriteStream(path, { flags: 'wx', mode: 0o600 })
+    await pipeline(file, count, output, { signal: AbortSignal.any([signal, timeouts.signal]) })
+  } catch (error) {
+    throw timeouts.signal.aborted ? timeouts.signal.reason : error
+  } finally {
+    clearTimeout(whole)
+    clearTimeout(idle)
+  }
+}
+
+const unexpected = (): Error => new errors.InvalidInput(`The body must hold one file, in the field "${field}", and nothing else`)
+
+/** The error for one of the parser's. */
+function toError (error: unknown): unknown {
+  const code = codeOf(error) ?? ''
+  if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(limits.bundles.upload)
+  if (code.startsWith('FST_') || (error instanceof Error && /multipart|part terminated|boundary/i.test(error.message))) return unexpected()
+  return error
+}

@@ -1,0 +1,321 @@
+import { randomUUID } from 'node:crypto'
+import type { Change, Snapshot, StoredGroup } from '../../../db/store.ts'
+import type { Group, GroupMember } from '../../../schemas/settings.ts'
+import { aliasProblem } from '../../../schemas/names.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import type { Principal } from '../../settings/access/view.ts'
+import { canSee, groupNamed } from '../../settings/access/visibility.ts'
+import { checkUnchanged } from '../../base/body/unchanged.ts'
+import { valuesIn } from '../../base/body/values.ts'
+import { withNewName, withoutNames } from '../../identity/keys/scope.ts'
+import { limits } from '../../base/limits/limits.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { defaultOwner, knownName } from '../../identity/users/username.ts'
+import { checkName, checkRoom, sharesName } from './checks.ts'
+import { withOwnNames } from './own-names.ts'
+import { unlistedIn } from './unlisted.ts'
+
+/** The members of a group that a caller sends. */
+export interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember>, owner?: string }
+
+/** A group as the API answers it. `servers` holds names, or objects for members with selectors or an alias. */
+export interface ShownGroup { id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string }
+
+/** A group after a change, with sentences about what was stored and may not be what was meant. */
+export interface ChangedGroup { group: ShownGroup, warnings: string[] }
+
+/** A member with all its selectors, defaults filled in. */
+export type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
+
+/** Max warnings of one answer. */
+const mostWarnings = 20
+
+/** The groups, as the management API reads and writes them. Every method takes the id of a group or its name. */
+export class Groups {
+  readonly #settings: Settings
+  readonly #gateway: Pick<Gateway, 'catalogues'>
+
+  constructor (settings: Settings, gateway: Pick<Gateway, 'catalogues'>) {
+    this.#settings = settings
+    this.#gateway = gateway
+  }
+
+  /** The groups that the principal may see, with their members as bare names. */
+  list (principal: Principal): ShownGroup[] {
+    const snapshot = this.#settings.current
+    return [...snapshot.groups.values()]
+      .filter((group) => isVisible(snapshot, principal, group))
+      .map((group) => ({
+        ...shown(snapshot, principal, group),
+        servers: visibleMembers(snapshot, principal, group).map(({ name }) => name)
+      }))
+  }
+
+  /** The groups that the principal may see, each as `get` answers it. */
+  all (principal: Principal): ShownGroup[] {
+    const snapshot = this.#settings.current
+    return [...snapshot.groups.values()]
+      .filter((group) => isVisible(snapshot, principal, group))
+      .map((group) => shown(snapshot, principal, group))
+  }
+
+  /** @throws NoSuch, also for a group that the principal may not see */
+  get (principal: Principal, idOrName: string): ShownGroup {
+    const snapshot = this.#settings.current
+    return shown(snapshot, principal, find(snapshot, principal, idOrName))
+  }
+
+  /**
+   * Adds a group, owned by the principal unless an admin names another user.
+   * @throws InvalidInput, LimitReached
+   */
+  async create (principal: Principal, input: GroupInput & { name: string }): Promise<ChangedGroup> {
+    const id = randomUUID()
+    const snapshot = await this.#settings.change((base) => {
+      const group: Group = {
+        id,
+        name: input.name,
+        description: input.description,
+        servers: members(base, principal, this.#ownNamed(input.servers ?? [])),
+        owner: wantedOwner(base, principal, input) ?? ownerOf(base, principal)
+      }
+      checkName(base, principal, group)
+      checkRoom(base, principal)
+      return [{ entity: 'groups', key: id, value: group }]
+    }, principal)
+    return { group: this.get(principal, id), warnings: [...sharesName(snapshot, input.name), ...this.#unlisted(principal, id)] }
+  }
+
+  /** Changes the given members of a group. A new name goes into the scopes of keys, too. @throws NoSuch, Forbidden, InvalidInput */
+  async update (principal: Principal, idOrName: string, input: GroupInput): Promise<ChangedGroup> {
+    let id = ''
+    const snapshot = await this.#settings.change((base) => {
+      const { members: stored, ...rest } = managed(base, principal, idOrName)
+      id = rest.id
+      checkUnchanged(input, rest, ['id'])
+      const group: Group = {
+        ...rest,
+        name: input.name ?? rest.name,
+        description: input.description ?? rest.description,
+        servers: input.servers ? nextMembers(base, principal, stored, this.#ownNamed(input.servers)) : [...stored],
+        owner: wantedOwner(base, principal, input, rest.owner) ?? rest.owner ?? defaultOwner
+      }
+      if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
+      checkName(base, principal, group)
+      return [{ entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)]
+    }, principal)
+    const group = this.get(principal, id)
+    return { group, warnings: [...sharesName(snapshot, group.name), ...input.servers ? this.#unlisted(principal, id) : []] }
+  }
+
+  /** The members that the principal may see, with all selectors. @throws NoSuch */
+  memberConfigs (principal: Principal, idOrName: string): MemberConfig[] {
+    const snapshot = this.#settings.current
+    return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(full)
+  }
+
+  /** Adds one server with all its items; a server that is a member already stays as it is. @throws NoSuch, Forbidden, InvalidInput */
+  async addServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
+    return await this.#changeMembers(principal, idOrName, (base, stored) => {
+      const added = members(base, principal, [name])
+      return stored.some((member) => member.name === name) ? stored : [...stored, ...added]
+    })
+  }
+
+  /** Removes a member. @throws NoSuch when it is not a member, or one that the principal may not see; Forbidden */
+  async removeServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
+    return await this.#changeMembers(principal, idOrName, (base, stored) => {
+      mustBeMember(base, principal, stored, name)
+      return stored.filter((member) => member.name !== name)
+    })
+  }
+
+  /** Sets which tools of a member the group has. @throws as `removeServer` */
+  async selectTools (principal: Principal, idOrName: string, name: string, tools: 'all' | string[]): Promise<ChangedGroup> {
+    const group = await this.#changeMembers(principal, idOrName, (base, stored) => {
+      mustBeMember(base, principal, stored, name)
+      return stored.map((member) => (member.name === name ? this.#withOwnNames({ ...member, tools }) : member))
+    })
+    return { group, warnings: unlistedIn(this.#withOwnNames({ name, tools }), this.#gateway.catalogues(name)) }
+  }
+
+  /** A group that the principal may change, as `get` answers it. @throws NoSuch, Forbidden */
+  managed (principal: Principal, idOrName: string): ShownGroup {
+    const snapshot = this.#settings.current
+    return shown(snapshot, principal, managed(snapshot, principal, idOrName))
+  }
+
+  /** Checks that the principal may change a group. @param member a server that must be in it @throws NoSuch, Forbidden */
+  mustManage (principal: Principal, idOrName: string, member?: string): void {
+    const snapshot = this.#settings.current
+    const { members } = managed(snapshot, principal, idOrName)
+    if (member !== undefined) mustBeMember(snapshot, principal, members, member)
+  }
+
+  /** Removes a group, from the scopes of keys too. @throws NoSuch, Forbidden */
+  async remove (principal: Principal, idOrName: string): Promise<void> {
+    await this.#settings.change((base) => {
+      const { id, name } = managed(base, principal, idOrName)
+      return [{ entity: 'groups', key: id, value: undefined }, ...withoutNames(base, 'allowedGroups', [id, name])]
+    }, principal)
+  }
+
+  #ownNamed (servers: Array<string | GroupMember>): Array<string | GroupMember> {
+    return servers.map((each) => typeof each === 'string' ? each : this.#withOwnNames(each))
+  }
+
+  #withOwnNames (member: GroupMember): GroupMember {
+    return withOwnNames(member, this.#gateway.catalogues(member.name), this.#settings.current.system.nameSeparator ?? '-')
+  }
+
+  /** About the selections of a group: what its servers are known not to list. */
+  #unlisted (principal: Principal, id: string): string[] {
+    const snapshot = this.#settings.current
+    return visibleMembers(snapshot, principal, find(snapshot, principal, id))
+      .flatMap((member) => unlistedIn(member, this.#gateway.catalogues(member.name)))
+      .slice(0, mostWarnings)
+  }
+
+  /** Replaces the members by those that `work` makes of them; the same array back means no change. */
+  async #changeMembers (
+    principal: Principal,
+    idOrName: string,
+    work: (base: Snapshot, stored: readonly GroupMember[]) => readonly GroupMember[]
+  ): Promise<ShownGroup> {
+    let id = ''
+    await this.#settings.change((base) => {
+      const { members: stored, ...rest } = managed(base, principal, idOrName)
+      id = rest.id
+      const next = work(base, stored)
+      return next === stored ? [] : [{ entity: 'groups', key: id, value: { ...rest, servers: [...next] } }]
+    }, principal)
+    return this.get(principal, id)
+  }
+}
+
+/** The changes to groups when a server is removed: none of them has it as a member any more. */
+export function withoutMember ({ groups }: Snapshot, server: string): Change[] {
+  return [...groups.values()].flatMap(({ members, ...rest }): Change[] => members.some(({ name }) => name === server)
+    ? [{ entity: 'groups', key: rest.id, value: { ...rest, servers: members.filter(({ name }) => name !== server) } }]
+    : [])
+}
+
+/** The owner of a new group: the principal's account, or the default owner when there is none. */
+const ownerOf = ({ users }: Snapshot, { username }: Principal): string =>
+  username !== undefined && users.has(username) ? username : defaultOwner
+
+/**
+ * The owner that an admin names. What others say of it has no effect.
+ * @param before the owner until now
+ * @throws InvalidInput for an unknown one: a user who is created later with that name would inherit the group
+ */
+function wantedOwner ({ users }: Snapshot, { isAdmin }: Principal, { owner }: GroupInput, before?: string): string | undefined {
+  if (!isAdmin || owner === undefined) return undefined
+  const name = knownName(users, owner)
+  if (name === defaultOwner || name === before || users.has(name)) return name
+  throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(owner)}`)
+}
+
+const isOwn = (principal: Principal, group: StoredGroup): boolean =>
+  principal.isAdmin || (principal.username !== undefined && group.owner === principal.username)
+
+/** Whether a principal may see a member; an admin also sees members whose server is no longer configured. */
+function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
+  const server = snapshot.servers.get(name)
+  return principal.isAdmin || (server !== undefined && canSee(principal, server, 'public'))
+}
+
+const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
+  group.members.filter((member) => isVisibleMember(snapshot, principal, member))
+
+const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup): boolean =>
+  isOwn(principal, group) || visibleMembers(snapshot, principal, group).length > 0
+
+/** @throws NoSuch, also for a group that the principal may not see */
+function find (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
+  const group = snapshot.groups.get(idOrName) ?? groupNamed(snapshot, idOrName)
+  if (!group || !isVisible(snapshot, principal, group)) throw noSuch('group', idOrName)
+  return group
+}
+
+/** @throws NoSuch, Forbidden */
+function managed (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
+  const group = find(snapshot, principal, idOrName)
+  if (!isOwn(principal, group)) throw new errors.Forbidden('Only its owner or an admin may change this group')
+  return group
+}
+
+function shown (snapshot: Snapshot, principal: Principal, group: StoredGroup): ShownGroup {
+  const { members: _, owner = defaultOwner, ...rest } = group
+  return { ...rest, servers: visibleMembers(snapshot, principal, group).map(compact), owner }
+}
+
+const full = ({ name, tools = 'all', prompts = 'all', resources = 'all', alias }: GroupMember): MemberConfig => ({
+  name,
+  tools,
+  prompts,
+  resources,
+  ...(alias === undefined ? {} : { alias })
+})
+
+/** A member as its bare name where it has no selectors and no alias. */
+function compact (member: GroupMember): string | GroupMember {
+  const config = full(member)
+  const isWhole = config.tools === 'all' && config.prompts === 'all' && config.resources === 'all'
+  return isWhole && config.alias === undefined ? config.name : config
+}
+
+/** @throws NoSuch when the server is not a member, or the principal may not see it */
+function mustBeMember (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string): void {
+  const member = stored.find((each) => each.name === name)
+  if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuch('server in this group', name)
+}
+
+/** The members that replace the stored ones. Those that the principal cannot see, and so could not send back, keep their places. */
+function nextMembers (
+  snapshot: Snapshot,
+  principal: Principal,
+  stored: readonly GroupMember[],
+  input: Array<string | GroupMember>
+): GroupMember[] {
+  const next = members(snapshot, principal, input, stored)
+  stored.forEach((member, at) => {
+    if (!isVisibleMember(snapshot, principal, member)) next.splice(at, 0, member)
+  })
+  return next
+}
+
+/**
+ * The members that a caller sent, as objects. The bare name of a stored member stands for that member as it is.
+ * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice, for an invalid
+ * alias, and for more values than a group may have
+ */
+function members (
+  snapshot: Snapshot,
+  principal: Principal,
+  input: Array<string | GroupMember>,
+  stored: readonly GroupMember[] = []
+): GroupMember[] {
+  if (valuesIn(input, limits.groupValues) > limits.groupValues) {
+    throw new errors.InvalidInput(`"servers": a group may have ${limits.groupValues} members and selected items together`)
+  }
+  const seen = new Set<string>()
+  const known = new Map(stored.map((member) => [member.name, member]))
+  return input.map((each) => {
+    const name = typeof each === 'string' ? each : each.name
+    const former = known.get(name)
+    // A client that lists names and puts them back must not open what was not selected: a bare name keeps selectors and alias.
+    const member = typeof each === 'string' ? former ?? { name } : each
+    const server = snapshot.servers.get(name)
+    // An admin sees members whose server is no longer configured, and may send them back.
+    if (!(principal.isAdmin && former) && (!server || !canSee(principal, server, 'public'))) {
+      throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
+    }
+    if (seen.has(member.name)) throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)
+    seen.add(member.name)
+    const problem = member.alias === undefined || member.alias === former?.alias ? undefined : aliasProblem(member.alias)
+    if (problem !== undefined) throw new errors.InvalidInput(`"servers": the alias of ${JSON.stringify(member.name)}: ${problem}`)
+    return member
+  })
+}

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import { isObject } from '../../../protocol/json.ts'
+import type { CloudServer, CloudTool } from '../../../schemas/catalogues.ts'
+import { incomplete } from '../../../schemas/server.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { plain } from './inputs.ts'
+import { localName } from './names.ts'
+import type { Answer, Source } from './source.ts'
+import { Unusable } from './unusable.ts'
+
+/** `mcpRouter` of the system configuration. */
+export interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
+
+/** Max servers asked for at once. */
+const pageSize = 100
+/** Max length of the texts of one server or tool, in characters; beyond: they are cut. */
+const longestText = 16 * 1024
+/** The variable that stands for the API key in configs: the key itself stays with the admin. */
+const keyVariable = 'MCPROUTER_API_KEY'
+
+/** The servers of the service that `mcpRouter` names. */
+export class Cloud {
+  readonly #source: Pick<Source, 'ask'>
+  readonly #settings: () => RouterSettings
+
+  /** @param settings today's */
+  constructor (source: Pick<Source, 'ask'>, settings: () => RouterSettings) {
+    this.#source = source
+    this.#settings = settings
+  }
+
+  /** All servers. @throws InvalidInput without address or key, and as `Source.ask` */
+  async servers (owner: string): Promise<Answer<CloudServer[]>> {
+    const seen = new Map<string, CloudServer>()
+    let staleSince: string | undefined
+    for (let page = 1; page <= limits.catalogues.pages && seen.size < limits.catalogues.entries; page++) {
+      const { value, staleSince: since } = await this.#post('list-servers', { page, limit: pageSize }, serversOf, owner)
+      const before = seen.size
+      staleSince ??= since
+      for (const server of value) if (!seen.has(server.server_key)) seen.set(server.server_key, server)
+      // Services that know no pages answer the same again.
+      if (value.length < pageSize || seen.size === before) break
+    }
+    return { value: named([...seen.values()].slice(0, limits.catalogues.entries)), staleSince }
+  }
+
+  /** @param name the name here, the service's key, or its name of the config @throws NoSuch, and as `servers` */
+  async server (name: string, owner: string): Promise<Answer<CloudServer>> {
+    const { value, staleSince } = await this.servers(owner)
+    const server = value.find((each) => each.name === name) ?? value.find((each) => each.server_key === name || each.config_name === name)
+    if (!server) throw noSuch('server in this catalogue', name)
+    return { value: server, staleSince }
+  }
+
+  /** The tools of a server. @throws as `server` */
+  async tools (name: string, owner: string): Promise<Answer<CloudTool[]>> {
+    const { value: { server_key: server } } = await this.server(name, owner)
+    return await this.#post('list-tools', { server }, toolsOf, owner)
+  }
+
+  async #post<Value> (path: string, body: object, read: (answer: unknown) => Value, owner: string): Promise<Answer<Value>> {
+    const { apiKey, baseUrl, referer, title } = this.#settings()
+    if (!isText(apiKey) || !isText(baseUrl)) {
+      throw new errors.InvalidInput('The cloud catalogue is not set up: an admin has to set "mcpRouter.baseUrl" and "mcpRouter.apiKey"')
+    }
+    const headers: Record<string, string> = {
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      ...(isText(referer) && { 'http-referer': referer }),
+      ...(isText(title) && { 'x-title': title })
+    }
+    if (Object.values(headers).some((value) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))) {
+      throw new errors.InvalidInput('"mcpRouter": "apiKey", "referer" and "title" hold a character that no header can')
+    }
+    const text = JSON.stringify(body)
+    const url = `${baseUrl.replace(/\/+$/, '')}/${path}`
+    // Another key may see other servers.
+    const key = createHash('sha256').update(JSON.stringify([url, headers, text])).digest('base64')
+    return await this.#source.ask({ key, url, method: 'POST', headers, body: text, read }, owner)
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const textOf = (value: unknown): string => typeof value === 'string' ? value.slice(0, longestText) : ''
+
+/** The list below `data` of an answer. @throws TypeError */
+function listOf (answer: unknown, name: 'servers' | 'tools'): Array<Record<string, unknown>> {
+  const data = isObject(answer) && isObject(answer.data) ? answer.data : {}
+  const list = data[name]
+  if (!Array.isArray(list)) throw new TypeError(`there is no list of ${name}`)
+  return list.slice(0, limits.catalogues.entries).filter(isObject)
+}
+
+const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').map((given) => {
+  const [name, key, configName] = [textOf(given.name), textOf(given.server_key), textOf(given.config_name)]
+  return {
+    name: localName(configName, key, name),
+    title: textOf(given.title) || name,
+    description: textOf(given.description),
+    author_name: textOf(given.author_name),
+    content: textOf(given.content),
+    server_key: key || name,
+    config_name: configName,
+    created_at: textOf(given.created_at),
+    updated_at: textOf(given.updated_at),
+    ...configFor(textOf(given.server_url))
+  }
+})
+
+/** The config that connects to an address of the service. */
+function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 'reason'> {
+  if (address === '') return { required: [], reason: 'the service states no address for it' }
+  try {
+    const url = plain(address, 'server_url')
+    const problem = incomplete({ type: 'streamable-http', url })
+    if (problem !== undefined) throw new Unusable(problem)
+    return {
+      config: { type: 'streamable-http', url, headers: { Authorization: `Bearer \${${keyVariable}}` } },
+      required: [{ key: keyVariable, title: 'API key', description: 'Your key of the service that mcpRouter names', sensitive: true }]
+    }
+  } catch (error) {
+    if (error instanceof Unusable) return { required: [], reason: error.message }
+    throw error
+  }
+}
+
+/** The servers under names that differ from one another. */
+function named (servers: readonly CloudServer[]): CloudServer[] {
+  const taken = new Set<string>()
+  return servers.map((server) => {
+    let { name } = server
+    for (let number = 2; taken.has(name); number++) name = `${server.name}-${number}`
+    taken.add(name)
+    return { ...server, name }
+  })
+}
+
+const toolsOf = (answer: unknown): CloudTool[] =>
+  listOf(answer, 'tools').filter((given) => isText(given.name)).map((given) => ({
+    name: textOf(given.name),
+    description: textOf(given.description),
+    inputSchema: isObject(given.inputSchema) && JSON.stringify(given.inputSchema).length <= limits.checkedSchema ? given.inputSchema : {}
+  }))

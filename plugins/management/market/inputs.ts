@@ -1,0 +1,106 @@
+import type { Field, Option } from '../../../schemas/catalogues.ts'
+import type { Input, InputWithVariables } from '../../../schemas/server-json.ts'
+import { isMask } from '../../base/secrets/mask.ts'
+import { Unusable } from './unusable.ts'
+
+export type Place = Option['place'] & ('env' | 'header' | 'argument' | 'url')
+
+const inBraces = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
+/** Stands for a placeholder while a value is composed. Strangers' texts cannot hold it, since control characters are refused. */
+const mark = '\u0000'
+
+/**
+ * Composes the values of one config from the inputs of a registry's entry, and collects what a person has to fill in. Strangers choose
+ * these texts, and the gateway replaces `${NAME}` in configs by variables of its environment: so none of theirs may hold one, and
+ * placeholders begin with `INPUT_` and the server's name, where no other program's variables are.
+ */
+export class Inputs {
+  readonly required: Field[] = []
+  readonly optional: Option[] = []
+  readonly #prefix: string
+  /** The keys of placeholders, by place and title. */
+  readonly #keys = new Map<string, string>()
+
+  /** @param server the name of the server here */
+  constructor (server: string) {
+    this.#prefix = `INPUT_${upper(server)}_`
+  }
+
+  /**
+   * The value of an input.
+   * @param title its name, for the person who fills it in
+   * @param isNeeded whether it cannot be left out
+   * @returns undefined when it is left out: it is optional and has no value
+   * @throws Unusable
+   */
+  fill (input: InputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
+    const { value, default: usual, isRequired = false } = input
+    if (value !== undefined) return this.#compose(value, input, place, title, isNeeded)
+    if (usual !== undefined) return plain(usual, title)
+    if (!isRequired && !isNeeded) return this.#leaveOut(input, place, title)
+    return `\${${this.#key(input, place, title)}}`
+  }
+
+  /** A value with names in braces. @throws Unusable for a URL with a name that says nothing */
+  #compose (value: string, input: InputWithVariables, place: Place, title: string, isNeeded: boolean): string | undefined {
+    const { isRequired = false, variables = {} } = input
+    const open: Array<[string, Input]> = []
+    const text = unmarked(value, title).replace(inBraces, (written, name: string) => {
+      const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
+      if (variable === undefined) {
+        if (place === 'url') throw new Unusable(`its address holds {${name}}, and it does not say what that is`)
+        return written
+      }
+      const given = variable.value ?? variable.default
+      if (given !== undefined) return unmarked(given, name)
+      open.push([name, variable])
+      return mark
+    })
+    const mayBeEmpty = !isRequired && !isNeeded && open.some(([, variable]) => variable.isRequired !== true)
+    if (mayBeEmpty) return this.#leaveOut(input, place, title)
+    check(text, title)
+    return text.replaceAll(mark, () => {
+      const [name, variable] = open.shift() ?? ['', {}]
+      return `\${${this.#key({ isSecret: input.isSecret, ...variable }, place, name)}}`
+    })
+  }
+
+  #leaveOut ({ description, isSecret = false }: Input, place: Place, title: string): undefined {
+    this.optional.push({ title, place, description, sensitive: isSecret })
+  }
+
+  /** The key of a placeholder. The same variable of the same place has one. */
+  #key ({ description, isSecret = false, format, placeholder, choices }: Input, place: Place, title: string): string {
+    const id = `${place}/${title}`
+    const known = this.#keys.get(id)
+    if (known !== undefined) return known
+    const taken = new Set(this.#keys.values())
+    const wanted = `${this.#prefix}${upper(title)}`
+    let key = wanted
+    for (let number = 2; taken.has(key); number++) key = `${wanted}_${number}`
+    this.#keys.set(id, key)
+    this.required.push({ key, title, description, sensitive: isSecret, format, placeholder, choices })
+    return key
+  }
+}
+
+const upper = (text: string): string => text.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 64)
+
+/** A stranger's text as it may stand in a config. @throws Unusable */
+export const plain = (text: string, title: string): string => check(unmarked(text, title), title)
+
+/** @throws Unusable for a text with control characters */
+function unmarked (text: string, title: string): string {
+  if (/\p{Cc}/u.test(text)) throw new Unusable(`the value of ${shown(title)} holds a control character`)
+  return text
+}
+
+/** @throws Unusable for a text that the gateway would take for something else than text */
+function check (text: string, title: string): string {
+  if (/\$\{[A-Za-z_]/.test(text)) throw new Unusable(`the value of ${shown(title)} names a variable of this gateway's environment (\${…})`)
+  if (isMask(text)) throw new Unusable(`the value of ${shown(title)} looks like a masked secret`)
+  return text
+}
+
+/** A stranger's name within a sentence. */
+export const shown = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)

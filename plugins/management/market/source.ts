@@ -1,0 +1,211 @@
+import { UpstreamError } from '../../../protocol/errors.ts'
+import { isDeeperThan } from '../../../protocol/json.ts'
+import { parseInSteps } from '../../../protocol/json-builder.ts'
+import { TooDeep } from '../../../protocol/json-scanner.ts'
+import type { Pause } from '../../../protocol/large-message.ts'
+import { withoutMark } from '../../../protocol/text.ts'
+import { errors } from '../../base/errors/list.ts'
+import { BoundedMap } from '../../base/limits/bounded-map.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { Outage, type Tell } from '../../base/limits/outage.ts'
+import { ShareError, Shares } from '../../base/limits/shares.ts'
+import { turns } from '../../base/limits/turns.ts'
+import type { Fetched } from '../../base/outbound/fetch.ts'
+import type { Outbound } from '../../base/outbound/outbound.ts'
+
+/** One question to a service. Questions with the same `key` have the same answer. */
+export interface Question<Value> {
+  readonly key: string
+  readonly url: string
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Record<string, string>
+  readonly body?: string
+  /** Makes what is kept of an answer; of a large one in steps, with a pause between them. @throws Error for an answer that is not one */
+  readonly read: (answer: unknown, pause: Pause) => Value | Promise<Value>
+}
+
+/** An answer, and the time at which the service gave it where that is not now, as ISO 8601. */
+export interface Answer<Value> { readonly value: Value, readonly staleSince?: string }
+
+interface Kept {
+  readonly value: unknown
+  readonly etag: string | undefined
+  /** In bytes. */
+  readonly size: number
+  readonly givenAt: number
+  /** When it is asked for again. */
+  dueAt: number
+  /** Whether the service could not be asked again since. */
+  isStale: boolean
+}
+
+export interface SourceDeps {
+  outbound: Pick<Outbound, 'fetch'>
+  /** The name of the service in errors: "The registry". */
+  name: string
+  /** In ms since the epoch. */
+  now?: () => number
+  /** Receives what is told of the service's failures. */
+  tell: Tell
+}
+
+/** Max length of an ETag that is sent back, in characters. */
+const longestEtag = 256
+
+/** Thrown for a status that is about the question: the service has an answer to it, and this is it. */
+class NotAnswered extends Error {
+  readonly status: number
+
+  constructor (status: number) {
+    super(`status ${status}`)
+    this.status = status
+  }
+}
+
+/**
+ * Asks a service for parts of its catalogue, and keeps its answers: for a minute as they are, then it asks whether they have changed
+ * (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Of one owner, those who ask the same wait for one
+ * request. Large answers are read in the turns of the owner.
+ */
+export class Source {
+  readonly #deps: Required<SourceDeps>
+  readonly #kept = new BoundedMap<string, Kept>(limits.catalogues.answers)
+  readonly #asking = new Map<string, Promise<Kept>>()
+  readonly #shares = new Shares(limits.catalogues.requests, 'requests to catalogues')
+  readonly #ending = new AbortController()
+  readonly #outage: Outage
+
+  constructor ({ now = Date.now, ...deps }: SourceDeps) {
+    this.#deps = { now, ...deps }
+    const { name, tell } = deps
+    this.#outage = new Outage(tell, { ill: `${name} gives no answer`, well: `${name} answers` }, now)
+  }
+
+  /**
+   * The answer to a question.
+   * @param owner in whose name it is asked (`ownerOf`)
+   * @throws NoSuch for 404 · InvalidInput for 400 and 422 · UpstreamFailed when there is no answer, and none was kept · ShareError
+   */
+  async ask<Value> (question: Question<Value>, owner: string): Promise<Answer<Value>> {
+    const kept = this.#kept.get(question.key)
+    if (kept && kept.dueAt > this.#deps.now()) return answerOf(kept)
+    const release = this.#shares.take(owner)
+    try {
+      // Of one owner: who has used up his CPU time waits for his own answers only.
+      const key = `${owner} ${question.key}`
+      let asking = this.#asking.get(key)
+      if (!asking) {
+        asking = this.#request(question, kept, owner).finally(() => { this.#asking.delete(key) })
+        this.#asking.set(key, asking)
+      }
+      return answerOf(await asking)
+    } catch (error) {
+      return this.#withoutAnswer(error, question.key)
+    } finally {
+      release()
+    }
+  }
+
+  /** Ends all requests. */
+  close (): void {
+    this.#ending.abort()
+    this.#outage.end()
+  }
+
+  /** The kept answer in place of one, where the service failed. @throws as `ask` */
+  #withoutAnswer<Value> (error: unknown, key: string): Answer<Value> {
+    const { name, now } = this.#deps
+    if (error instanceof NotAnswered) {
+      this.#kept.delete(key)
+      if (error.status === 404) throw new errors.NoSuch('entry in this catalogue')
+      throw new errors.InvalidInput(`${name} does not accept this query: check "cursor" and the other parameters`)
+    }
+    if (error instanceof ShareError) throw error
+    const cause = reasonOf(error)
+    if (!this.#ending.signal.aborted) this.#outage.failed(cause)
+    const kept = this.#kept.get(key)
+    if (!kept) throw new errors.UpstreamFailed(`${name} gives no answer: ${cause}`)
+    kept.dueAt = now() + limits.catalogues.retry
+    kept.isStale = true
+    return answerOf(kept)
+  }
+
+  async #request (question: Question<unknown>, kept: Kept | undefined, owner: string): Promise<Kept> {
+    const { key, url, method = 'GET', headers, body, read } = question
+    const { outbound, now } = this.#deps
+    const answer = await outbound.fetch(url, {
+      // An admin, or the one who runs the gateway, has chosen this service.
+      trusted: true,
+      method,
+      headers: { accept: 'application/json', ...headers, ...(kept?.etag !== undefined && { 'if-none-match': kept.etag }) },
+      body,
+      maxSize: limits.catalogues.answer,
+      timeout: limits.catalogues.time,
+      cause: owner,
+      signal: this.#ending.signal
+    })
+    const times = { givenAt: now(), dueAt: now() + limits.catalogues.fresh, isStale: false }
+    if (answer.status !== 304 || !kept) checkStatus(answer, method === 'GET')
+    this.#outage.over()
+    if (answer.status === 304 && kept) return this.#keep(key, { ...kept, ...times })
+    const { etag = '' } = answer.headers
+    const isUsable = method === 'GET' && etag !== '' && etag.length <= longestEtag
+    const value = answer.body.length <= limits.steppedBody
+      ? await read(parse(answer.body), async () => {})
+      : await turns.run(owner, async (pause) => await read(await parseLarge(answer.body, pause), pause))
+    return this.#keep(key, { value, etag: isUsable ? etag : undefined, size: answer.body.length, ...times })
+  }
+
+  #keep (key: string, kept: Kept): Kept {
+    this.#kept.setNewest(key, kept)
+    let size = 0
+    for (const each of this.#kept.values()) size += each.size
+    for (const [each, { size: own }] of this.#kept) {
+      if (size <= limits.catalogues.size || each === key) break
+      this.#kept.delete(each)
+      size -= own
+    }
+    return kept
+  }
+}
+
+const answerOf = <Value>({ value, givenAt, isStale }: Kept): Answer<Value> =>
+  ({ value: value as Value, ...(isStale && { staleSince: new Date(givenAt).toISOString() }) })
+
+/** @param isOfCaller whether a caller chose what is asked for @throws NotAnswered, UpstreamError */
+function checkStatus ({ status }: Fetched, isOfCaller: boolean): void {
+  if (status >= 200 && status < 300) return
+  if (isOfCaller && (status === 404 || status === 400 || status === 422)) throw new NotAnswered(status)
+  if (status === 401 || status === 403) {
+    throw new UpstreamError('unauthorized', `it refuses the credentials (HTTP ${status})`, { isPublic: true })
+  }
+  throw new UpstreamError('refused', `it answered HTTP ${status}`, { isPublic: true })
+}
+
+/** The JSON of a large answer. @throws UpstreamError */
+async function parseLarge (body: Buffer, pause: Pause): Promise<unknown> {
+  try {
+    return await parseInSteps(withoutMark(body.toString()), limits.catalogues.depth, pause)
+  } catch (error) {
+    const isDeep = error instanceof TooDeep
+    if (!isDeep && !(error instanceof SyntaxError)) throw error
+    throw new UpstreamError('broken', isDeep ? 'its answer is nested too deeply' : 'its answer is not JSON', { isPublic: true })
+  }
+}
+
+/** The JSON of an answer. @throws UpstreamError */
+function parse (body: Buffer): unknown {
+  const text = withoutMark(body.toString())
+  if (isDeeperThan(text, limits.catalogues.depth)) {
+    throw new UpstreamError('broken', 'its answer is nested too deeply', { isPublic: true })
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new UpstreamError('broken', 'its answer is not JSON', { isPublic: true })
+  }
+}
+
+/** The reason as a clause without addresses, and without anything that the other side sent. */
+const reasonOf = (error: unknown): string =>
+  error instanceof UpstreamError ? error.messageForClients : 'its answer has another form than expected'

@@ -1,0 +1,139 @@
+import type { Server } from '../../../db/store.ts'
+import { eraOf, type Era } from '../../../protocol/era.ts'
+import { withMembers } from '../../../protocol/json.ts'
+import type { Catalogue } from '../../../protocol/lists.ts'
+import type { ProviderStatus } from '../../../protocol/provider.ts'
+import { isEnabled, itemDefaults, overrideMembers, overrideOf, unmatchedIn, type ItemKind } from '../../settings/access/overrides.ts'
+import { nameProblem } from '../../../schemas/names.ts'
+import { typeOf } from '../../../schemas/server.ts'
+import { maskConfig } from '../../base/secrets/mask.ts'
+import { defaultOwner } from '../../identity/users/username.ts'
+import { ItemTexts } from './item-texts.ts'
+
+/** One tool, prompt or resource as the management API shows it: as the upstream listed it, with its override. */
+export type ShownItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
+
+/** A server as the management API shows it. */
+export interface ServerRecord {
+  name: string
+  enabled: boolean
+  status: ProviderStatus
+  error: string | null
+  /** Parts of the config that have no effect. */
+  warnings?: string[]
+  tools: ItemTexts
+  prompts: ItemTexts
+  resources: ItemTexts
+  config: Record<string, unknown>
+  createdAt?: string
+  connectedAt?: string
+  /** The MCP revision that the server is spoken to in, and its era, while it is connected. */
+  protocolVersion?: string
+  era?: Era
+  /** Where whoever asks logs in at the server, for the gateway to use that login. */
+  oauth?: { authorizationUrl: string }
+}
+
+/** The members of a config that are shown to those who may use a server but not manage it. */
+const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
+
+/** A config with its defaults: a file may leave out what the gateway writes (DECISIONS §5). */
+export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
+  ...config,
+  owner: config.owner ?? defaultOwner,
+  visibility: config.visibility ?? 'private',
+  enabled: config.enabled !== false
+})
+
+/** The reason why a stored server is disabled whatever its config says: it has a name that no server may have; undefined: it is not. */
+export const disabling = ({ name, problem }: Server): string | undefined => problem === undefined ? undefined : nameProblem(name)
+
+/** The state of a server's connection, for those who manage it. */
+export interface ConnectionState {
+  readonly status: ProviderStatus
+  readonly error: string | null
+  readonly warnings: readonly string[]
+  /** In ms since the epoch. */
+  readonly connectedAt: number | undefined
+  readonly protocolVersion: string | undefined
+}
+
+/** The login that a server wants of whoever asks. `flow` undefined: it has no address yet. */
+export interface WantedLogin { readonly flow: { readonly url: string } | undefined }
+
+/**
+ * A server's record. Secrets are masked for those who manage it, and absent for the others.
+ * @param state undefined: it is not connected as it is configured
+ * @param catalogue what it lists to clients that declare no capabilities, as far as is known
+ * @param wanted the login that whoever asks has to make; undefined: none
+ */
+export function toRecord (
+  server: Server,
+  state: ConnectionState | undefined,
+  catalogue: Catalogue | undefined,
+  manages: boolean,
+  wanted?: WantedLogin
+): ServerRecord {
+  const { name, config: stored, problem, separator, warnings: remarks = [] } = server
+  const { createdAt, storedByUser: _ours, ...config } = withDefaults(stored)
+  const badName = disabling(server)
+  const disabled = !config.enabled || badName !== undefined
+  const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
+  const unmatched = manages && status === 'connected' && catalogue ? unmatchedIn({ name, config, separator }, catalogue) : []
+  const warnings = [...remarks, ...ofState, ...unmatched]
+  const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { name, config, separator }, kind)
+  return {
+    name,
+    enabled: !disabled,
+    status: disabled ? 'disabled' : status,
+    error: disabled ? badName ?? null : shownError(problem ?? error, manages, wanted),
+    ...(manages && !disabled && warnings.length > 0 ? { warnings } : {}),
+    tools: items('tools'),
+    prompts: items('prompts'),
+    resources: items('resources'),
+    config: manages ? masked(stored, config) : openMembers(config),
+    createdAt,
+    connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString(),
+    ...(protocolVersion === undefined || disabled ? {} : { protocolVersion, era: eraOf(protocolVersion) }),
+    ...(wanted?.flow && !disabled ? { oauth: { authorizationUrl: wanted.flow.url } } : {})
+  }
+}
+
+const shownConfigs = new WeakMap<object, Record<string, unknown>>()
+
+/** A config with its secrets masked. The result is kept: all configs of a list have many values. @param stored never changed in place */
+function masked (stored: object, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const known = shownConfigs.get(stored) ?? maskConfig(config)
+  shownConfigs.set(stored, known)
+  return known
+}
+
+function openMembers (config: Server['config']): Record<string, unknown> {
+  const shown = { ...config, type: typeOf(config) }
+  return Object.fromEntries(open.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]]))
+}
+
+/** The last lines that a child printed may hold secrets of whoever configured it. */
+function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
+  if (error === null || manages) return error
+  return wanted?.flow ? 'It wants you to log in: open oauth.authorizationUrl' : 'It is not connected; its owner can see why'
+}
+
+/** One item as the API shows it; undefined: the server does not list it, as far as is known. */
+export function findItem (kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {
+  for (const { lists } of catalogues) {
+    const item = lists[kind].find((each) => each.key === key)
+    if (item) return JSON.parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)), itemDefaults)) as ShownItem
+  }
+  return undefined
+}
+
+/** An item that no catalogue lists, with what its override says of it. */
+export function unlistedItem (kind: ItemKind, key: string, server: Server): ShownItem {
+  const override = overrideOf(server, kind, key)
+  return {
+    [kind === 'resources' ? 'uri' : 'name']: key,
+    ...(override?.description === undefined ? {} : { description: override.description, overridden: true }),
+    enabled: isEnabled(override)
+  }
+}

@@ -1,0 +1,70 @@
+import { eraOf, type Era } from '../../../protocol/era.ts'
+import type { Catalogue } from '../../../protocol/lists.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import type { Principal } from '../../settings/access/view.ts'
+import { unmatchedIn, type ItemKind } from '../../settings/access/overrides.ts'
+import { errors } from '../../base/errors/list.ts'
+import type { Probe } from '../../upstream/probe.ts'
+import { ItemTexts } from './item-texts.ts'
+
+/** What a test of a server saw. */
+export interface ServerTest {
+  connected: boolean
+  status: Probe['status']
+  /** Why it does not connect. */
+  error: string | null
+  warnings: string[]
+  /** The MCP revision of the connection, its era, and what the server says of itself. */
+  protocolVersion?: string
+  era?: Era
+  serverInfo?: unknown
+  tools: ItemTexts
+  prompts: ItemTexts
+  resources: ItemTexts
+  /** In ms. */
+  duration: number
+}
+
+/** @param warnings about the config as it was sent */
+export function testRecord ({ status, error, catalogue, time, ...probe }: Probe, config: ServerConfig, warnings: string[]): ServerTest {
+  const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { config }, kind)
+  return {
+    connected: status === 'connected',
+    status,
+    error,
+    warnings: [...warnings, ...probe.warnings, ...catalogue ? unmatchedIn({ config }, catalogue) : []],
+    ...(catalogue ? spoken(catalogue) : {}),
+    tools: items('tools'),
+    prompts: items('prompts'),
+    resources: items('resources'),
+    duration: time
+  }
+}
+
+const spoken = ({ version, serverInfo }: Catalogue): Pick<ServerTest, 'protocolVersion' | 'era' | 'serverInfo'> =>
+  ({ protocolVersion: version, era: eraOf(version), serverInfo: JSON.parse(serverInfo) as unknown })
+
+/** Counts tests that are under way. */
+export class Tests {
+  readonly #limits: { readonly places: number, readonly perOwner: number }
+  readonly #byOwner = new Map<string, number>()
+  #count = 0
+
+  constructor (limits: { readonly places: number, readonly perOwner: number }) { this.#limits = limits }
+
+  /** @returns the function that ends the test @throws ShareUsed */
+  begin ({ user }: Principal): () => void {
+    const own = this.#byOwner.get(user) ?? 0
+    if (own >= this.#limits.perOwner || this.#count >= this.#limits.places) {
+      throw new errors.ShareUsed('Too many servers are tested at the same time: try again when one is done')
+    }
+    this.#count++
+    this.#byOwner.set(user, own + 1)
+    return () => {
+      this.#count--
+      const left = (this.#byOwner.get(user) ?? 1) - 1
+      if (left > 0) this.#byOwner.set(user, left)
+      else this.#byOwner.delete(user)
+    }
+  }
+}

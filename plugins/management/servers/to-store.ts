@@ -1,0 +1,148 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Change, Server, Snapshot } from '../../../db/store.ts'
+import { adopt } from '../../../schemas/foreign-config.ts'
+import { problemOf } from '../../../schemas/problem.ts'
+import { maxEntries } from '../../../schemas/openapi-upstream.ts'
+import { incomplete, ServerConfig } from '../../../schemas/server.ts'
+import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { valuesIn, wordsIn } from '../../base/body/values.ts'
+import { errors } from '../../base/errors/list.ts'
+import { limits } from '../../base/limits/limits.ts'
+import type { Principal } from '../../settings/access/view.ts'
+import { canManage } from '../../settings/access/visibility.ts'
+import { maskConfig, unmask } from '../../base/secrets/mask.ts'
+import { defaultOwner, knownName } from '../../identity/users/username.ts'
+import { afterAdminsEdit } from './authorship.ts'
+import { checkConfigRoom } from './new-name.ts'
+import { withDefaults } from './present.ts'
+import { checkMayRun, managed } from './rights.ts'
+import { targetOf } from './target.ts'
+
+/** Members of a stored config that stay when an update leaves them out, beside the owner (DECISIONS §5). */
+const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
+
+/**
+ * The change that stores a server's config as a principal sent it. Every config of the management API goes through it.
+ * @param sent may hold masks in place of stored secrets
+ * @param usersMayRun ALLOW_USER_STDIO
+ * @throws InvalidInput, Forbidden, NoSuch, LimitReached
+ */
+export function toStore (
+  snapshot: Snapshot,
+  principal: Principal,
+  name: string,
+  sent: Record<string, unknown>,
+  usersMayRun: boolean
+): Change & { entity: 'mcpServers' } {
+  const stored = snapshot.servers.get(name)
+  if (stored) managed(snapshot, principal, name)
+  // `storedByUser` limits what the server may reach, so the gateway sets it. A sent one counts where an admin adds what was exported.
+  checkValues(sent)
+  const { storedByUser: said, ...own } = adopt(sent).config
+  // Masks do not change how many entries there are, and each is compared with what is stored.
+  if (hasTooMany(own)) checkConfig(own)
+  const config = withSecrets(own, stored)
+  checkConfig(config)
+  const checked = config as ServerConfig
+  checkMayRun(principal, checked, usersMayRun)
+  checkConfigRoom(snapshot, principal, name, checked)
+  const lacks = incomplete(checked)
+  if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
+  const storedByUser = !principal.isAdmin || (stored ? afterAdminsEdit(stored.config, checked) : saidOf(said))
+  return {
+    entity: 'mcpServers',
+    key: name,
+    value: { ...withOwner(snapshot, principal, checked, stored), ...(storedByUser === undefined ? {} : { storedByUser }) }
+  }
+}
+
+/** Whether a server that the principal may change is there already, and storing this config would leave it as it is. */
+export function isStored (
+  snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>, usersMayRun: boolean
+): boolean {
+  const stored = snapshot.servers.get(name)
+  if (!stored || !canManage(principal, stored)) return false
+  const { value } = toStore(snapshot, principal, name, sent, usersMayRun)
+  const plain = (config: ServerConfig = {}): unknown => {
+    const { createdAt: _at, ...rest } = withDefaults(config)
+    return JSON.parse(JSON.stringify(rest))
+  }
+  return isDeepStrictEqual(plain(stored.config), plain(value))
+}
+
+/** The `storedByUser` of a request body; undefined: it marks no value as written by a user, or is not valid. */
+function saidOf (said: unknown): StoredByUser {
+  if (said === true) return true
+  const pointers = Array.isArray(said) ? said.filter((each) => typeof each === 'string') : []
+  return pointers.length === 0 ? undefined : pointers
+}
+
+/** @throws InvalidInput for a config that does not fit its schema */
+function checkConfig (config: unknown): void {
+  const wrong = problemOf(ServerConfig, config)
+  if (!wrong) return
+  const path = ['config', wrong.path].filter((part) => part !== '').join('.')
+  throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
+}
+
+/** Members that nobody knows are kept, so they are bounded as well. @throws InvalidInput */
+function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
+  const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
+  if (valuesIn([config, others], limits.configValues) > limits.configValues) {
+    throw new errors.InvalidInput(`"config": it has more than ${limits.configValues} values`)
+  }
+  // Each may be a secret that texts are searched for. Those of people and of servers are not.
+  const { tools: _tools, prompts: _prompts, resources: _resources, description: _text, ...secrets } = config
+  if (wordsIn([secrets, others], limits.configWords) > limits.configWords) {
+    throw new errors.InvalidInput(`"config": its texts have more than ${limits.configWords} words and parameters of addresses`)
+  }
+}
+
+/** Whether some member has more entries than one may have. */
+const hasTooMany = (config: Record<string, unknown>): boolean =>
+  Object.values(config).some((value) => typeof value === 'object' && value !== null && Object.keys(value).length > maxEntries)
+
+/**
+ * A config with its owner, its visibility, and the members that the update left out.
+ * @throws Forbidden for another owner unless an admin sets it, InvalidInput for an unknown owner
+ */
+function withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig, stored: Server | undefined): ServerConfig {
+  const caller = principal.username !== undefined && snapshot.users.has(principal.username) ? principal.username : defaultOwner
+  const before = withDefaults(stored?.config ?? { owner: caller })
+  const isKept = (key: typeof kept[number]): boolean => sent[key] === undefined && stored?.config[key] !== undefined
+  const config: ServerConfig = {
+    ...sent,
+    ...Object.fromEntries(kept.filter(isKept).map((key) => [key, stored?.config[key]])),
+    createdAt: stored ? stored.config.createdAt : new Date().toISOString()
+  }
+  // A config without `enabled` is shown as enabled: sent back, that is not a change.
+  if (stored && sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
+  const keepsOwner = sent.owner === undefined || sent.owner === before.owner
+  const owner = keepsOwner ? before.owner : knownName(snapshot.users, sent.owner ?? '')
+  if (!principal.isAdmin && owner !== before.owner) throw new errors.Forbidden('Only an admin may set a server\'s owner')
+  // A user who is created later with the name of an unknown owner would inherit the server.
+  if (owner !== defaultOwner && owner !== before.owner && !snapshot.users.has(owner)) {
+    throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(owner)}`)
+  }
+  config.owner = owner
+  config.visibility ??= before.visibility
+  return config
+}
+
+/**
+ * Replaces masks by the stored secrets.
+ * @returns the config
+ * @throws InvalidInput for a mask that stands for no secret, or when the secrets would be sent to another target
+ */
+function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
+  const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
+  if (unknown.length > 0) {
+    throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`)
+  }
+  const hadMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
+  if (hadMasks && targetOf(config) !== targetOf(stored.config)) {
+    throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
+  }
+  return config
+}

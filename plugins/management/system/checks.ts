@@ -1,0 +1,85 @@
+import type { SystemSections } from '../../../schemas/system.ts'
+import { bytesOf } from '../../base/body/body.ts'
+import { errors } from '../../base/errors/list.ts'
+import { isMask } from '../../base/secrets/mask.ts'
+
+/** Headers with another meaning: a bearer key in one of them would be misread, or passed on to a server. */
+const takenHeaders = new Set([
+  'cookie',
+  'host',
+  'origin',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'accept',
+  'connection',
+  'transfer-encoding',
+  'upgrade',
+  'x-auth-token',
+  'x-session-id',
+  'mcp-session-id',
+  'mcp-protocol-version',
+  'last-event-id'
+])
+
+const isHttpUrl = (text: string): boolean => !/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+
+/** Bounds of `routing.jsonBodyLimit`, in bytes. */
+const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
+
+/** Checks what the schema of the system configuration cannot express. @throws InvalidInput */
+export function check (sent: SystemSections): void {
+  const wrong = (path: string, why: string): Error => new errors.InvalidInput(`"${path}": ${why}`)
+  // A section may be null, which resets it to its defaults.
+  const [routing, install, smartRouting, mcpRouter] = [
+    sent.routing ?? {},
+    sent.install ?? {},
+    sent.smartRouting ?? {},
+    sent.mcpRouter ?? {}
+  ]
+  const header = routing.bearerAuthHeaderName?.toLowerCase()
+  if (header !== undefined && (takenHeaders.has(header) || header.startsWith('x-forwarded-'))) {
+    throw wrong('routing.bearerAuthHeaderName', 'this header has another meaning already; choose another one, for example X-API-Key')
+  }
+  if (routing.jsonBodyLimit != null) {
+    const bytes = bytesOf(routing.jsonBodyLimit)
+    if (!(bytes >= bodyLimit.min && bytes <= bodyLimit.max)) throw wrong('routing.jsonBodyLimit', 'expected between 1kb and 256mb')
+  }
+  const addresses = {
+    'install.baseUrl': install.baseUrl,
+    'install.npmRegistry': install.npmRegistry,
+    'install.pythonIndexUrl': install.pythonIndexUrl,
+    'smartRouting.llmProviderBaseUrl': smartRouting.llmProviderBaseUrl,
+    'mcpRouter.baseUrl': mcpRouter.baseUrl
+  }
+  for (const [path, address] of Object.entries(addresses)) {
+    if (address && !isMask(address) && !isHttpUrl(address)) throw wrong(path, 'expected an absolute http or https address')
+  }
+  const { dbUrl } = smartRouting
+  if (dbUrl && !isMask(dbUrl) && !dbUrl.includes('${') && !/^(postgres(ql)?|pglite):\/\//.test(dbUrl)) {
+    throw wrong('smartRouting.dbUrl', 'expected postgres://… or pglite://<folder>')
+  }
+  // It is public, and paths are appended to it.
+  if (install.baseUrl && !isMask(install.baseUrl) && /[?#]|^[^/]*\/*[^/]*@/.test(install.baseUrl)) {
+    throw wrong('install.baseUrl', 'expected an address without user, query and fragment')
+  }
+}
+
+/** Refuses a mask for a secret whose address changes: the stored secret would be sent to the new address. @throws InvalidInput */
+export function checkTargets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
+  const targets = [
+    [
+      'smartRouting',
+      'llmProviderApiKey',
+      sent.smartRouting?.llmProviderApiKey,
+      stored.smartRouting?.llmProviderBaseUrl,
+      next.smartRouting?.llmProviderBaseUrl
+    ],
+    ['mcpRouter', 'apiKey', sent.mcpRouter?.apiKey, stored.mcpRouter?.baseUrl, next.mcpRouter?.baseUrl]
+  ] as const
+  for (const [section, secret, value, before, after] of targets) {
+    if (isMask(value) && before !== after) {
+      throw new errors.InvalidInput(`"${section}.${secret}": the address changed, so the masked secret must be sent anew`)
+    }
+  }
+}

@@ -1,0 +1,17 @@
+import fp from 'fastify-plugin'
+import type { Environment } from '../../upstream/links/variables.ts'
+import { Templates } from './templates.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { templates: Templates }
+}
+
+export interface TemplateOptions {
+  /** The gateway's own environment, which variables of configs are filled in from. */
+  environment: Environment
+}
+
+/** `app.templates`: servers and groups without owners and secrets, from one gateway to another. */
+export default fp<TemplateOptions>(async (app, { environment }) => {
+  app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment))
+}, { name: 'templates', dependencies: ['settings', 'servers', 'groups', 'throttle'] })

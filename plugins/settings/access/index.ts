@@ -1,0 +1,152 @@
+import fp from 'fastify-plugin'
+import { isUsable, type Server, type Snapshot } from '../../../db/store.ts'
+import { errors, noSuch } from '../../base/errors/list.ts'
+import { quoted } from '../../../schemas/unknown-members.ts'
+import { Directory } from './directory.ts'
+import { makeView, type Principal, type Scope, type View } from './view.ts'
+import { admits, canSee, toGroupScope, toScope, visibleServers, type PublicReach, type VisibleServer } from './visibility.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { access: Access }
+}
+
+/** The name in the path of an MCP route: of a group or server, or of a group only. `smart`: the route shows tools by `$smart`. */
+export interface RouteWord { name?: string, group?: string, smart?: boolean }
+
+/** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
+export interface Access {
+  /** The settings, with the registered providers. The object stays the same until either changes. */
+  readonly snapshot: Snapshot
+  /** Registers a provider of the program's own, visible by the rule for servers. Its config has owner, visibility and overrides. */
+  register: (server: Server) => void
+  /** The servers and registered providers that a view sees, in the order of configuration. */
+  visible: (view: View) => VisibleServer[]
+  /**
+   * The View of a principal on an MCP route.
+   * @throws UnknownRoute (also for what it may not see), RouteDisabled, OutOfScope
+   */
+  view: (principal: Principal, word: RouteWord) => View
+  /** The View of a principal on one server. @throws NoSuch, also for what it may not see */
+  server: (principal: Principal, name: string) => View
+  /**
+   * The View of a caller on an open route: on a server, a group, a name that is either, or on everything.
+   * @throws NoSuch, also for what it may not see there; NotFound where nothing is open to callers without credentials
+   */
+  open: (principal: Principal, word: RouteWord & { server?: string }, what: string) => View
+  /** Whether this principal would get the same view now that it got earlier. */
+  stands: (view: View, principal: Principal) => boolean
+  /** Whether this principal sees a server now through the scope of an earlier view. */
+  reaches: (view: View, principal: Principal, server: string) => boolean
+}
+
+/** `app.access`: the access decision. */
+export default fp(async (app) => {
+  const { PUBLIC_TOOLS: publicTools } = app.config.env
+  const directory = new Directory(() => app.settings.current)
+  // What a principal may see through a route is decided once for each snapshot; refusals are decided each time.
+  let snapshot: Snapshot | undefined
+  let views = new WeakMap<Principal, Map<string, View>>()
+  const view = (principal: Principal, word: RouteWord): View => {
+    const { current } = directory
+    if (current !== snapshot) { snapshot = current; views = new WeakMap() }
+    let known = views.get(principal)
+    if (!known) views.set(principal, known = new Map())
+    const key = keyOf(word)
+    let found = known.get(key)
+    if (!found) known.set(key, found = viewOf(current, principal, word, publicTools))
+    return found
+  }
+  const visible = (view: View): VisibleServer[] => visibleServers(directory.current, view, publicTools)
+  app.decorate('access', {
+    get snapshot () { return directory.current },
+    register: (server) => { directory.register(server) },
+    visible,
+    view,
+    server: (principal, name) => serverView(directory.current, principal, name, publicTools),
+    open: (principal, word, what) => openView(directory.current, principal, word, what, publicTools),
+    stands: (former, principal) => stands(directory.current, former, principal, publicTools),
+    reaches: ({ scope, presentation }, principal, server) =>
+      visible(makeView(principal, scope, presentation)).some((each) => each.server.name === server)
+  })
+}, { name: 'access', dependencies: ['config', 'settings'] })
+
+function keyOf ({ name, group, smart = false }: RouteWord): string {
+  const mark = smart ? '$' : ''
+  if (group !== undefined) return `${mark}group ${group}`
+  return name === undefined ? mark : `${mark}any ${name}`
+}
+
+/** Whether `$smart` is on (DECISIONS §11). */
+const isSmartOn = ({ system }: Snapshot): boolean => system.smartRouting?.enabled !== false
+
+/** Whether a system key is limited to some servers and groups, and does not list this name. */
+const isUnlisted = ({ kind, grant }: Principal, word: string): boolean =>
+  kind === 'system-key' &&
+  grant !== undefined &&
+  !(grant.accessType !== 'groups' && grant.servers.includes(word)) &&
+  !(grant.accessType !== 'servers' && grant.groups.includes(word))
+
+function viewOf (snapshot: Snapshot, principal: Principal, { name, group, smart }: RouteWord, anonymous: PublicReach): View {
+  if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute('"$smart"')
+  const word = group ?? name
+  const byName = snapshot.system.routing?.enableGroupNameRoute !== false
+  // To a scoped key, servers and groups that it does not list do not exist.
+  const unknown = (): Error =>
+    word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute(quoted(word ?? ''))
+  const scope = scopeOf(snapshot, { name, group }, byName)
+  if (!scope) throw unknown()
+  const view = makeView(principal, scope, smart ? 'search' : undefined)
+  if (!isVisible(snapshot, view, anonymous)) throw unknown()
+  if (!smart && scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) throw new errors.RouteDisabled()
+  if (!admits(snapshot, principal, scope)) throw new errors.OutOfScope()
+  return view
+}
+
+function scopeOf (snapshot: Snapshot, { name, group }: RouteWord, byName: boolean): Scope | undefined {
+  if (group !== undefined) return toGroupScope(snapshot, group, byName)
+  return name === undefined ? { kind: 'global' } : toScope(snapshot, name, byName)
+}
+
+function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicReach): View {
+  const view = makeView(principal, { kind: 'server', name })
+  if (!isVisible(snapshot, view, anonymous)) throw noSuch('server', name)
+  return view
+}
+
+function openView (
+  snapshot: Snapshot,
+  principal: Principal,
+  { name, group, server }: RouteWord & { server?: string },
+  what: string,
+  anonymous: PublicReach
+): View {
+  if (anonymous === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
+  // Documents name groups whatever `enableGroupNameRoute` says, which is about MCP routes only.
+  const scope: Scope | undefined = server !== undefined && name === undefined && group === undefined
+    ? { kind: 'server', name: server }
+    : scopeOf(snapshot, { name, group }, true)
+  const unknown = (): Error => noSuch(what, group ?? name ?? server ?? '')
+  if (!scope) throw unknown()
+  const view = makeView(principal, { ...scope, open: true })
+  if (scope.kind !== 'global' && visibleServers(snapshot, view, anonymous).length === 0) throw unknown()
+  return view
+}
+
+function stands (snapshot: Snapshot, former: View, principal: Principal, anonymous: PublicReach): boolean {
+  const { scope, presentation } = former
+  const { enableGlobalRoute = true, enableGroupNameRoute = true } = snapshot.system.routing ?? {}
+  const isSmart = presentation === 'search'
+  if (isSmart ? !isSmartOn(snapshot) : scope.kind === 'global' && !enableGlobalRoute) return false
+  if (scope.kind === 'group' && (!snapshot.groups.has(scope.id) || (scope.byName === true && !enableGroupNameRoute))) return false
+  const view = makeView(principal, scope, presentation)
+  return view.key === former.key && isVisible(snapshot, view, anonymous) && admits(snapshot, principal, scope)
+}
+
+/** Whether a route exists for a principal: it sees the server, or at least one server of the group. */
+function isVisible (snapshot: Snapshot, view: View, anonymous: PublicReach): boolean {
+  const { scope, principal } = view
+  if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
+  if (scope.kind === 'group') return visibleServers(snapshot, view, anonymous).length > 0
+  const server = snapshot.servers.get(scope.name)
+  return server !== undefined && isUsable(server) && canSee(principal, server, anonymous)
+}

@@ -1,0 +1,118 @@
+import type { Catalogue } from '../../../protocol/lists.ts'
+import { nameAfter, prefixesOf } from './item-names.ts'
+import { allItems, type ItemOverride, type ServerConfig } from '../../../schemas/server.ts'
+import type { GroupMember } from '../../../schemas/settings.ts'
+
+/** The kinds of items that an admin may override and a group may select. */
+export type ItemKind = 'tools' | 'prompts' | 'resources'
+
+/** A change of an override; a description of null restores the upstream's. */
+export interface OverrideChange { enabled?: boolean, description?: string | null }
+
+/** A server, with the separator that names of its overrides may have (`Server`). */
+export interface Overridden { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
+
+/**
+ * The override of one item; undefined when there is none. All reading of overrides goes through this function. One under the item's own
+ * name counts before one under its name on merged routes.
+ */
+export function overrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
+  const own = ownOverrideOf(server, kind, key)
+  if (kind === 'resources' || own?.enabled !== undefined || server.config[kind]?.[allItems]?.enabled !== false) return own
+  return { ...own, enabled: false }
+}
+
+/** The same, without the override that stands for all items. */
+export function ownOverrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
+  const section = server.config[kind]
+  if (section === undefined) return undefined
+  if (Object.hasOwn(section, key)) return section[key]
+  if (kind === 'resources') return undefined
+  for (const name of mergedNames(prefixesIn(section, server), key)) if (Object.hasOwn(section, name)) return section[name]
+  return undefined
+}
+
+const prefixes = new WeakMap<Record<string, ItemOverride>, { readonly server: Overridden, readonly found: readonly string[] }>()
+
+/** The prefixes of names on merged routes that some overrides have. Kept: each of thousands of items is looked up. */
+function prefixesIn (section: Record<string, ItemOverride>, server: Overridden): readonly string[] {
+  const { name, separator } = server
+  if (name === undefined || separator === undefined) return []
+  const known = prefixes.get(section)
+  if (known?.server.name === name && known.server.separator === separator) return known.found
+  const names = Object.keys(section)
+  const found = prefixesOf(name, separator).filter((prefix) => names.some((each) => each.startsWith(prefix)))
+  prefixes.set(section, { server, found })
+  return found
+}
+
+/** The names of an item on merged routes: as they are written, and as they are shown. */
+function * mergedNames (ofRoutes: readonly string[], key: string): Generator<string> {
+  for (const prefix of ofRoutes) {
+    yield `${prefix}${key}`
+    yield nameAfter(prefix, key)
+  }
+}
+
+/** A sentence for each kind of overrides of which some are for no item that the server lists. */
+export function unmatchedIn (server: Overridden, { lists }: Pick<Catalogue, 'lists'>): string[] {
+  return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
+    const section = server.config[kind] ?? {}
+    const names = Object.keys(section)
+    // An override may be for a resource that a template stands for.
+    if (names.length === 0 || (kind === 'resources' && lists.resourceTemplates.length > 0)) return []
+    const keys = new Set(lists[kind].map(({ key }) => key))
+    const unlisted = names.filter((name) => name !== allItems && !keys.has(name))
+    const merged = new Set(unlisted.length === 0 ? [] : [...keys].flatMap((key) => [...mergedNames(prefixesIn(section, server), key)]))
+    const left = unlisted.filter((name) => !merged.has(name))
+    if (left.length === 0) return []
+    const shown = left.slice(0, 10).map((name) => JSON.stringify(name)).join(', ')
+    return [`The overrides of ${kind} ${shown}${left.length > 10 ? ` and ${left.length - 10} more` : ''} match nothing that it lists`]
+  })
+}
+
+export const isEnabled = (override: ItemOverride | undefined): boolean => override?.enabled !== false
+
+/** Members that the management API shows with an item, as JSON text. */
+export function overrideMembers (override: ItemOverride | undefined): Record<string, string> {
+  const enabled = String(isEnabled(override))
+  if (override?.description === undefined) return { enabled }
+  return { description: JSON.stringify(override.description), overridden: 'true', enabled }
+}
+
+/** Members that the management API shows where a server lists an item without them, as JSON text: no description is an empty one. */
+export const itemDefaults: Readonly<Record<string, string>> = { description: '""' }
+
+/** Selectors as sets: a group may select thousands of items. */
+const selected = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+/** Whether a group's member selects an item. */
+export function selects (member: GroupMember, kind: ItemKind, key: string): boolean {
+  const selector = member[kind] ?? 'all'
+  if (selector === 'all') return true
+  let set = selected.get(selector)
+  if (!set) selected.set(selector, set = new Set(selector))
+  return set.has(key)
+}
+
+/**
+ * A config with the override of one item changed, by the item's own name (a resource: its URI). An override without effect is removed,
+ * unless it stands before one under a name with the prefix, which stays: another item may have that name.
+ */
+export function withOverride (server: Overridden, kind: ItemKind, key: string, { enabled, description }: OverrideChange): ServerConfig {
+  const { [kind]: section = {}, ...rest } = server.config
+  const next: ItemOverride = { ...overrideOf(server, kind, key) }
+  if (enabled === true) delete next.enabled
+  else if (enabled === false) next.enabled = false
+  if (description === null) delete next.description
+  else if (description !== undefined) next.description = description
+  const isBefore = overrideOf({ ...server, config: { [kind]: without(section, key) } }, kind, key) !== undefined
+  if (isBefore && next.enabled === undefined) next.enabled = true
+  // An item may be called `__proto__`, so the object is made from entries, not by assignment.
+  const others = Object.entries(section).filter(([name]) => name !== key)
+  const entries = Object.keys(next).length === 0 ? others : [...others, [key, next] as const]
+  return entries.length === 0 ? rest : { ...rest, [kind]: Object.fromEntries(entries) }
+}
+
+const without = (section: Record<string, ItemOverride>, key: string): Record<string, ItemOverride> =>
+  Object.fromEntries(Object.entries(section).filter(([name]) => name !== key))

@@ -1,0 +1,151 @@
+import { isUsable, type Server, type Snapshot, type StoredGroup } from '../../../db/store.ts'
+import type { GroupMember } from '../../../schemas/settings.ts'
+import type { Env } from '../../../schemas/env.ts'
+import type { Grant, Principal, Scope, View } from './view.ts'
+
+/** The servers that callers without credentials see (DECISIONS §8). */
+export type PublicReach = Env['PUBLIC_TOOLS']
+
+/** Whether a principal may see and call a server. All decisions about it are made here. */
+export function canSee (principal: Principal, { config }: Server, anonymous: PublicReach): boolean {
+  if (principal.isAdmin) return true
+  if (principal.username !== undefined) return config.visibility === 'public' || config.owner === principal.username
+  return isAnybodys(config, anonymous)
+}
+
+/** Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP (DECISIONS §4). */
+const isAnybodys = ({ visibility }: Server['config'], anonymous: PublicReach): boolean => anonymous === 'all' || visibility === 'public'
+
+/** Whether the owner is an admin. Servers without an owner are the admins' (DECISIONS §5). */
+export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
+
+/**
+ * Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds. A scoped key adds
+ * servers of its scope that its owner sees: a scope narrows, and never shows what its owner does not see.
+ */
+function isOpen ({ principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
+  if (anonymous !== 'off' && isAnybodys(server.config, anonymous)) return true
+  if (principal.kind === 'anonymous') return false
+  return canSee(principal, server, anonymous) && (principal.grant === undefined || grants(principal.grant, scope, server.name))
+}
+
+/** Whether a view shows a configured server. */
+export const shows = (view: View, server: Server, anonymous: PublicReach): boolean =>
+  view.scope.open === true ? isOpen(view, server, anonymous) : canSee(view.principal, server, anonymous)
+
+/** Whether a principal may change, toggle and reload a server. */
+export const canManage = (principal: Principal, { config }: Server): boolean =>
+  principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
+
+/**
+ * One server or registered provider that a view sees: the prefix of its items' names on merged routes (empty: they have none), the
+ * selection of its items, and whether its owner is an admin.
+ */
+export interface VisibleServer { readonly server: Server, readonly label: string, readonly member: GroupMember, readonly ofAdmin: boolean }
+
+/**
+ * The servers that a view sees, without disabled ones: admins' servers first, then users', within each in the order of configuration, on
+ * a group's routes in that of its members (DECISIONS §7); providers without a prefix come last. The order decides which of two servers
+ * keeps a name, so a user's server never takes one from an admin's.
+ */
+export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
+  const visible: VisibleServer[] = []
+  for (const member of membersOf(snapshot, view.scope)) {
+    const server = snapshot.servers.get(member.name)
+    if (!server || !isUsable(server) || !shows(view, server, anonymous)) continue
+    // Open routes name a tool by its server, which such a provider is not.
+    if (server.unprefixed === true && view.scope.open === true) continue
+    const label = server.unprefixed === true ? '' : member.alias ?? member.name
+    visible.push({ server, label, member, ofAdmin: isAdmins(snapshot, server.config.owner) })
+  }
+  // Registered providers stand after all servers already: only users' servers can be out of order.
+  if (visible.every(({ ofAdmin }) => ofAdmin)) return visible
+  return [0, 1, 2].flatMap((rank) => visible.filter((each) => rankOf(each) === rank))
+}
+
+const rankOf = ({ server, ofAdmin }: VisibleServer): number => server.unprefixed === true ? 2 : ofAdmin ? 0 : 1
+
+function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
+  switch (scope.kind) {
+    case 'global': return [...snapshot.servers.keys()].map((name) => ({ name }))
+    case 'group': return snapshot.groups.get(scope.id)?.members ?? []
+    case 'server': return [{ name: scope.name }]
+  }
+}
+
+/**
+ * The scope of the name in a route: a group by id, then by name, then a server (DECISIONS §7).
+ * @param byName whether groups are found by name, too
+ * @returns undefined when no group or server has the name
+ */
+export function toScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
+  const group = toGroup(snapshot, word, byName)
+  const server = snapshot.servers.get(word)
+  return group && (!server || group.id === word || takesPlace(snapshot, group, server))
+    ? groupScope(group, word)
+    : server && { kind: 'server', name: word }
+}
+
+/** The scope of a name that must be that of a group. */
+export function toGroupScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
+  const group = toGroup(snapshot, word, byName)
+  return group && groupScope(group, word)
+}
+
+const groupScope = ({ id, name }: StoredGroup, word: string): Scope =>
+  ({ kind: 'group', id, name, ...(word !== id && { byName: true }) })
+const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup | undefined =>
+  snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
+
+/**
+ * Whether a group takes precedence over a server of the same name on routes. A non-admin's group does not take precedence over another
+ * user's server, whichever is older: otherwise its owner would decide what agents get under that server's name.
+ */
+export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
+  isAdmins(snapshot, owner) || owner === config.owner
+
+const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
+
+/** The group of this name. The map is made once per snapshot. */
+export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | undefined {
+  let named = namedGroups.get(snapshot)
+  if (!named) namedGroups.set(snapshot, named = new Map([...snapshot.groups.values()].map((group) => [group.name, group])))
+  return named.get(name)
+}
+
+/** Whether a scoped key may use a route (DECISIONS §4). */
+export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope): boolean {
+  if (grant === undefined) return true
+  const byGroup = opensGroup(grant, scope)
+  if (byGroup || grant.accessType === 'groups') return byGroup
+  switch (scope.kind) {
+    case 'global': return false
+    case 'server': return grant.servers.includes(scope.name)
+    case 'group': {
+      const members = membersOf(snapshot, scope)
+      const granted = setsOf(grant).servers
+      return members.length > 0 && members.every(({ name }) => granted.has(name))
+    }
+  }
+}
+
+interface Sets { readonly groups: ReadonlySet<string>, readonly servers: ReadonlySet<string> }
+
+const sets = new WeakMap<Grant, Sets>()
+
+/** The names that a grant lists. Grants are never changed in place, and each of thousands of servers is looked up. */
+function setsOf (grant: Grant): Sets {
+  let known = sets.get(grant)
+  if (!known) sets.set(grant, known = { groups: new Set(grant.groups), servers: new Set(grant.servers) })
+  return known
+}
+
+function opensGroup (grant: Grant, scope: Scope): boolean {
+  if (grant.accessType === 'servers' || scope.kind !== 'group') return false
+  const { groups } = setsOf(grant)
+  return groups.has(scope.id) || groups.has(scope.name)
+}
+
+/** Whether a scoped key sees one server on an open route: the key lists it, or the group that the route names. */
+const grants = (grant: Grant, scope: Scope, server: string): boolean =>
+  opensGroup(grant, scope) || (grant.accessType !== 'groups' && setsOf(grant).servers.has(server))

@@ -1,0 +1,151 @@
+import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trail.ts'
+import type { Author } from '../access/author.ts'
+import { timesOf, type DateRange } from '../../base/body/dates.ts'
+import { errors } from '../../base/errors/list.ts'
+import { askedRecords } from '../../base/errors/storage.ts'
+import type { Committed } from '../settings.ts'
+import { entriesOf, entryOf, type Parts } from './entries.ts'
+import { BoundedEntries, type TrailBounds } from './memory-trail.ts'
+
+type Json = Record<string, unknown>
+
+/** An entry as it is shown. */
+export interface ShownEntry extends Omit<AuditEntry, 'timestamp' | 'before' | 'after'> {
+  /** ISO 8601. */
+  timestamp: string
+  /** The entity before the change; absent for `create`. `{id?, name?, truncated: true}` when it is too large to be kept. */
+  before?: Json
+  /** The entity after the change; absent for `delete`. As `before` when it is too large. */
+  after?: Json
+}
+
+export type AuditQuery = Omit<AuditFilter, 'from' | 'to'> & DateRange & { readonly limit?: number, readonly cursor?: string }
+
+export interface AuditDeps {
+  readonly trail: AuditTrail
+  /**
+   * Of the entries that wait for the storage; beyond: the oldest of the actor that has most are dropped. `part`: max characters of one
+   * `before` or `after`; `stored`: max entries that the trail keeps.
+   */
+  readonly bounds: TrailBounds & { readonly part: number, readonly stored: number }
+  /** A text without credentials of this gateway's. */
+  readonly mask?: (text: string) => string
+  /** Receives each new entry. */
+  readonly notify: (entry: AuditEntry) => void
+  readonly warn: (sentence: string) => void
+}
+
+/** Pause until entries are written again after a failure, in ms. */
+const pause = 2_000
+/** New entries until the oldest ones are removed. */
+const trimInterval = 100
+const defaultLimit = 50
+
+/** The audit log: the changes made by the management API. */
+export class Audit {
+  readonly #deps: AuditDeps
+  readonly #waiting: BoundedEntries
+  #writing: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #sinceTrim = 0
+  #hasFailed = false
+
+  constructor (deps: AuditDeps) {
+    this.#deps = deps
+    this.#waiting = new BoundedEntries(deps.bounds)
+  }
+
+  /** Adds an entry for each change of a commit. Commits without an author, such as the last use of keys, make no entries. */
+  add (committed: Committed): void {
+    this.#add(entriesOf(committed, this.#deps.bounds.part))
+  }
+
+  /** Adds an entry for a change of what is no part of the settings. @param by who asked for it: a user's name, or more */
+  note (by: string | Author, parts: Parts): void {
+    const entry = entryOf(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
+    if (entry) this.#add([entry])
+  }
+
+  #add (given: readonly AuditEntry[]): void {
+    const { notify, warn, mask = (text) => text } = this.#deps
+    const entries = given.map(({ before, after, ...entry }): AuditEntry => ({
+      ...entry,
+      name: mask(entry.name),
+      ...(before === undefined ? {} : { before: mask(before) }),
+      ...(after === undefined ? {} : { after: mask(after) })
+    }))
+    for (const entry of entries) notify(entry)
+    const dropped = this.#waiting.add(entries)
+    if (dropped > 0) warn(`${dropped} changes are in no audit log but that of the process: the database is away`)
+    this.#write().catch(() => {})
+  }
+
+  /**
+   * One page, the newest first, with the changes that were answered before.
+   * @param query `cursor`: the `nextCursor` of the page before, which is absent on the last one
+   * @throws InvalidInput for a cursor whose entry is not, or no longer, in the list; RecordsAway
+   */
+  async list (query: AuditQuery): Promise<{ data: ShownEntry[], nextCursor?: string }> {
+    const { limit = defaultLimit, cursor, startDate, endDate, ...equal } = query
+    const filter = { ...equal, ...timesOf({ startDate, endDate }) }
+    const found = await askedRecords(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
+    if (found === undefined) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+    const page = found.slice(0, limit)
+    const last = page.at(-1)
+    return { data: page.map(toShown), ...(last !== undefined && found.length > limit ? { nextCursor: last.id } : {}) }
+  }
+
+  /** Writes what waits. @param timeout in ms */
+  async close (timeout: number): Promise<void> {
+    clearTimeout(this.#timer)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, timeout) })
+    await Promise.race([late, this.#write().catch(() => {})])
+    clearTimeout(timer)
+    clearTimeout(this.#timer)
+    if (this.#waiting.size > 0) this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the process`)
+  }
+
+  /** Resolves when no entry waits. @throws StorageError, after which it is tried again by itself */
+  async #write (): Promise<void> {
+    clearTimeout(this.#timer)
+    await (this.#writing ??= this.#writeAll().finally(() => { this.#writing = undefined }))
+    if (this.#waiting.size > 0) await this.#write()
+  }
+
+  async #writeAll (): Promise<void> {
+    const { trail, bounds, warn } = this.#deps
+    const entries = [...this.#waiting]
+    if (entries.length === 0) return
+    try {
+      await trail.append(entries)
+      if (this.#hasFailed) warn('the audit log is written again')
+      this.#hasFailed = false
+    } catch (error) {
+      if (!this.#hasFailed) warn(`the audit log cannot be written now: ${error instanceof Error ? error.message : String(error)}`)
+      this.#hasFailed = true
+      this.#timer = setTimeout(() => { this.#write().catch(() => {}) }, pause).unref()
+      throw error
+    }
+    for (const entry of entries) this.#waiting.delete(entry)
+    if ((this.#sinceTrim += entries.length) < trimInterval) return
+    this.#sinceTrim = 0
+    await trail.trim(bounds.stored)
+  }
+}
+
+const toShown = ({ timestamp, before, after, ...entry }: AuditEntry): ShownEntry => ({
+  ...entry,
+  timestamp: new Date(timestamp).toISOString(),
+  ...(before === undefined ? {} : { before: valueOf(before) }),
+  ...(after === undefined ? {} : { after: valueOf(after) })
+})
+
+/** Parses a stored value. A value that is not valid JSON is returned unparsed, so that one bad row does not fail the whole list. */
+function valueOf (text: unknown): Json {
+  try {
+    return typeof text === 'string' ? JSON.parse(text) as Json : text as Json
+  } catch {
+    return text as Json
+  }
+}

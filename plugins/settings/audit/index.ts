@@ -1,0 +1,33 @@
+import fp from 'fastify-plugin'
+import type { AuditTrail } from '../../../db/audit-trail.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { Audit } from './audit.ts'
+import { MemoryTrail } from './memory-trail.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { audit: Audit }
+}
+
+/** How long what still waits may take to be written when the process ends, in ms. */
+const closeTimeout = 2_000
+
+/**
+ * `app.audit`: the audit log of changes made by the management API, in the database where there is one. Each entry is also written to the
+ * log of the process.
+ */
+export default fp<{ auditTrail?: AuditTrail }>(async (app, { auditTrail: trail = new MemoryTrail(limits.audit) }) => {
+  const audit = new Audit({
+    trail,
+    bounds: limits.audit,
+    mask: (text) => app.credentials.mask(text),
+    notify: ({ username, keyId, keyName, action, entity, name }) => {
+      const key = keyId === undefined ? '' : ` by key ${JSON.stringify(keyName ?? keyId)}`
+      const audited = { username, keyId, keyName, action, entity, name }
+      app.log.info({ audit: audited }, `${username}${key}: ${action} ${entity} ${JSON.stringify(name)}`)
+    },
+    warn: (sentence) => { app.log.warn(sentence) }
+  })
+  app.settings.on('committed', (committed) => { audit.add(committed) })
+  app.decorate('audit', audit)
+  app.addHook('onClose', async () => { await audit.close(closeTimeout) })
+}, { name: 'audit', dependencies: ['logs', 'settings'] })

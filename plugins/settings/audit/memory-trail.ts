@@ -1,0 +1,72 @@
+import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trail.ts'
+import { memoryOf } from '../../../protocol/text.ts'
+import { OwnedMap } from '../../base/limits/owned-map.ts'
+
+/** Max number of entries, and max memory of all `before` and `after` together, in bytes. */
+export interface TrailBounds { readonly entries: number, readonly size: number }
+
+const sizeOf = ({ before = '', after = '' }: AuditEntry): number => memoryOf(before) + memoryOf(after)
+
+/** Whose an entry is: a user's, with all of the user's keys, or that of a system key without owner. */
+const actorOf = ({ username, keyId }: AuditEntry): string =>
+  keyId !== undefined && username === 'system' ? `key ${keyId}` : `user ${username}`
+
+/**
+ * Entries in the order of their changes. Beyond each of the bounds, the oldest entry of the actor that has most by it is dropped: nobody
+ * removes what others did by changes of his own.
+ */
+export class BoundedEntries {
+  readonly #entries = new Set<AuditEntry>()
+  readonly #bounds: ReadonlyArray<OwnedMap<true, AuditEntry>>
+
+  constructor ({ entries, size }: TrailBounds) {
+    const onEvict = (entry: AuditEntry): void => { this.delete(entry) }
+    this.#bounds = [new OwnedMap(entries, { onEvict }), new OwnedMap(size, { sizeOf, onEvict })]
+  }
+
+  get size (): number { return this.#entries.size }
+
+  [Symbol.iterator] (): IterableIterator<AuditEntry> { return this.#entries.values() }
+
+  /** Adds entries. @returns how many were dropped */
+  add (entries: readonly AuditEntry[]): number {
+    const before = this.#entries.size
+    for (const entry of entries) {
+      this.#entries.add(entry)
+      for (const bound of this.#bounds) if (this.#entries.has(entry)) bound.set(actorOf(entry), entry, true)
+    }
+    return before + entries.length - this.#entries.size
+  }
+
+  delete (entry: AuditEntry): void {
+    this.#entries.delete(entry)
+    for (const bound of this.#bounds) bound.delete(actorOf(entry), entry)
+  }
+}
+
+/** The newest entries of each actor, in the memory of this process, within bounds. */
+export class MemoryTrail implements AuditTrail {
+  readonly #entries: BoundedEntries
+
+  constructor (bounds: TrailBounds) {
+    this.#entries = new BoundedEntries(bounds)
+  }
+
+  async append (entries: readonly AuditEntry[]): Promise<void> { this.#entries.add(entries) }
+
+  async list (filter: AuditFilter, limit: number, after?: string): Promise<AuditEntry[] | undefined> {
+    const newestFirst = [...this.#entries].reverse()
+    const from = after === undefined ? 0 : newestFirst.findIndex(({ id }) => id === after) + 1
+    if (after !== undefined && from === 0) return undefined
+    return newestFirst.slice(from).filter((entry) => matches(entry, filter)).slice(0, limit)
+  }
+
+  async trim (): Promise<number> { return 0 }
+}
+
+function matches (entry: AuditEntry, { from = -Infinity, to = Infinity, ...equal }: AuditFilter): boolean {
+  if (entry.timestamp < from || entry.timestamp >= to) return false
+  return (Object.entries(equal) as Array<[keyof typeof equal, string | undefined]>).every(([name, value]) =>
+    value === undefined || entry[name] === value
+  )
+}

@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StorageError, type Resealing, type SealedCounts } from '../../../db/store.ts'
+
+export interface KeyRotationDeps {
+  readonly resealing: Resealing
+  readonly info: (sentence: string) => void
+  readonly warn: (sentence: string) => void
+  /** Pauses before another pass, and after a failure, in ms. */
+  readonly pauses?: { readonly pass: number, readonly failure: number }
+}
+
+/** Max passes: replicas with other first keys may seal anew against each other. */
+const maxPasses = 20
+
+/** The rotation of the encryption key: seals anew what former keys have sealed, and says when they may be taken away. */
+export class KeyRotation {
+  readonly #deps: KeyRotationDeps
+  readonly #pauses: { readonly pass: number, readonly failure: number }
+  readonly #end = new AbortController()
+  #running: Promise<void> = Promise.resolve()
+  #hasBegun = false
+  #hasFailed = false
+  /** How many texts this process has sealed anew. */
+  #anew = 0
+
+  constructor (deps: KeyRotationDeps) {
+    this.#deps = deps
+    this.#pauses = deps.pauses ?? { pass: 1_000, failure: 10_000 }
+  }
+
+  /** Begins in the background. It is tried again while the storage is away. */
+  start (): void {
+    this.#running = this.#runUntilDone().catch((error: unknown) => {
+      if (!this.#end.signal.aborted) this.#deps.warn(`${failed} (${messageOf(error)}). It is tried again at the next start.`)
+    })
+  }
+
+  /** Stops between two steps; what is left is done at the next start. */
+  async close (): Promise<void> {
+    this.#end.abort()
+    await this.#running
+  }
+
+  async #runUntilDone (): Promise<void> {
+    const { signal } = this.#end
+    for (;;) {
+      try {
+        await this.#run()
+        return
+      } catch (error) {
+        if (!(error instanceof StorageError) || signal.aborted) throw error
+        if (!this.#hasFailed) this.#deps.warn(`${failed} (${error.message}) It is tried again; keep the former keys until then.`)
+        this.#hasFailed = true
+        await sleep(this.#pauses.failure, undefined, { signal, ref: false })
+      }
+    }
+  }
+
+  async #run (): Promise<void> {
+    const { resealing, info } = this.#deps
+    let { former, locked } = await resealing.count()
+    if (!this.#hasBegun) this.#tellOfLocked(locked)
+    // Without a number: the settings have begun to be sealed anew when they were loaded.
+    if (former > 0 && !this.#hasBegun) info('key rotation: secrets that former keys have sealed are being sealed anew with the first key')
+    this.#hasBegun = true
+    for (let pass = 0; pass < maxPasses; pass++) {
+      const { anew } = await resealing.run(this.#end.signal)
+      this.#anew += anew
+      const left = (await resealing.count()).former
+      if (left === 0 || (left === former && anew === 0)) {
+        this.#tellOfEnd(left)
+        return
+      }
+      former = left
+      await sleep(this.#pauses.pass, undefined, { signal: this.#end.signal, ref: false })
+    }
+    this.#tellOfEnd(former)
+  }
+
+  #tellOfEnd (left: number): void {
+    const { info, warn } = this.#deps
+    if (left > 0) {
+      warn(
+        `key rotation: ${sealedAnew(this.#anew)}; ${left} still ${left === 1 ? 'has' : 'have'} a former key: ` +
+        `${left === 1 ? 'it does' : 'they do'} not open, or a replica that has another first key seals ${left === 1 ? 'it' : 'them'}. ` +
+        'Keep the former keys.'
+      )
+    } else if (this.#anew > 0) {
+      info(
+        `key rotation: ${sealedAnew(this.#anew)} with the first key. Nothing stored needs another one: once each replica ` +
+        'has started with this first key, the former keys may go from ENCRYPTION_KEY'
+      )
+    }
+  }
+
+  #tellOfLocked (locked: SealedCounts['locked']): void {
+    if (locked.length === 0) return
+    const those = locked.map(({ what, key, count }) => `${count} ${what} (key ${key})`).join(', ')
+    this.#deps.warn(
+      `Sealed with a key that is not available, and so not to be opened: ${those}. Add that key to ENCRYPTION_KEY, behind a comma. ` +
+      'A login at a server that cannot be opened counts as none.'
+    )
+  }
+}
+
+const sealedAnew = (count: number): string => `${count} ${count === 1 ? 'secret was' : 'secrets were'} sealed anew`
+const failed = 'Secrets that former keys have sealed could not be sealed anew'
+const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)

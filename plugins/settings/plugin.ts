@@ -1,0 +1,43 @@
+import fp from 'fastify-plugin'
+import { restrictServers } from './access/restricted.ts'
+import { describeEdit } from './edited.ts'
+import { namesOfNothing } from './names-of-nothing.ts'
+import { Settings } from './settings.ts'
+import type { Store } from '../../db/store.ts'
+
+/** Max names of what is not there that are told at once. */
+const mostNames = 20
+
+declare module 'fastify' {
+  interface FastifyInstance { settings: Settings }
+}
+
+/** `app.settings`: the settings. @throws when they cannot be read, so that the program does not start */
+export default fp<{ store: Store }>(async (app, { store }) => {
+  const { READONLY: readonly, ALLOW_USER_STDIO: usersMayRun } = app.config.env
+  const settings = await Settings.open(store, readonly, usersMayRun ? undefined : restrictServers())
+  const tell = (sentences: readonly string[]): void => {
+    for (const sentence of sentences.slice(0, mostNames)) app.log.warn(sentence)
+    if (sentences.length > mostNames) app.log.warn(`${sentences.length - mostNames} more; \`tool-hub check\` tells them all`)
+  }
+  for (const problem of settings.current.problems) app.log.warn(problem)
+  tell(namesOfNothing(settings.current))
+  settings.on('changed', ({ problems }, former) => {
+    const known = new Set(former.problems)
+    for (const problem of problems) if (!known.has(problem)) app.log.warn(problem)
+  })
+  settings.on('edited', (next, former) => {
+    // Another replica has told its own log of what it changed.
+    const isSilent = store.isShared === true && app.log.level !== 'debug' && app.log.level !== 'trace'
+    const edit = isSilent ? undefined : describeEdit(former, next)
+    if (edit === undefined) return
+    if (store.isShared === true) app.log.debug(`changes of another replica are in force: ${edit}`)
+    else {
+      app.log.info(`an edit of the settings file is in force: ${edit}`)
+      const known = new Set(namesOfNothing(former))
+      tell(namesOfNothing(next).filter((sentence) => !known.has(sentence)))
+    }
+  })
+  app.decorate('settings', settings)
+  app.addHook('onClose', async () => { await settings.close() })
+}, { name: 'settings', dependencies: ['config'] })

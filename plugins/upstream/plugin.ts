@@ -1,0 +1,60 @@
+import fp from 'fastify-plugin'
+import type { CatalogueCache } from '../../db/store.ts'
+import { userOf } from '../settings/access/owner.ts'
+import { unmatchedIn } from '../settings/access/overrides.ts'
+import type { ProcessUser } from '../../protocol/transports/process-user.ts'
+import { limits } from '../base/limits/limits.ts'
+import { Semaphore } from '../base/limits/semaphore.ts'
+import { goneAccounts } from '../identity/users/mark.ts'
+import type { TransportDeps } from './links/transport.ts'
+import { Upstreams } from './upstreams.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { upstreams: Upstreams }
+}
+
+export interface UpstreamOptions {
+  cache: CatalogueCache
+  /** In ms. */
+  initTimeout: number
+  requestTimeout: number
+  environment: Readonly<Record<string, string | undefined>>
+  /** The user that children run as; undefined: the gateway's own. */
+  childUser?: ProcessUser
+  /** false: no server is connected. */
+  connects?: boolean
+  /** Why a server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
+  problemOf?: TransportDeps['problemOf']
+}
+
+/** `app.upstreams`: the running servers, as providers of the gateway. They begin to connect when the app is ready, and never delay it. */
+export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) => {
+  const { cache, initTimeout, requestTimeout, environment, childUser, problemOf } = options
+  const upstreams = new Upstreams({
+    clientInfo: { name: 'tool-hub', version: app.config.version },
+    transport: { outbound: app.outbound, environment, childUser, problemOf, install: () => app.settings.current.system.install },
+    dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
+    cache,
+    logins: app.logins,
+    userOf: (config) => userOf(app.settings.current, config),
+    isOurs: (value) => app.credentials.holds(value),
+    initTimeout,
+    requestTimeout,
+    onLine: (server, line) => { app.logChild(server, line) },
+    remarks: (name, catalogue) => {
+      const server = app.settings.current.servers.get(name)
+      return server === undefined ? [] : unmatchedIn(server, catalogue)
+    },
+    log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
+  })
+  app.decorate('upstreams', upstreams)
+  app.gateway.addSource(upstreams)
+  app.addHook('onClose', async () => { await upstreams.close() })
+  if (!connects) return
+  app.addHook('onReady', async () => { await upstreams.apply(app.settings.current.servers) })
+  app.settings.on('changed', ({ servers, users }, former) => {
+    const gone = new Set(goneAccounts(former.users, users))
+    if (gone.size > 0) void upstreams.endOf(gone)
+    upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
+  })
+}, { name: 'upstream', dependencies: ['config', 'logs', 'settings', 'outbound', 'gateway', 'logins'] })

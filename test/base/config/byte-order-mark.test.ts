@@ -1,0 +1,64 @@
+// A byte order mark before a document is nothing, whoever reads it.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { parseJsonc } from '../../../cli/jsonc.ts'
+import { jsonOf } from '../../../cli/commands/servers.ts'
+import { parse as parseSettings } from '../../../db/json/parse.ts'
+import { readManifest } from '../../../plugins/management/bundles/manifest.ts'
+import { Source } from '../../../plugins/management/market/source.ts'
+import { limits } from '../../../plugins/base/limits/limits.ts'
+import type { Fetched } from '../../../plugins/base/outbound/fetch.ts'
+import type { Outbound } from '../../../plugins/base/outbound/outbound.ts'
+import { EmbeddingsApi } from '../../../plugins/extensions/smart-routing/embeddings/api.ts'
+import { ProviderClient } from '../../../plugins/identity/social/providers/provider.ts'
+import { parseDocument } from '../../../plugins/upstream/openapi/describe/document.ts'
+import { withoutMark } from '../../../protocol/text.ts'
+import { appFor } from '../../helpers/app.ts'
+
+const mark = '\ufeff'
+/** Whatever is asked for has this body. */
+const answering = (text: string): Outbound => ({
+  fetch: async (): Promise<Fetched> => ({ status: 200, headers: {}, body: Buffer.from(mark + text) }) as unknown as Fetched
+}) as unknown as Outbound
+
+test('of a text: one at its beginning, no other', async () => {
+  for (const [written, read] of [
+    [`${mark}{}`, '{}'], ['{}', '{}'], ['', ''], [mark, ''], [`${mark}${mark}a`, `${mark}a`], [`{"a":"${mark}"}`, `{"a":"${mark}"}`]
+  ] as const) assert.equal(withoutMark(written), read)
+})
+
+test('files: settings, configurations of other clients, bundles, OpenAPI descriptions', async () => {
+  assert.deepEqual({ ...parseSettings(Buffer.from(`${mark}{"mcpServers":{}}`), 'x.json') }, { mcpServers: {} })
+  assert.deepEqual(parseJsonc(`${mark}{"servers":{}}`), { servers: {} })
+  assert.deepEqual(jsonOf(`${mark}{"command":"x"}`, 'x'), { command: 'x' })
+  const manifest = {
+    manifest_version: '0.3',
+    name: 'n',
+    version: '1.0.0',
+    description: 'd',
+    author: { name: 'a' },
+    server: { type: 'node', entry_point: 'i.js', mcp_config: { command: 'node', args: [] } }
+  }
+  assert.equal(readManifest(Buffer.from(mark + JSON.stringify(manifest))).name, 'n')
+  for (const text of ['{"openapi":"3.0.0"}', 'openapi: "3.0.0"\n']) {
+    assert.deepEqual(parseDocument(mark + text, limits.openapi), { openapi: '3.0.0' })
+  }
+})
+
+test('answers: catalogues, small and large, embeddings, login providers', async () => {
+  for (const pad of ['', 'x'.repeat(2 * limits.steppedBody)]) {
+    const source = new Source({ name: 'x', tell: () => {}, outbound: answering(JSON.stringify({ a: 1, pad })) })
+    assert.deepEqual((await source.ask({ key: 'k', url: 'http://x', read: (value) => value }, 'ada')).value, { a: 1, pad })
+  }
+  const options = { url: 'http://x', model: 'm' } as ConstructorParameters<typeof EmbeddingsApi>[1]
+  const api = new EmbeddingsApi(answering('{"data":[{"index":0,"embedding":[1,2]}]}'), options)
+  assert.deepEqual(await api.embed(['a'], new AbortController().signal), [[1, 2]])
+  assert.deepEqual(await new ProviderClient(answering('{"issuer":"x"}'), 'x').get('http://x'), { issuer: 'x' })
+})
+
+test('bodies of requests to the API', async (t) => {
+  const app = await appFor(t, {})
+  const payload = `${mark}{"username":"nobody","password":"wrong"}`
+  const answer = await app.inject({ method: 'POST', url: '/api/auth/login', headers: { 'content-type': 'application/json' }, payload })
+  assert.equal(answer.statusCode, 401, answer.body)
+})

@@ -1,0 +1,192 @@
+// The gateway's own credentials: known by their prefix, or by their hash; never forwarded, never recorded, masked in logs.
+import assert from 'node:assert/strict'
+import type { AddressInfo } from 'node:net'
+import { test } from 'tap'
+import bcrypt from 'bcryptjs'
+import { OwnCredentials } from '../../../plugins/base/secrets/own-credentials.ts'
+import { maskToken, sha256 } from '../../../plugins/base/secrets/hash.ts'
+import { readEnv, type Env } from '../../../schemas/env.ts'
+import type { BearerKey } from '../../../schemas/settings.ts'
+import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
+import { restApi, type RestApi } from '../../fakes/rest-api.ts'
+import { appFor } from '../../helpers/app.ts'
+import { send, Session, within } from '../../helpers/client.ts'
+import { bearerKey, until } from '../../helpers/hub.ts'
+import { admin, password, World } from '../../helpers/oauth-world.ts'
+
+const hex = 'a1b2c3d4'.repeat(8)
+const random = 'Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF'
+/** Keys of another gateway, which a file brought. */
+const imported = { long: 'key-of-another-gateway/with=odd+characters', short: 'tiny-key', plain: 'a-plain-one-of-a-person' }
+
+const stored = (token: string, more: Partial<BearerKey> = {}): BearerKey =>
+  ({ id: token, name: token, tokenHash: sha256(token), tokenMask: maskToken(token), ...more })
+const keys = new Map([
+  ['long', stored(imported.long)], ['short', stored(imported.short, { enabled: false })], ['plain', { id: 'p', name: 'p', token: imported.plain }]
+])
+const loginToken = (issuer: string): string =>
+  ['{"alg":"HS256"}', JSON.stringify({ iss: issuer, sub: 'ann' }), 'signature'].map((part) => Buffer.from(part).toString('base64url')).join('.')
+
+/** A value of a header in the forms in which a server could take a credential out of it. */
+const forms = (secret: string): string[] => [
+  secret,
+  `Bearer ${secret}`,
+  `bearer   ${secret}`,
+  `Token token="${secret}", more`,
+  `a=1; key=${secret}`,
+  `https://user:${secret}@host/`,
+  `Basic ${Buffer.from(`user:${secret}`).toString('base64')}`,
+  `Basic ${Buffer.from(`${secret}:`).toString('base64url')}`,
+  `=?base64?${Buffer.from(secret).toString('base64')}?=`,
+  encodeURIComponent(secret).replaceAll('_', '%5F').replaceAll('-', '%2D')
+]
+
+test('credentials are found in a header, wherever they stand and in whatever form', async () => {
+  const credentials = new OwnCredentials()
+  credentials.watch(() => keys)
+  for (const secret of [`thk_${hex}`, `thl_${hex}`, `tht_${random}`, `thr_${random}`, ...Object.values(imported)]) {
+    for (const form of forms(secret)) assert.ok(credentials.holds(form), form)
+  }
+  for (const secret of [`thk_${hex}`, `tht_${random}`]) assert.ok(credentials.holds(`x${secret}`), 'behind a letter')
+  assert.ok(credentials.holds(`Bearer ${loginToken('tool-hub')}`))
+  for (const other of [
+    '', 'Bearer secret', `Bearer ${loginToken('elsewhere')}`, 'athk_b', 'months_to_go', 'path_thing', '1.2.3', 'sk-live-0123456789abcdef',
+    'Basic dXNlcjpwYXNz', imported.long.slice(0, -1), `${imported.short}x`, 'tiny', 'caf\u00e9', '%zz', 'y'.repeat(8_000)
+  ]) assert.ok(!credentials.holds(other), other.slice(0, 100))
+})
+
+test('credentials are masked in a text, and nothing else is', async () => {
+  const credentials = new OwnCredentials()
+  credentials.watch(() => keys)
+  const table: Array<[text: string, masked: string]> = [
+    [`key thk_${hex}, and more`, 'key thk_••••, and more'],
+    [`{"token":"tht_${random}"}`, '{"token":"tht_••••"}'],
+    [`a thr_${random} thl_${hex} b`, 'a thr_•••• thl_•••• b'],
+    ['thk_x', 'thk_••••'],
+    ['the mask thk_12ab...cd34', 'the mask thk_12ab...cd34'],
+    [`x=${imported.long}&y`, 'x=••••&y'],
+    [`(${imported.short}), ${imported.plain}.`, '(••••), ••••.'],
+    [`login ${loginToken('tool-hub')}.`, 'login ••••.'],
+    [`login ${loginToken('elsewhere')}`, `login ${loginToken('elsewhere')}`],
+    ['months_to_go and path_thing', 'months_to_go and path_thing'],
+    ['tiny-keys and key-of-another-gateway', 'tiny-keys and key-of-another-gateway']
+  ]
+  for (const [text, masked] of table) assert.equal(credentials.mask(text), masked)
+})
+
+test('a change of the keys counts at once', async () => {
+  const credentials = new OwnCredentials()
+  let now = new Map<string, BearerKey>()
+  credentials.watch(() => now)
+  assert.ok(!credentials.holds(imported.long))
+  now = keys
+  assert.ok(credentials.holds(imported.long))
+})
+
+interface Reached { world: World, upstream: Upstream, api: RestApi, secrets: Record<string, string> }
+
+async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): Promise<Reached> {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const api = await restApi(t)
+  const passthroughHeaders = ['X-A', 'X-Api-Key', 'Authorization']
+  const hash = bcrypt.hashSync(password, 4)
+  const localToken = `thl_${hex}`
+  const app = await appFor(t, {
+    users: [{ username: 'admin', password: hash, isAdmin: true, createdAt: '2026-01-01T00:00:00.000Z' }],
+    bearerKeys: [bearerKey(), { id: 'i', name: 'imported', token: imported.long, enabled: true }],
+    mcpServers: {
+      files: { url: upstream.url, passthroughHeaders, visibility: 'public' },
+      rest: {
+        type: 'openapi',
+        url: api.url,
+        openapi: { schema: { openapi: '3.0.0', info: { title: 'x', version: '1' }, paths: { '/x': { get: { operationId: 'x' } } } }, passthroughHeaders },
+        visibility: 'public'
+      }
+    },
+    systemConfig: { oauthServer: { enabled: true } }
+  }, readEnv({ JWT_SECRET: 'a secret of the test that is long enough', PORT: '0' }) as Env, {
+    localToken,
+    logger: { level: 'info', stream: { write: (line: string) => { lines.push(line) } } }
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const world = new World(app, (app.server.address() as AddressInfo).port, '')
+  await until(() => ['files', 'rest'].every((name) => app.upstreams.get(name)?.status === 'connected'))
+  const { access, refresh } = await world.tokens(admin)
+  assert.match(access, /^tht_[\w-]{43}$/)
+  assert.match(refresh, /^thr_[\w-]{43}$/)
+  const secrets = { key: bearerKey().token, imported: imported.long, local: localToken, access, refresh, login: world.login(admin) }
+  return { world, upstream, api, secrets }
+}
+
+test('no header brings one to a server: by MCP of both eras, over plain HTTP, to an API', async (t) => {
+  const { world, upstream, api, secrets } = await reached(t)
+  const { key } = secrets
+  const version = '2026-07-28'
+  const legacy = await Session.open(`${world.base}/mcp`, { key })
+  const asks: Record<string, (headers: Record<string, string>) => Promise<unknown>> = {
+    'a legacy client': async (headers) =>
+      await legacy.post({ jsonrpc: '2.0', id: Math.random(), method: 'tools/call', params: { name: 'files-echo', arguments: {} } }, headers),
+    'a modern client': async (headers) => await send(`${world.base}/mcp`, {
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${key}`,
+        'mcp-protocol-version': version,
+        'mcp-method': 'tools/call',
+        'mcp-name': 'files-echo',
+        ...headers
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: {
+          name: 'files-echo',
+          arguments: {},
+          _meta: { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} }
+        }
+      })
+    }),
+    'plain HTTP': async (headers) => await world.ask('POST', '/api/tools/files/echo', {}, headers),
+    'an API, over plain HTTP': async (headers) => await world.ask('POST', '/api/tools/rest/x', {}, headers),
+    'an API, by MCP': async (headers) =>
+      await legacy.post({ jsonrpc: '2.0', id: Math.random(), method: 'tools/call', params: { name: 'rest-x', arguments: {} } }, headers)
+  }
+  for (const [way, ask] of Object.entries(asks)) {
+    for (const [name, secret] of Object.entries(secrets)) {
+      const [plain = '', inScheme = '', , quoted = '', , , inBasic = ''] = forms(secret)
+      await within(`${way}, ${name}`, ask({ 'x-a': quoted, 'x-api-key': plain, 'mcp-param-note': inBasic }))
+      if (way.includes('HTTP')) {
+        for (const authorization of [inScheme, inBasic]) await within(`${way}, ${name}`, ask({ authorization, 'x-a': 'kept' }))
+      }
+    }
+    await within(way, ask({ 'x-a': 'kept' }))
+  }
+  const received = [...upstream.received, ...api.seen].map(({ headers }) => JSON.stringify(headers))
+  for (const [name, secret] of Object.entries(secrets)) {
+    for (const form of [secret, ...forms(secret).slice(6)]) {
+      assert.ok(!received.some((headers) => headers.includes(form.replace(/^Basic /, ''))), `${name}: ${form}`)
+    }
+  }
+  for (const seen of [upstream.received, api.seen]) assert.ok(seen.some(({ headers }) => headers['x-a'] === 'kept'), 'others go on')
+})
+
+test('neither the log nor the audit has one', async (t) => {
+  const lines: string[] = []
+  const { world: { app }, secrets } = await reached(t, lines)
+  for (const secret of Object.values(secrets)) {
+    app.log.warn(`a line with ${secret}`)
+    app.log.warn({ err: new Error(`an error with ${secret}`), more: { deep: `Bearer ${secret}` } }, 'failed')
+    app.logChild('files', `a child prints ${secret}`)
+  }
+  const by = { username: 'admin' }
+  for (const secret of Object.values(secrets)) app.audit.note(by, { entity: 'group', name: secret, after: { description: `with ${secret}` } })
+  const { data } = await app.audit.list({ limit: 50 })
+  const said = { ring: JSON.stringify(app.logs.list()), audit: JSON.stringify(data), written: lines.join('') }
+  for (const [name, secret] of Object.entries(secrets)) {
+    for (const [where, text] of Object.entries(said)) {
+      assert.ok(!text.includes(secret), `${where}: ${name}`)
+    }
+  }
+  assert.match(said.written, /a line with thk_••••/)
+})

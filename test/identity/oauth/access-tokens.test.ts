@@ -1,0 +1,129 @@
+// The cache of access tokens: how often it asks the storage, and when a token ends.
+import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+import { test } from 'tap'
+import type { Token, Tokens } from '../../../db/ports.ts'
+import { AccessTokens } from '../../../plugins/identity/access-tokens/access-tokens.ts'
+import { limits } from '../../../plugins/base/limits/limits.ts'
+import { ShareError } from '../../../plugins/base/limits/shares.ts'
+import { sha256 } from '../../../plugins/base/secrets/hash.ts'
+import { mockTimers } from '../../helpers/clock.ts'
+import type { Cleanup } from '../../helpers/hub.ts'
+
+const text = 't'.repeat(43)
+const minute = 60_000
+
+interface Made { tokens: AccessTokens, lookUps: () => number, news: string[], revokeElsewhere: () => void }
+
+/** One access token in a storage, and the cache before it. @param life of the token, in ms */
+function start (t: Cleanup, life = 60 * minute): Made {
+  mockTimers(t, 'setInterval', 'Date')
+  const token: Token = { hash: sha256(text), family: 'family', clientId: 'client', username: 'ann', kind: 'access', scope: 'mcp', expiresAt: Date.now() + life }
+  let [lookUps, isRevoked] = [0, false]
+  const storage: Pick<Tokens, 'find' | 'revokedWithin' | 'revoke'> = {
+    find: async () => {
+      lookUps++
+      return isRevoked || token.expiresAt <= Date.now() ? undefined : token
+    },
+    revokedWithin: async () => isRevoked ? ['family'] : [],
+    revoke: async () => { isRevoked = true }
+  }
+  const tokens = new AccessTokens(storage as Tokens, { find: async () => ({}) as never })
+  t.after(() => { tokens.close() })
+  const news: string[] = []
+  tokens.on('ended', (family) => { news.push(`ended ${family}`) }).on('expired', (family) => { news.push(`expired ${family}`) })
+  return { tokens, lookUps: () => lookUps, news, revokeElsewhere: () => { isRevoked = true } }
+}
+
+/** Lets what was begun by a timer end. */
+const turns = async (): Promise<void> => { for (let n = 0; n < 10; n++) await new Promise((resolve) => { setImmediate(resolve) }) }
+
+test('the storage is asked for a token once in 2 s, and calls wait for it only after 4 s', async (t) => {
+  const { tokens, lookUps } = start(t)
+  for (let n = 0; n < 1_000; n++) assert.ok(await tokens.find(text))
+  assert.equal(lookUps(), 1)
+  mock.timers.tick(2_001)
+  for (let n = 0; n < 1_000; n++) assert.ok(!(tokens.find(text) instanceof Promise), 'a call waits for the storage')
+  await turns()
+  assert.equal(lookUps(), 2)
+  mock.timers.tick(4_001)
+  const found = tokens.find(text)
+  assert.ok(found instanceof Promise && await found)
+  assert.equal(tokens.find('no token'), undefined)
+  assert.equal(lookUps(), 3)
+})
+
+test('a revocation on another replica counts within 4 s, one made here at once', async (t) => {
+  await t.test('on another one', async (t) => {
+    const { tokens, news, revokeElsewhere } = start(t)
+    await tokens.find(text)
+    revokeElsewhere()
+    mock.timers.tick(4_000)
+    await turns()
+    assert.deepEqual([await tokens.find(text), news], [undefined, ['ended family']])
+  })
+  await t.test('here', async (t) => {
+    const { tokens, news } = start(t)
+    await tokens.find(text)
+    await tokens.revoke({ clientId: 'client', username: 'bob' })
+    assert.deepEqual(news, [])
+    await tokens.revoke({ username: 'ann' })
+    assert.deepEqual([await tokens.find(text), news], [undefined, ['ended family']])
+  })
+})
+
+test('a flood of unknown tokens has no known one refused, and leaves places to other addresses', async (t) => {
+  mockTimers(t, 'setInterval', 'Date')
+  let open = (): void => {}
+  let gate = Promise.resolve()
+  const close = (): void => { gate = new Promise((resolve) => { open = resolve }) }
+  const own = sha256(text)
+  const token: Token = { hash: own, family: 'f', clientId: 'c', username: 'ann', kind: 'access', scope: 'mcp', expiresAt: Date.now() + 60 * minute }
+  const find = async (hash: string): Promise<Token | undefined> => {
+    // The storage is slow for all but the known token.
+    if (hash !== own) await gate
+    return hash === own ? token : undefined
+  }
+  const storage: Pick<Tokens, 'find' | 'revokedWithin'> = { find, revokedWithin: async () => [] }
+  const tokens = new AccessTokens(storage as Tokens, { find: async () => ({}) as never })
+  t.after(() => { tokens.close() })
+  assert.ok(await tokens.find(text, '192.0.2.1'))
+  close()
+  const outcomes = { refused: 0, full: 0 }
+  const flood = (count: number, address: string, name: string): Array<Promise<unknown>> => Array.from({ length: count }, async (_, n) => {
+    try {
+      return await tokens.find(`${name}${n}`.padStart(43, 'x'), address)
+    } catch (error) {
+      assert.ok(error instanceof ShareError)
+      outcomes[error.isOwners ? 'refused' : 'full']++
+      return undefined
+    }
+  })
+  const { waiting } = limits.tokenLookUps
+  const from = flood(2 * waiting, '192.0.2.66', 'a')
+  await turns()
+  assert.deepEqual(outcomes, { refused: 1.25 * waiting, full: 0 })
+  const others = Array.from({ length: 3 }, (_, n) => flood(waiting / 10, `192.0.2.${n}`, `b${n}-`)).flat()
+  await turns()
+  assert.deepEqual(outcomes, { refused: 1.25 * waiting, full: waiting * 0.05 })
+  for (const age of [2_001, 4_001, 60_000]) {
+    mock.timers.tick(age)
+    assert.ok(await tokens.find(text, '192.0.2.66'), `${age} ms later`)
+  }
+  open()
+  await Promise.all([...from, ...others])
+  assert.equal(await tokens.find('y'.repeat(43), '192.0.2.66'), undefined)
+})
+
+test('a token that has expired is of no use at once; its authorization ends half an hour later', async (t) => {
+  const { tokens, news } = start(t, 2_000)
+  assert.ok(await tokens.find(text))
+  mock.timers.tick(1_999)
+  assert.ok(await tokens.find(text))
+  mock.timers.tick(1)
+  assert.equal(await tokens.find(text), undefined)
+  mock.timers.tick(minute)
+  assert.deepEqual(news, ['expired family'])
+  mock.timers.tick(30 * minute)
+  assert.deepEqual(news, ['expired family', 'ended family'])
+})

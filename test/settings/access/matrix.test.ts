@@ -1,0 +1,558 @@
+// Who may do what: every route of the live table, asked by every kind of principal, about things of every owner and visibility.
+// What is expected is computed by the rules below, which say SPEC ("Authentication", "Visibility") and DECISIONS §1–§8, §13 again.
+import assert from 'node:assert/strict'
+import { test, type Test } from 'tap'
+import bcrypt from 'bcryptjs'
+import type { FastifyInstance } from 'fastify'
+import type { Change } from '../../../db/store.ts'
+import type { Principal, View } from '../../../plugins/settings/access/view.ts'
+import type { RouteRow } from '../../../plugins/base/scopes/index.ts'
+import { sha256 } from '../../../plugins/base/secrets/hash.ts'
+import { PlainExchange } from '../../../plugins/downstream/tools/exchange.ts'
+import { appFor } from '../../helpers/app.ts'
+import { startUpstream, tool } from '../../fakes/fault-http.ts'
+import { initialize } from '../../helpers/client.ts'
+import { until } from '../../helpers/hub.ts'
+
+const principals = [
+  'nobody', 'alice', 'bob', 'admin', 'system key', 'scoped key', 'user key', 'guest', 'admin, read-only',
+  'system key, read-only', 'key of a former admin', 'scoped key of a former admin', 'key for a former admin',
+  'user key for an admin, by a former one'
+] as const
+type Who = typeof principals[number]
+const owners = ['alice', 'admin'] as const
+const visibilities = ['private', 'public', 'group'] as const
+/** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
+type Target =
+  'nothing' | 'off' | 'metrics' | 'server' | 'group' | 'managed group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+
+interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
+interface Asked {
+  readonly row: RouteRow
+  readonly target: Target
+  readonly who: Who
+  readonly owner: (typeof owners)[number]
+  readonly visibility: (typeof visibilities)[number]
+}
+type Expected = 'yes' | 401 | 403 | 404
+
+// ---- the rules ------------------------------------------------------------------------------------
+
+const isReadonly = (who: Who): boolean => who.endsWith('read-only')
+const withoutMode = (who: Who): Who => who === 'admin, read-only' ? 'admin' : who === 'system key, read-only' ? 'system key' : who
+
+/** DECISIONS §3: which credentials count on which class of routes. */
+function isKnown (scope: RouteRow['scope'], who: Who): boolean {
+  if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth' || scope === 'social') return true
+  // DECISIONS §4: a system key counts while its maker and its owner are admins.
+  const onMcp: Who[] = ['system key', 'scoped key', 'user key', 'user key for an admin, by a former one']
+  const onApi: Who[] = ['alice', 'bob', 'admin', 'system key', 'guest']
+  return (scope === 'mcp' ? onMcp : onApi).includes(withoutMode(who))
+}
+
+/** Everybody whom visibility does not bind. A scoped key sees all, and is bound by its scope instead. */
+const isAdmin = (who: Who): boolean => ['admin', 'system key', 'guest', 'scoped key'].includes(withoutMode(who))
+/** Whose servers a principal owns, if anybody's. */
+const userOf = (who: Who): string | undefined => {
+  if (who === 'user key' || who === 'alice') return 'alice'
+  return who === 'user key for an admin, by a former one' ? 'admin' : who === 'bob' ? 'bob' : undefined
+}
+
+/** DECISIONS §7: the routes of alice are for her keys, and for unscoped system keys. */
+const isStranger = (who: Who): boolean => who === 'scoped key' || userOf(who) === 'admin'
+
+const manages = ({ who, owner }: Asked): boolean => isAdmin(who) || userOf(who) === owner
+const sees = (asked: Asked): boolean => manages(asked) || (asked.visibility === 'public' && asked.who !== 'nobody')
+/** DECISIONS §8; who is a guest on the management API is nobody here. */
+const isOpenTo = (asked: Asked): boolean => asked.visibility === 'public' || (asked.who !== 'guest' && sees(asked))
+
+function expected (asked: Asked): Expected {
+  const { row: { scope, effect, method }, target, who } = asked
+  if (isReadonly(who) && effect !== 'run' && !['GET', 'HEAD', 'OPTIONS'].includes(method)) return 403
+  if (!isKnown(scope, who)) return 401
+  if (scope === 'admin' && !isAdmin(who)) return 403
+  switch (target) {
+    case 'nothing': return 'yes'
+    // The authorization server, with `oauthServer.enabled` false; the record of calls and social login, without a database.
+    case 'off': return 404
+    // DECISIONS §13: METRICS is not set. `routing.skipAuth`, by which guests come, is of the management API.
+    case 'metrics': return !isKnown('api', who) || who === 'guest' ? 401 : isAdmin(who) ? 'yes' : 403
+    // ALLOW_REGISTRATION is off: admins only; keys that the management API does not know are nobody's.
+    case 'registering': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
+    // Who has no password has none to change.
+    case 'own password': return ['alice', 'bob', 'admin'].includes(who) ? 'yes' : 403
+    case 'own key': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 403
+    // A scoped key lists the server, and no more.
+    case 'global route': return who === 'scoped key' ? 403 : 'yes'
+    case 'own route': return isStranger(who) ? 403 : 'yes'
+    case 'own route of a server': return isStranger(who) ? 403 : sees(asked) ? 'yes' : 404
+    // DECISIONS §13: who exports a group manages it.
+    case 'managed group': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
+    case 'server': case 'group':
+      if (scope === 'open') return isOpenTo(asked) ? 'yes' : 404
+      if (!sees(asked)) return 404
+      return effect === 'change' && !manages(asked) ? 403 : 'yes'
+  }
+}
+
+// ---- the places of the routes ---------------------------------------------------------------------
+
+const server = (body?: unknown): Place => ({ target: 'server', body })
+const group = (body?: unknown): Place => ({ target: 'group', body })
+/** Built-ins are for everybody to read. */
+const builtIn = (body?: unknown): Place => ({ target: 'nothing', body })
+const nothing = (body?: unknown): Place => ({ target: 'nothing', body })
+const call: Place = { target: 'server', query: '?message=hi' }
+const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
+
+/** What is served with a database only: `test/extensions/activities` asks these routes. */
+const records = [
+  'GET /api/activities', 'GET /api/activities/stats', 'GET /api/activities/filters', 'GET /api/activities/:id',
+  'DELETE /api/activities/cleanup'
+]
+
+const authorizationServer = [
+  'GET /.well-known/oauth-authorization-server', 'GET /.well-known/oauth-authorization-server/*',
+  'GET /.well-known/oauth-protected-resource', 'GET /.well-known/oauth-protected-resource/*', 'GET /oauth/authorize',
+  'GET /oauth/authorize/:uid', 'POST /oauth/authorize', 'POST /oauth/token', 'POST /oauth/revoke',
+  'GET /oauth/interaction/:uid', 'GET /oauth/interaction/:uid/social', 'POST /oauth/interaction/:uid/login',
+  'POST /oauth/interaction/:uid/consent', 'POST /oauth/interaction/:uid/logout', 'POST /oauth/register',
+  'GET /oauth/register/:clientId', 'PUT /oauth/register/:clientId', 'DELETE /oauth/register/:clientId',
+  'GET /oauth/userinfo', 'POST /oauth/userinfo', 'GET /api/oauth/consents', 'DELETE /api/oauth/consents/:clientId',
+  'GET /api/oauth/clients', 'POST /api/oauth/clients', 'GET /api/oauth/clients/:clientId',
+  'PUT /api/oauth/clients/:clientId', 'DELETE /api/oauth/clients/:clientId',
+  'POST /api/oauth/clients/:clientId/regenerate-secret'
+]
+
+/** The services behind them are away here, or not set up: who may ask is told so. */
+const catalogues = [
+  'market/servers', 'market/servers/search', 'market/servers/:entry', 'market/categories',
+  'market/categories/:category', 'market/tags', 'market/tags/:tag', 'cloud/servers', 'cloud/servers/:name',
+  'cloud/servers/:name/tools', 'registry/servers', 'registry/servers/:serverName/versions',
+  'registry/servers/:serverName/versions/:version'
+]
+
+const socialLogin = [
+  'GET /api/auth/better/signIn/social', 'GET /api/auth/better/callback/:provider',
+  'POST /api/auth/better/sign-in/social', 'GET /api/auth/better/session', 'GET /api/auth/better/get-session',
+  'POST /api/auth/better/signOut', 'POST /api/auth/better/sign-out', 'GET /api/social-auth/user'
+]
+
+/** Every route outside of MCP, with what it speaks of and a body that it takes. */
+const places: Readonly<Record<string, Place>> = {
+  ...Object.fromEntries(
+    ['/health', '/health/live', '/health/ready', '/config', '/public-config'].map((path) => [`GET ${path}`, nothing()])
+  ),
+  'GET /': nothing(),
+  'GET /favicon.ico': nothing(),
+  'GET /metrics': { target: 'metrics' },
+  'GET /oauth/callback': nothing(),
+  'GET /oauth/login/:ticket': nothing(),
+  'GET /oauth/login/:ticket/continue': nothing(),
+  // `install.baseUrl` is not https.
+  'GET /client-metadata.json': { target: 'off' },
+  'POST /api/auth/login': nothing({ username: 'dave', password: 'Dave-1234' }),
+  'POST /api/auth/register': { target: 'registering', body: { username: 'newcomer', password: 'New-12345' } },
+  'GET /api/auth/user': nothing(),
+  'POST /api/auth/change-password': { target: 'own password', body: { currentPassword: 'Same-1234', newPassword: 'Other-1234' } },
+  'GET /api/servers': nothing(),
+  'POST /api/servers': nothing({ name: 'NEW', config }),
+  'POST /api/servers/batch': nothing({ servers: [{ name: 'NEW', config }] }),
+  'POST /api/servers/test': nothing({ config }),
+  'GET /api/servers/:name': server(),
+  'PUT /api/servers/:name': server({ config }),
+  'DELETE /api/servers/:name': server(),
+  'POST /api/servers/:name/toggle': server({ enabled: false }),
+  'POST /api/servers/:name/reload': server(),
+  'DELETE /api/servers/:name/oauth': server(),
+  'POST /api/servers/:serverName/tools/:toolName/toggle': server({ enabled: false }),
+  'PUT /api/servers/:serverName/tools/:toolName/description': server({ description: 'x' }),
+  'DELETE /api/servers/:serverName/tools/:toolName/description': server(),
+  'POST /api/servers/:serverName/prompts/:promptName/toggle': server({ enabled: false }),
+  'PUT /api/servers/:serverName/prompts/:promptName/description': server({ description: 'x' }),
+  'DELETE /api/servers/:serverName/prompts/:promptName/description': server(),
+  'POST /api/servers/:serverName/resources/:resourceUri/toggle': server({ enabled: false }),
+  'PUT /api/servers/:serverName/resources/:resourceUri/description': server({ description: 'x' }),
+  'DELETE /api/servers/:serverName/resources/:resourceUri/description': server(),
+  'GET /api/settings': nothing(),
+  'GET /api/mcp-settings/export': nothing(),
+  'PUT /api/system-config': nothing({ nameSeparator: '-' }),
+  'GET /api/audit': nothing(),
+  'POST /api/mcpb/upload': nothing(),
+  'GET /api/logs': nothing(),
+  'DELETE /api/logs': nothing(),
+  'GET /api/logs/stream': nothing(),
+  'GET /api/activities/available': nothing(),
+  'GET /api/groups': nothing(),
+  'POST /api/groups': nothing({ name: 'NEW', servers: [] }),
+  'GET /api/groups/:id': group(),
+  'PUT /api/groups/:id': group({ description: 'x' }),
+  'DELETE /api/groups/:id': group(),
+  'POST /api/groups/:id/servers': group({ serverName: 'thing' }),
+  'DELETE /api/groups/:id/servers/:serverName': group(),
+  'PUT /api/groups/:id/servers/batch': group({ servers: [] }),
+  'GET /api/groups/:id/server-configs': group(),
+  'PUT /api/groups/:id/server-configs/:serverName/tools': group({ tools: 'all' }),
+  'GET /api/auth/keys': nothing(),
+  'POST /api/auth/keys': nothing({ name: 'NEW' }),
+  'GET /api/auth/keys/:id': { target: 'own key' },
+  'PUT /api/auth/keys/:id': { target: 'own key', body: { name: 'renamed' } },
+  'DELETE /api/auth/keys/:id': { target: 'own key' },
+  'GET /api/users': nothing(),
+  'GET /api/users-stats': nothing(),
+  'GET /api/users/:username': nothing(),
+  'POST /api/users': nothing({ username: 'newcomer', password: 'New-12345' }),
+  'PUT /api/users/:username': nothing({ isAdmin: false }),
+  'DELETE /api/users/:username': nothing(),
+  'POST /api/tools/call/:server': server({ toolName: 'echo', arguments: {} }),
+  'POST /api/mcp/:serverName/prompts/:promptName': server({}),
+  'GET /api/prompts': nothing(),
+  'GET /api/prompts/:id': builtIn(),
+  'POST /api/prompts': nothing({ name: 'NEW', template: 'x' }),
+  'PUT /api/prompts/:id': builtIn({ title: 'x' }),
+  'DELETE /api/prompts/:id': builtIn(),
+  'GET /api/resources': nothing(),
+  'GET /api/resources/:id': builtIn(),
+  'POST /api/resources': nothing({ uri: 'note://new', content: 'x' }),
+  'PUT /api/resources/:id': builtIn({ name: 'x' }),
+  'DELETE /api/resources/:id': builtIn(),
+  'POST /api/resources/read': server({ uri: 'test://one' }),
+  'POST /api/templates/export': nothing({ name: 'x' }),
+  'GET /api/templates/export/groups/:id': { target: 'managed group' },
+  'POST /api/templates/import': nothing({ version: '1.0', servers: { NEW: config } }),
+  'GET /api/openapi.json': nothing(),
+  'GET /api/openapi.yaml': nothing(),
+  'GET /api/openapi/servers': nothing(),
+  'GET /api/openapi/stats': nothing(),
+  'GET /api/:name/openapi.json': group(),
+  'GET /api/:name/openapi.yaml': group(),
+  ...Object.fromEntries(catalogues.map((path) => [`GET /api/${path}`, nothing()])),
+  ...Object.fromEntries([...authorizationServer, ...records, ...socialLogin].map((route) => [route, { target: 'off' }])),
+  'GET /api/tools/:server/:tool': call,
+  'POST /api/tools/:server/:tool': server({}),
+  'GET /api/:name/tools/:server/:tool': { target: 'group', query: '?message=hi' },
+  'POST /api/:name/tools/:server/:tool': group({})
+}
+
+/** HEAD is GET without its body. */
+const routeOf = ({ method, url }: RouteRow): string => `${method === 'HEAD' ? 'GET' : method} ${url}`
+
+/** Routes that no principal makes a difference to, with the reason. */
+const exceptions: Readonly<Record<string, string>> = {
+  'OPTIONS *': 'the preflight of a browser, answered by @fastify/cors before anybody is asked',
+  'OPTIONS /.well-known/oauth-authorization-server': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /.well-known/oauth-authorization-server/*': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /.well-known/oauth-protected-resource': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /.well-known/oauth-protected-resource/*': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /oauth/token': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /oauth/revoke': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /oauth/userinfo': 'a preflight as well, for pages of any origin (test/integration/oauth-origins.test.ts)',
+  'OPTIONS /api/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/:name/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/users/openapi.json': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/:name/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'OPTIONS /api/users/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'GET /api/users/openapi.json': 'GET /api/:name/openapi.json for a group or server named users',
+  'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
+}
+
+const mcpPlaces: Readonly<Record<string, Target>> = {
+  '/mcp': 'global route',
+  '/api/mcp': 'global route',
+  '/mcp/:name': 'server',
+  '/api/mcp/:name': 'server',
+  '/api/mcp/group/:group': 'group',
+  '/:user/mcp': 'own route',
+  '/:user/mcp/:name': 'own route of a server',
+  '/sse': 'global route',
+  '/sse/:name': 'server',
+  '/:user/sse': 'own route',
+  '/:user/sse/:name': 'own route of a server',
+  '/mcp/$smart': 'global route',
+  '/api/mcp/$smart': 'global route',
+  '/mcp/$smart/:name': 'server',
+  '/api/mcp/$smart/:name': 'server',
+  '/:user/mcp/$smart': 'own route',
+  '/:user/mcp/$smart/:name': 'own route of a server',
+  '/sse/$smart': 'global route',
+  '/sse/$smart/:name': 'server',
+  '/:user/sse/$smart': 'own route',
+  '/:user/sse/$smart/:name': 'own route of a server',
+  '/messages': 'nothing'
+}
+function placeOf (row: RouteRow): Place | undefined {
+  const { method, url, scope } = row
+  if (scope === 'docs') return nothing()
+  if (scope !== 'mcp') return Object.hasOwn(places, routeOf(row)) ? places[routeOf(row)] : undefined
+  const target = mcpPlaces[url]
+  return target && { target, body: method === 'POST' ? initialize() : undefined }
+}
+
+// ---- the world ------------------------------------------------------------------------------------
+
+const ids = {
+  group: '33333333-3333-4333-8333-333333333333',
+  system: '11111111-1111-4111-8111-111111111111',
+  scoped: '22222222-2222-4222-8222-222222222222',
+  user: '44444444-4444-4444-8444-444444444444',
+  own: '55555555-5555-4555-8555-555555555555',
+  made: '66666666-6666-4666-8666-666666666666',
+  madeScoped: '77777777-7777-4777-8777-777777777777',
+  owned: '88888888-8888-4888-8888-888888888888',
+  given: '99999999-9999-4999-8999-999999999999'
+}
+const tokens = {
+  'system key': `thk_${'a'.repeat(64)}`,
+  'scoped key': `thk_${'b'.repeat(64)}`,
+  'user key': `thk_${'c'.repeat(64)}`,
+  'key of a former admin': `thk_${'e'.repeat(64)}`,
+  'scoped key of a former admin': `thk_${'f'.repeat(64)}`,
+  'key for a former admin': `thk_${'1'.repeat(64)}`,
+  'user key for an admin, by a former one': `thk_${'2'.repeat(64)}`
+}
+const password = (text: string): string => bcrypt.hashSync(text, 4)
+const users = {
+  admin: { username: 'admin', password: password('Same-1234'), isAdmin: true },
+  alice: { username: 'alice', password: password('Same-1234'), isAdmin: false },
+  bob: { username: 'bob', password: password('Same-1234'), isAdmin: false },
+  carol: { username: 'carol', password: password('Same-1234'), isAdmin: false },
+  dave: { username: 'dave', password: password('Dave-1234'), isAdmin: false }
+}
+const key = (id: string, token: string, more: object) => ({
+  id,
+  name: id,
+  tokenHash: sha256(token),
+  tokenMask: 'thk_...',
+  kind: 'system' as const,
+  accessType: 'all' as const,
+  allowedGroups: [],
+  allowedServers: [],
+  enabled: true,
+  ...more
+})
+const keys = [
+  key(ids.system, tokens['system key'], {}),
+  key(ids.scoped, tokens['scoped key'], { accessType: 'servers', allowedServers: ['thing'] }),
+  key(ids.user, tokens['user key'], { kind: 'user', owner: 'alice' }),
+  key(ids.own, `thk_${'d'.repeat(64)}`, { kind: 'user', owner: 'alice' }),
+  key(ids.made, tokens['key of a former admin'], { createdBy: 'bob' }),
+  key(ids.madeScoped, tokens['scoped key of a former admin'], { createdBy: 'bob', accessType: 'servers', allowedServers: ['thing'] }),
+  key(ids.owned, tokens['key for a former admin'], { createdBy: 'admin', owner: 'bob' }),
+  key(ids.given, tokens['user key for an admin, by a former one'], { kind: 'user', createdBy: 'bob', owner: 'admin' })
+]
+
+const start = async (t: Test, env: { READONLY?: boolean }, routing: object): Promise<FastifyInstance> =>
+  await appFor(t, { users: Object.values(users), bearerKeys: keys, systemConfig: { routing } },
+    { ...env, LOG_LEVEL: 'silent', REGISTRY_URL: 'http://127.0.0.1:9' })
+
+/** Everything as it should be before a request. What is there already, and the same, is not written. */
+function reset (upstream: string, owner: string, visibility: string) {
+  const shown = { visibility: visibility as 'private' }
+  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources }: FastifyInstance['settings']['current']): Change[] => [
+    { entity: 'prompts', key: ids.group, value: { id: ids.group, name: 'built in', template: 'x' } },
+    { entity: 'resources', key: ids.group, value: { id: ids.group, uri: 'note://built-in', content: 'x' } },
+    ...[...prompts.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'prompts', key: id, value: undefined })),
+    ...[...resources.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'resources', key: id, value: undefined })),
+    { entity: 'mcpServers', key: 'thing', value: { type: 'streamable-http', url: upstream, owner, ...shown } },
+    { entity: 'groups', key: ids.group, value: { id: ids.group, name: 'team', servers: ['thing'], owner } },
+    ...Object.values(users).map((user): Change => ({ entity: 'users', key: user.username, value: user })),
+    ...keys.map((each): Change => ({ entity: 'bearerKeys', key: each.id, value: each })),
+    ...[...servers.keys()].filter((name) => name !== 'thing')
+      .map((name): Change => ({ entity: 'mcpServers', key: name, value: undefined })),
+    ...[...groups.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'groups', key: id, value: undefined })),
+    ...[...stored.keys()].filter((name) => !Object.hasOwn(users, name))
+      .map((name): Change => ({ entity: 'users', key: name, value: undefined })),
+    ...[...storedKeys.keys()].filter((id) => !keys.some((each) => each.id === id))
+      .map((id): Change => ({ entity: 'bearerKeys', key: id, value: undefined }))
+  ]
+}
+
+const words: Readonly<Record<string, string>> = {
+  ':name': 'thing',
+  ':serverName': 'thing',
+  ':server': 'thing',
+  ':id': ids.group,
+  ':group': ids.group,
+  ':user': 'alice',
+  ':username': 'carol',
+  ':tool': 'echo',
+  ':toolName': 'echo',
+  ':promptName': 'greet',
+  ':entry': 'fetch',
+  ':category': 'Web',
+  ':tag': 'git',
+  ':resourceUri': encodeURIComponent('test://one'),
+  '*': 'index.css'
+}
+
+function addressOf ({ url }: RouteRow, { target, query = '' }: Place): string {
+  const path = url.replace(/:[A-Za-z]+|\*/g, (word) => words[word] ?? word)
+  if (target === 'own key') return path.replace(ids.group, ids.own) + query
+  // The word before an open route is a group's here.
+  return (target === 'group' ? path.replace('/api/thing/', `/api/${ids.group}/`) : path) + query
+}
+
+async function ask (app: FastifyInstance, row: RouteRow, place: Place, who: Who): Promise<number> {
+  const as = withoutMode(who)
+  const headers: Record<string, string> = {}
+  if (as in tokens) headers.authorization = `Bearer ${tokens[as as keyof typeof tokens]}`
+  if (as in users) headers['x-auth-token'] = app.auth.login(users[as as keyof typeof users])
+  if (place.body !== undefined) headers['content-type'] = 'application/json'
+  if (row.scope === 'mcp') headers.accept = 'application/json, text/event-stream'
+  // Some answers are streams without an end: it is enough that they begin.
+  const reply = await app.inject({
+    method: row.method as 'GET',
+    url: addressOf(row, place),
+    headers,
+    payloadAsStream: true,
+    ...place.body === undefined ? {} : { payload: JSON.stringify(place.body) }
+  })
+  reply.stream().destroy()
+  return reply.statusCode
+}
+
+test('every route, asked by everybody, about everything', async (t) => {
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo')],
+    prompts: [{ name: 'greet' }],
+    resources: [{ uri: 'test://one', name: 'one' }],
+    on: ({ method, params }) => method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'x' }] } : undefined
+  })
+  const plain = await start(t, {}, {})
+  const open = await start(t, {}, { skipAuth: true })
+  const readonly = await start(t, { READONLY: true }, {})
+  const rows = plain.routeTable
+  assert.deepEqual(open.routeTable, rows)
+
+  const unplaced = rows.filter((row) => !placeOf(row) && !Object.hasOwn(exceptions, routeOf(row)))
+    .map(({ method, url }) => `${method} ${url}`)
+  assert.deepEqual(unplaced, [], 'routes that this test does not know: say what they speak of')
+  const known = new Set(rows.map(({ method, url }) => `${method} ${url}`))
+  assert.deepEqual([...Object.keys(places), ...Object.keys(exceptions)].filter((route) => !known.has(route)), [],
+    'places of routes that are not there')
+
+  const wrong: string[] = []
+  let count = 0
+  for (const owner of owners) {
+    for (const visibility of visibilities) {
+      // `group` is private, whoever the owner is.
+      if (owner === 'admin' && visibility === 'group') continue
+      const first = owner === owners[0] && visibility === visibilities[0]
+      const work = reset(upstream.url, owner, visibility)
+      for (const app of [plain, open, readonly]) {
+        await app.settings.change(work)
+        await until(() => app.upstreams.get('thing')?.status === 'connected', 'the server never connected')
+      }
+      for (const row of rows) {
+        const place = placeOf(row)
+        if (!place) continue
+        const { target } = place
+        const bound = target === 'server' || target === 'group' || target === 'managed group' || target === 'own route of a server'
+        if ((!bound || row.method === 'HEAD') && !first) continue
+        for (const who of principals) {
+          // Whose a thing is makes no difference to what READONLY refuses.
+          if (isReadonly(who) && !first) continue
+          const world = who === 'guest' ? open : isReadonly(who) ? readonly : plain
+          const asked: Asked = { row, target, who, owner, visibility }
+          const wanted = expected(asked)
+          const status = await ask(world, row, place, who)
+          count++
+          // A log-in that is refused for its body has been let in.
+          const got = status === 401 || status === 403 || status === 404 ? status : 'yes'
+          if (got !== wanted) {
+            wrong.push(`${who}: ${row.method} ${row.url}${bound ? ` (${visibility}, ${owner}'s)` : ''}: ${status}, expected ${wanted}`)
+          }
+          if (row.effect === 'read' || wanted !== 'yes') continue
+          await world.settings.change(work)
+          if (bound) await until(() => world.upstreams.get('thing')?.status === 'connected', 'the server never came back')
+        }
+      }
+    }
+  }
+  t.comment(`${count} requests to ${rows.length} routes`)
+  assert.deepEqual(wrong, [])
+  assert.ok(count > 2_000, `only ${count}`)
+})
+
+// ---- $smart ---------------------------------------------------------------------------------------
+
+/** Every kind of principal that comes to MCP routes, and the servers that it sees by the rules above. */
+const callers: ReadonlyArray<{ readonly principal: Principal, readonly sees: (owner: string, visibility: string) => boolean }> = [
+  { principal: { key: 'k', kind: 'system-key', user: 'system', isAdmin: true }, sees: () => true },
+  ...(['user-key', 'access-token', 'user'] as const).flatMap((kind) => ['alice', 'bob'].map((username) => ({
+    principal: { key: `${kind} ${username}`, kind, user: username, username, isAdmin: false },
+    sees: (owner: string, visibility: string) => owner === username || visibility === 'public'
+  }))),
+  {
+    principal: { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false },
+    sees: (_owner, visibility) => visibility === 'public'
+  }
+]
+
+test('what a caller does not see, $smart neither finds, names, suggests, counts nor calls', async (t) => {
+  const marked = (name: string): Record<string, unknown> => tool(name, { description: `A thing of use, ${name}` })
+  const upstream = await startUpstream(t, { tools: [marked('open'), marked('shut'), marked('unselected')] })
+  const app = await appFor(t, { users: Object.values(users) }, { LOG_LEVEL: 'silent' })
+  const all = owners.flatMap((owner) => visibilities.map((visibility) => ({ owner, visibility, name: `${owner}_${visibility}` })))
+  await app.settings.change(() => [
+    ...all.map(({ owner, visibility, name }): Change => {
+      const value = { type: 'streamable-http' as const, url: upstream.url, owner, tools: { shut: { enabled: false } }, visibility }
+      return { entity: 'mcpServers', key: name, value }
+    }),
+    {
+      entity: 'groups',
+      key: ids.group,
+      value: { id: ids.group, name: 'team', owner: 'admin', servers: all.map(({ name }) => ({ name, tools: ['open'] })) }
+    }
+  ])
+  await until(() => all.every(({ name }) => app.upstreams.get(name)?.status === 'connected'))
+  const run = async (view: View, method: string, params: Record<string, unknown>): Promise<Record<string, unknown>> => {
+    const result = await app.gateway.handle(new PlainExchange(view, method, params, { headers: {}, address: '::1' }))
+    return JSON.parse(typeof result === 'string' ? result : String(await result.bytes())) as Record<string, unknown>
+  }
+  const call = async (view: View, name: string, args: object): Promise<Record<string, unknown>> =>
+    await run(view, 'tools/call', { name, arguments: args })
+  const errorOf = async (view: View, name: string, args: object): Promise<string> =>
+    await call(view, name, args).then(() => 'none', (error: unknown) => error instanceof Error ? error.message : '?')
+
+  for (const progressiveDisclosure of [false, true]) {
+    await app.settings.change(({ system }) => [{ entity: 'systemConfig', value: { ...system, smartRouting: { progressiveDisclosure } } }])
+    for (const { principal, sees } of callers) {
+      for (const word of [{}, { name: 'team' }, { name: 'admin_public' }]) {
+        const who = `${principal.key} ${JSON.stringify(word)}`
+        const view = app.access.view(principal, { ...word, smart: true })
+        const inScope = all.filter(({ name }) => word.name !== 'admin_public' || name === word.name)
+        const seen = inScope.filter(({ owner, visibility }) => sees(owner, visibility)).map(({ name }) => name)
+        const tools = word.name === 'team' ? ['open'] : ['open', 'unselected']
+        const visible = seen.flatMap((server) => tools.map((each) => `${server}-${each}`))
+        const hidden = all.flatMap(({ name }) => ['open', 'shut', 'unselected'].map((each) => `${name}-${each}`))
+          .filter((name) => !visible.includes(name))
+        const found = await call(view, 'search_tools', { query: 'a thing of use', limit: 100 })
+        const { tools: results } = found.structuredContent as { tools: Array<{ name: string, serverName: string }> }
+        assert.deepEqual(results.map(({ name }) => name).sort(), visible.sort(), who)
+        const list = JSON.stringify(await run(view, 'tools/list', {}))
+        const said = `${list}${JSON.stringify(found)}`
+        for (const { name } of all) if (!seen.includes(name)) assert.ok(!said.includes(name), `${who} is told of ${name}`)
+        assert.ok(!/\bmore\b/.test(list), 'others are not counted')
+        for (const name of [...hidden.slice(0, 6), 'admin_private-open']) {
+          if (visible.includes(name)) continue
+          const unknown = (await errorOf(view, 'call_tool', { toolName: 'nothing-here' })).replace('nothing-here', name)
+          assert.equal(await errorOf(view, 'call_tool', { toolName: name }), unknown, `${who} ${name}`)
+          if (progressiveDisclosure) assert.equal(await errorOf(view, 'describe_tool', { toolName: name }), unknown, `${who} ${name}`)
+        }
+        const [first = ''] = visible
+        if (first !== '') assert.ok((await call(view, 'call_tool', { toolName: first })).content, who)
+      }
+    }
+  }
+  assert.throws(() => app.access.view({ key: 'x', kind: 'user-key', user: 'bob', username: 'bob', isAdmin: false }, { name: 'alice_private', smart: true }))
+
+  // Not even scores tell of what is hidden.
+  const bob = callers.find(({ principal }) => principal.key === 'user-key bob')?.principal
+  assert.ok(bob)
+  const before = JSON.stringify(await call(app.access.view(bob, { smart: true }), 'search_tools', { query: 'thing of use', limit: 100 }))
+  await app.settings.change(() => all.filter(({ visibility }) => visibility !== 'public')
+    .map(({ name }): Change => ({ entity: 'mcpServers', key: name, value: undefined })))
+  assert.equal(JSON.stringify(await call(app.access.view(bob, { smart: true }), 'search_tools', { query: 'thing of use', limit: 100 })), before)
+})
