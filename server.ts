@@ -3,7 +3,7 @@ import { closeSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
-import { buildApp, buildWaitingRoom } from './app.ts'
+import { buildApp } from './app.ts'
 import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
@@ -23,6 +23,7 @@ import { configuredBase } from './plugins/settings/base-url.ts'
 import { launcher } from './plugins/upstream/launcher/launcher.ts'
 import type { FirstAdmin } from './plugins/identity/users/users.ts'
 import { doubtsOf, milliseconds, misspeltIn, type Env } from './schemas/env.ts'
+import { buildWaitingRoom } from './routes/waiting-room.ts'
 
 /** With `npm run dev` the admin has a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined

@@ -23,4 +23,4 @@ export default fp<{ sealer?: Sealer, usedStates: UsedStates }>(async (app, { sea
     app.gateway.withdraw()
   })
   app.auth.standings.on('expired', (id) => { downstream.closeChannels(id) })
-}, { name: 'downstream', dependencies: ['gateway', 'auth', 'access', 'logs', 'settings'] })
+}, { name: 'downstream', dependencies: ['base', 'gateway', 'auth', 'access', 'settings'] })

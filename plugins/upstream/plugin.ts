@@ -6,33 +6,42 @@ import type { ProcessUser } from '../../protocol/transports/process-user.ts'
 import { limits } from '../base/limits/limits.ts'
 import { Semaphore } from '../base/limits/semaphore.ts'
 import { goneAccounts } from '../identity/users/mark.ts'
-import type { TransportDeps } from './links/transport.ts'
+import { UpstreamHooks } from './hooks.ts'
 import { Upstreams } from './upstreams.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { upstreams: Upstreams }
+  interface FastifyInstance {
+    upstreams: Upstreams
+    upstreamHooks: UpstreamHooks
+  }
 }
 
 export interface UpstreamOptions {
-  cache: CatalogueCache
+  catalogueCache: CatalogueCache
   /** In ms. */
   initTimeout: number
   requestTimeout: number
+  /** The environment that children may inherit from. */
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
-  /** false: no server is connected. */
+  /** false: no server is connected, as for work on the settings alone. */
   connects?: boolean
-  /** Why a server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
-  problemOf?: TransportDeps['problemOf']
 }
 
 /** `app.upstreams`: the running servers, as providers of the gateway. They begin to connect when the app is ready, and never delay it. */
 export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) => {
-  const { cache, initTimeout, requestTimeout, environment, childUser, problemOf } = options
+  const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser } = options
+  const hooks = new UpstreamHooks()
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },
-    transport: { outbound: app.outbound, environment, childUser, problemOf, install: () => app.settings.current.system.install },
+    transport: {
+      outbound: app.outbound,
+      environment,
+      childUser,
+      problemOf: async (config) => await hooks.problemOf(config),
+      install: () => app.settings.current.system.install
+    },
     dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
     cache,
     logins: app.logins,
@@ -40,7 +49,7 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
     isOurs: (value) => app.credentials.holds(value),
     initTimeout,
     requestTimeout,
-    onLine: (server, line) => { app.logChild(server, line) },
+    onLine: (server, line) => { hooks.printed(server, line) },
     remarks: (name, catalogue) => {
       const server = app.settings.current.servers.get(name)
       return server === undefined ? [] : unmatchedIn(server, catalogue)
@@ -48,6 +57,7 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })
   app.decorate('upstreams', upstreams)
+  app.decorate('upstreamHooks', hooks)
   app.gateway.addSource(upstreams)
   app.addHook('onClose', async () => { await upstreams.close() })
   if (!connects) return
@@ -57,4 +67,4 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
     if (gone.size > 0) void upstreams.endOf(gone)
     upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
   })
-}, { name: 'upstream', dependencies: ['config', 'logs', 'settings', 'outbound', 'gateway', 'logins'] })
+}, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins'] })

@@ -43,8 +43,11 @@ export class LogRing {
     this.#redact = redact
   }
 
-  /** Replaces the function that masks secrets, once more of them are known. */
-  redactBy (redact: (text: string) => string): void { this.#redact = redact }
+  /** Replaces the function that masks secrets, once more of them are known; also in the entries that there are. */
+  redactBy (redact: (text: string) => string): void {
+    this.#redact = redact
+    this.#entries = this.#entries.map((entry) => ({ ...entry, message: redact(entry.message) }))
+  }
 
   /** Adds a line of the gateway. */
   add (level: LogEntry['level'], message: string): void {

@@ -1,12 +1,22 @@
 import { format } from 'node:util'
 import type { FastifyServerOptions } from 'fastify'
-import type { LogEntry, LogRing } from './ring.ts'
+import { limits } from '../../base/limits/limits.ts'
+import { OwnCredentials } from '../../base/secrets/own-credentials.ts'
+import { maskPatterns } from '../../base/secrets/patterns.ts'
+import { LogRing, type LogEntry } from './ring.ts'
 
 type Logger = FastifyServerOptions['logger']
 /** pino's hook: called for each line that its level lets pass. */
 type LogMethod = (this: unknown, args: unknown[], method: (...args: unknown[]) => void, level: number) => void
 
 const levels: Readonly<Record<number, LogEntry['level']>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
+
+/** A ring for the newest lines of the log, the options of a logger that fills it, and what masks our own credentials in both. */
+export function startLog (logger: Logger): { logger: Logger, ring: LogRing, credentials: OwnCredentials } {
+  const ring = new LogRing(limits.logs, maskPatterns)
+  const credentials = new OwnCredentials()
+  return { logger: tapped(logger, ring, (line) => credentials.mask(line)), ring, credentials }
+}
 
 /**
  * A logger's options, extended so that each line that is logged is in the ring as well, and written as `mask` leaves it. Without a logger

@@ -28,4 +28,4 @@ export default fp(async (app) => {
   app.gateway.addHook('onCall', (call) => { tracer.begin(call) })
   app.gateway.addHook('onDone', (call) => { tracer.end(call) })
   app.addHook('onClose', async () => { await tracer.close() })
-}, { name: 'tracing', dependencies: ['config', 'gateway', 'logs'] })
+}, { name: 'tracing', dependencies: ['base', 'gateway'] })

@@ -12,6 +12,7 @@ const writeInterval = 60_000
 export default fp(async (app) => {
   const { READONLY: readonly } = app.config.env
   const keys = new Keys(app.settings, readonly, (sentence) => { app.log.warn(sentence) })
+  app.credentials.watch(() => app.settings.current.keys)
   app.decorate('keys', keys)
   if (readonly) return
   // Tokens that a person has written into the file, or a key of another gateway's file.
@@ -41,4 +42,4 @@ export default fp(async (app) => {
     clearInterval(timer)
     await write()
   })
-}, { name: 'keys', dependencies: ['config', 'settings'] })
+}, { name: 'keys', dependencies: ['base', 'settings'] })

@@ -4,6 +4,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { mayEnter, type ProcessUser } from '../../../protocol/transports/process-user.ts'
 import { Bundles } from './bundles.ts'
 import { BundleFolder } from './folder.ts'
+import { bundleProblem } from './usage.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { bundles: Bundles }
@@ -33,6 +34,7 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
       : `Its folder ${path} is closed to the user ${childUser.name} (CHILD_USER): let others pass through the folders above it`
   })
   app.decorate('bundles', bundles)
+  app.upstreamHooks.beforeStart(bundleProblem(resolve(root)))
   const removeUnused = (next: Snapshot, former: Snapshot): void => {
     bundles.removeUnused(next, former).catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })
   }

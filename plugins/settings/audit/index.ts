@@ -30,4 +30,4 @@ export default fp<{ auditTrail?: AuditTrail }>(async (app, { auditTrail: trail =
   app.settings.on('committed', (committed) => { audit.add(committed) })
   app.decorate('audit', audit)
   app.addHook('onClose', async () => { await audit.close(closeTimeout) })
-}, { name: 'audit', dependencies: ['logs', 'settings'] })
+}, { name: 'audit', dependencies: ['base', 'settings'] })

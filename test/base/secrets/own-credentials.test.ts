@@ -177,7 +177,7 @@ test('neither the log nor the audit has one', async (t) => {
   for (const secret of Object.values(secrets)) {
     app.log.warn(`a line with ${secret}`)
     app.log.warn({ err: new Error(`an error with ${secret}`), more: { deep: `Bearer ${secret}` } }, 'failed')
-    app.logChild('files', `a child prints ${secret}`)
+    app.upstreamHooks.printed('files', `a child prints ${secret}`)
   }
   const by = { username: 'admin' }
   for (const secret of Object.values(secrets)) app.audit.note(by, { entity: 'group', name: secret, after: { description: `with ${secret}` } })

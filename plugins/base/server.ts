@@ -1,0 +1,65 @@
+import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import { boundQuery, checkQuery } from './body/query.ts'
+import { compileSerializer } from './body/serializers.ts'
+import { boundBody } from './body/unread.ts'
+import { compileValidator } from './body/validators.ts'
+import { basePathOf, type SharedEnv } from './config/config.ts'
+import { trustedProxies } from './config/trust-proxy.ts'
+import { clientError, maxHeaderSize } from './errors/client-error.ts'
+import { byPath } from './errors/handlers.ts'
+import { ClientMessage } from './limits/client-message.ts'
+import connections from './limits/connections.ts'
+import { limits } from './limits/limits.ts'
+
+export interface ServerOptions {
+  logger: FastifyServerOptions['logger']
+  env: Pick<SharedEnv, 'BASE_PATH' | 'TRUST_PROXY'>
+  /** Replaces `limits.slowSenders`: how long headers and a whole request may take, and how often that is checked, in ms. */
+  slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
+  /** Max open connections of clients, in place of the bound that comes from the limit of open files. */
+  maxConnections?: number
+}
+
+/** A Fastify instance with this project's bounds, errors and parsers, and no route. It does not listen yet. */
+export function createServer (options: ServerOptions): FastifyInstance {
+  const { logger, env, slowSenders = limits.slowSenders, maxConnections: max } = options
+  const basePath = basePathOf(env)
+  const app = Fastify({
+    logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    trustProxy: trustedProxies(env.TRUST_PROXY),
+    requestTimeout: slowSenders.request,
+    forceCloseConnections: 'idle',
+    // While the app closes, clients may still answer questions and cancel; new requests are refused where they arrive.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
+    rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? withoutEscape(url) : url,
+    frameworkErrors: byPath(basePath),
+    clientErrorHandler: clientError(basePath),
+    http: {
+      headersTimeout: slowSenders.headers,
+      connectionsCheckingInterval: slowSenders.interval,
+      maxHeaderSize,
+      IncomingMessage: ClientMessage
+    }
+  })
+  app.setValidatorCompiler(compileValidator)
+  app.setSerializerCompiler(compileSerializer)
+  ignoreBodies(app)
+  app.addHook('onRequest', boundQuery)
+  app.addHook('preValidation', checkQuery)
+  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: boundBody })
+  return app
+}
+
+/**
+ * Replaces Fastify's content type parsers by one that does not read the body. Scopes with routes that take bodies register their own.
+ * Otherwise Fastify would buffer and parse the body of a request before the 404 handler runs.
+ */
+function ignoreBodies (app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
+}
+
+/** An address with `$smart` as the router knows it: `encodeURIComponent`, and others, write `%24smart`. */
+const withoutEscape = (url: string): string => url.replace(/^([^?]*\/)%24smart(?=[/?]|$)/, (_, before: string) => `${before}$smart`)

@@ -1,0 +1,9 @@
+import fp from 'fastify-plugin'
+import type { DownstreamOptions } from './parts.ts'
+
+export type { DownstreamOptions } from './parts.ts'
+
+/** The ways in which clients reach the gateway. */
+export default fp<DownstreamOptions>(async (app, options) => {
+  await app.register(import('./parts.ts'), options)
+}, { name: 'downstream-wing', dependencies: ['gateway-wing', 'identity', 'upstream-wing'] })

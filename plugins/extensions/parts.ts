@@ -1,0 +1,29 @@
+import fp from 'fastify-plugin'
+import type { Storage } from '../../db/store.ts'
+import activities from './activities/index.ts'
+import compression from './compression/index.ts'
+import callLog from './logs/calls.ts'
+import logs from './logs/index.ts'
+import type { LogRing } from './logs/ring.ts'
+import logStreams from './logs/streams.ts'
+import metrics from './metrics/index.ts'
+import smartRouting from './smart-routing/index.ts'
+import tracing from './tracing/index.ts'
+
+export interface ExtensionOptions {
+  storage: Pick<Storage, 'activities' | 'vectors'>
+  /** The newest lines of the log, which the logger fills. */
+  ring: LogRing
+}
+
+/** What looks at calls, or changes how they are shown: hooks and presentations of the gateway. Hooks run in this order. */
+export default fp<ExtensionOptions>(async (app, { ring, storage }) => {
+  await app.register(logs, { ring })
+  await app.register(logStreams)
+  await app.register(compression)
+  await app.register(smartRouting, storage)
+  await app.register(metrics)
+  await app.register(tracing)
+  await app.register(activities, storage)
+  await app.register(callLog)
+}, { name: 'extensions-parts' })

@@ -1,0 +1,28 @@
+import fp from 'fastify-plugin'
+import type { Storage } from '../../db/store.ts'
+import accessTokens from './access-tokens/index.ts'
+import auth from './auth/index.ts'
+import refusals from './auth/refusals.ts'
+import throttle from './auth/throttle.ts'
+import keys from './keys/index.ts'
+import oauth from './oauth/index.ts'
+import social from './social/index.ts'
+import users from './users/index.ts'
+
+export interface IdentityOptions {
+  storage: Pick<Storage, 'clients' | 'consents' | 'grants' | 'loginStates' | 'socialLogins' | 'tokens'>
+  /** The credential of this machine's command line; undefined: there is none. */
+  localToken?: string
+}
+
+/** Accounts, keys, tokens and logins, the authentication chain over them, and the authorization server. */
+export default fp<IdentityOptions>(async (app, { storage, localToken }) => {
+  await app.register(refusals)
+  await app.register(throttle)
+  await app.register(users)
+  await app.register(keys)
+  await app.register(accessTokens, storage)
+  await app.register(social, storage)
+  await app.register(auth, { localToken })
+  await app.register(oauth, storage)
+}, { name: 'identity-parts' })

@@ -1,0 +1,20 @@
+import fp from 'fastify-plugin'
+import type { Storage } from '../../db/store.ts'
+import access from './access/index.ts'
+import audit from './audit/index.ts'
+import keyRotation from './key-rotation/index.ts'
+import settings from './plugin.ts'
+
+export interface SettingsOptions {
+  storage: Pick<Storage, 'auditTrail' | 'resealing' | 'store'>
+  /** false: no server is connected, as for work on the settings alone. */
+  connects?: boolean
+}
+
+/** The settings, their audit log, the rotation of keys that seal them, and the decision who sees which item. */
+export default fp<SettingsOptions>(async (app, { storage, connects }) => {
+  await app.register(settings, storage)
+  await app.register(audit, storage)
+  await app.register(keyRotation, { resealing: storage.resealing, connects })
+  await app.register(access)
+}, { name: 'settings-parts' })
