@@ -10,7 +10,7 @@ import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
 import { findChildUser } from './plugins/base/config/child-user.ts'
 import { readEnvironment } from './plugins/base/config/environment.ts'
-import { commandLine, firstLines, furtherLines, localUrl, quoted } from './plugins/base/config/first-start.ts'
+import { commandLine, firstLines, furtherLines, localUrl, shellQuote } from './plugins/base/config/first-start.ts'
 import { FirstWords } from './plugins/base/config/first-words.ts'
 import { explainListenError } from './plugins/base/config/listen-error.ts'
 import { newLocalToken, removeLocalAccess, storedAt, writeLocalAccess, type LocalAccess } from './plugins/base/config/local-file.ts'
@@ -143,8 +143,8 @@ async function start (): Promise<void> {
   const url = `${configuredBase(app.settings.current.system, app.config) ?? base}/mcp`
   const hasServers = app.settings.current.servers.size > 0
   // A data folder of its own is given by the environment, and so it is for the command line.
-  const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${quoted(dataDir)} `
-  const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${quoted(settingsPath)}`
+  const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
+  const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
   await words.tell(furtherLines({ url, key, addWith })).catch((error: unknown) => { warn(messageOf(error)) })
 }
 

@@ -3,7 +3,7 @@ import { delimiter, resolve } from 'node:path'
 import type { Environment } from './io.ts'
 
 /** Whether a text is an address that a server is reached at. */
-export const isAddress = (text: string): boolean => /^https?:\/\//i.test(text)
+export const isHttpAddress = (text: string): boolean => /^https?:\/\//i.test(text)
 
 /** `ftp://…`, and `https:/…`; no path of Windows, whose drive is one letter. */
 const hasScheme = (text: string): boolean => /^[a-z][a-z0-9+.-]+:\//i.test(text)
@@ -24,7 +24,7 @@ const isFound = (command: string, environment: Environment, cwd: string): boolea
  * scheme, where no such command is found.
  */
 export const isMistypedAddress = (text: string, environment: Environment, cwd = '.'): boolean =>
-  !isAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment, cwd)
+  !isHttpAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment, cwd)
 
 /** The error message for a mistyped address, with the correct forms. @param name of the server to add */
 export function mistypedAddress (name: string, text: string): string {

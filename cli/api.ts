@@ -1,4 +1,4 @@
-import { exits, Failure } from './failure.ts'
+import { exits, CommandError } from './failure.ts'
 
 /** What an HTTP answer is made of, wherever it came from. */
 export interface Answer { readonly status: number, readonly text: string }
@@ -7,7 +7,7 @@ export interface Answer { readonly status: number, readonly text: string }
 export type Send = (method: string, path: string, body: string | undefined) => Promise<Answer>
 
 /** The management API, by HTTP or within this process. */
-export class Api {
+export class ManagementApi {
   readonly #send: Send
   readonly #close: () => Promise<void>
   /** The address of the gateway; undefined: it is down, and its settings are worked on here. */
@@ -33,12 +33,12 @@ export class Api {
     const { message, error, code = error, errors } = answer ?? {}
     const findings = findingsOf(errors).filter((each) => !String(message).includes(each)).join(', ')
     if (this.url !== undefined && (answer === undefined || code === 'TH_NOT_FOUND')) {
-      throw new Failure(
+      throw new CommandError(
         `No gateway answers at ${this.url}: its answer to ${path} was ${status}. The address ends with BASE_PATH, where that is set.`,
         exits.unreachable
       )
     }
-    const failure = new Failure(
+    const failure = new CommandError(
       typeof message === 'string' ? `${message}${findings === '' ? '' : `: ${findings}`}` : `The gateway answered ${status}`,
       status === 401 || status === 403 ? exits.forbidden : exits.failed,
       typeof code === 'string' ? code : undefined
@@ -69,9 +69,9 @@ function parsed (text: string): Record<string, unknown> | undefined {
 }
 
 /** By HTTP. @param base the address of the gateway, with its base path */
-export function httpApi (base: string, key: string): Api {
+export function httpApi (base: string, key: string): ManagementApi {
   const headers = { authorization: `Bearer ${key}` }
-  return new Api(async (method, path, body) => {
+  return new ManagementApi(async (method, path, body) => {
     try {
       const answer = await fetch(`${base}${path}`, {
         method,
@@ -81,7 +81,7 @@ export function httpApi (base: string, key: string): Api {
       return { status: answer.status, text: await answer.text() }
     } catch (error) {
       const { cause } = error as { cause?: { code?: string, message?: string } }
-      throw new Failure(`No gateway answers at ${base} (${cause?.code ?? cause?.message ?? String(error)}).`, exits.unreachable)
+      throw new CommandError(`No gateway answers at ${base} (${cause?.code ?? cause?.message ?? String(error)}).`, exits.unreachable)
     }
   }, { url: base, headers })
 }

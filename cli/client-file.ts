@@ -3,9 +3,9 @@ import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
 import { orderedEntries } from '../db/order.ts'
 import { adopt } from '../schemas/foreign-config.ts'
-import { readForeign, type ForeignDocument, type Input } from '../schemas/foreign-document.ts'
+import { readForeign, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
 import { piped } from './ask.ts'
-import { exits, Failure } from './failure.ts'
+import { exits, CommandError } from './failure.ts'
 import { processIo, type Io } from './io.ts'
 import { parseJsonc } from './jsonc.ts'
 
@@ -36,7 +36,7 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
  */
 export async function readClientFile (
   path: string,
-  answer: (input: Input) => Promise<string | undefined>,
+  answer: (input: EditorInput) => Promise<string | undefined>,
   project?: string,
   io: Io = processIo()
 ): Promise<ClientFile> {
@@ -44,7 +44,7 @@ export async function readClientFile (
   const { cwd } = io
   const folder = project === undefined ? undefined : projectOf(document, project, path, cwd)
   const foreign = readForeign(document, orderedEntries, folder)
-  if (foreign === undefined) throw new Failure(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
+  if (foreign === undefined) throw new CommandError(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
   const inputs: Record<string, string> = {}
   const defaults: string[] = []
   const used = new Set([...JSON.stringify(foreign.servers).matchAll(/\$\{input:([^{}]*)\}/g)].map(([, id]) => id))
@@ -82,7 +82,7 @@ function projectOf (document: unknown, project: string, path: string, cwd: strin
   const name = [project, resolve(cwd, project)].find((each) => Object.hasOwn(projects, each))
   if (name !== undefined) return name
   const others = Object.keys(projects).slice(0, 10).join(', ')
-  throw new Failure(`${path} has no project ${project}${others === '' ? '' : `: those in it are ${others}`}`, exits.usage)
+  throw new CommandError(`${path} has no project ${project}${others === '' ? '' : `: those in it are ${others}`}`, exits.usage)
 }
 
 async function parse (path: string, io: Io): Promise<unknown> {
@@ -91,12 +91,12 @@ async function parse (path: string, io: Io): Promise<unknown> {
     text = path === '-' ? await piped(io) : readFileSync(resolve(io.cwd, path), 'utf8')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    throw new Failure(`${path} cannot be read (${code})`, exits.usage)
+    throw new CommandError(`${path} cannot be read (${code})`, exits.usage)
   }
   try {
     return parseJsonc(text)
   } catch (error) {
-    throw new Failure(`${path} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw new CommandError(`${path} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 

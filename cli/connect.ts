@@ -3,9 +3,9 @@ import { Value } from '@sinclair/typebox/value'
 import { isSame, readLocalAccess, storedAt, type LocalAccess } from '../plugins/base/config/local-file.ts'
 import { readEnvironment } from '../plugins/base/config/environment.ts'
 import { Env } from '../schemas/env.ts'
-import { httpApi, type Api } from './api.ts'
+import { httpApi, type ManagementApi } from './api.ts'
 import { placesOf } from './backup/places.ts'
-import { exits, Failure } from './failure.ts'
+import { exits, CommandError } from './failure.ts'
 import { processIo, type Environment, type Io } from './io.ts'
 
 /** Which gateway is meant. `needsGateway`: the settings alone will not do. */
@@ -16,12 +16,12 @@ export interface Where { readonly url?: string, readonly needsGateway?: boolean 
  * the settings themselves while it is down.
  * @throws Failure
  */
-export async function connect ({ url, needsGateway = false }: Where, io: Pick<Io, 'env' | 'cwd' | 'stderr'> = processIo()): Promise<Api> {
+export async function connect ({ url, needsGateway = false }: Where, io: Pick<Io, 'env' | 'cwd' | 'stderr'> = processIo()): Promise<ManagementApi> {
   const env = environment(io.env)
   const address = url === undefined ? env.TOOL_HUB_URL : checked(url)
   if (address !== undefined) {
     if (env.TOOL_HUB_KEY === undefined) {
-      throw new Failure(`TOOL_HUB_KEY is not set: ${address} needs a system key that is good for everything.`, exits.forbidden)
+      throw new CommandError(`TOOL_HUB_KEY is not set: ${address} needs a system key that is good for everything.`, exits.forbidden)
     }
     return httpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
   }
@@ -32,7 +32,7 @@ export async function connect ({ url, needsGateway = false }: Where, io: Pick<Io
     const other = local ? ` The one at ${local.url} works on ${local.database ?? local.settings}.` : ''
     const place = env.DB_URL === undefined ? places.settings : 'the database of DB_URL'
     const missing = env.DB_URL === undefined && !existsSync(places.settings) ? ', and there is no such file' : ''
-    throw new Failure(
+    throw new CommandError(
       `No gateway runs over ${place}${missing}.${other} Start it (tool-hub serve), or name another one with --config or --url.`,
       exits.unreachable
     )
@@ -43,10 +43,10 @@ export async function connect ({ url, needsGateway = false }: Where, io: Pick<Io
 /** The address of --url, by the rule of TOOL_HUB_URL. @throws Failure, which does not show a password */
 function checked (url: string): string {
   if (/^[^?#]*\/\/[^/?#]*@/.test(url)) {
-    throw new Failure('--url: an address with a user and a password is not taken. The system key stands in TOOL_HUB_KEY.', exits.usage)
+    throw new CommandError('--url: an address with a user and a password is not taken. The system key stands in TOOL_HUB_KEY.', exits.usage)
   }
   if (Value.Check(Env.properties.TOOL_HUB_URL, url) && URL.canParse(url)) return url
-  throw new Failure(`--url cannot be ${JSON.stringify(url)}: expected an address as "https://hub.example.com"`, exits.usage)
+  throw new CommandError(`--url cannot be ${JSON.stringify(url)}: expected an address as "https://hub.example.com"`, exits.usage)
 }
 
 /** The gateway whose credential is in the data folder, if it answers. */
@@ -55,7 +55,7 @@ async function running (dataDir: string): Promise<LocalAccess | undefined> {
   try {
     access = readLocalAccess(dataDir)
   } catch (error) {
-    throw new Failure(error instanceof Error ? error.message : String(error), exits.forbidden)
+    throw new CommandError(error instanceof Error ? error.message : String(error), exits.forbidden)
   }
   if (!access) return undefined
   // A gateway that was killed has left its file behind, and another program may have its port by now: it is asked without the credential.
@@ -81,6 +81,6 @@ function environment (env: Environment): ReturnType<typeof readEnvironment> {
   try {
     return readEnvironment(env)
   } catch (error) {
-    throw new Failure(error instanceof Error ? error.message : String(error), exits.usage)
+    throw new CommandError(error instanceof Error ? error.message : String(error), exits.usage)
   }
 }

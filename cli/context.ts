@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Api } from './api.ts'
+import type { ManagementApi } from './api.ts'
 import { connect } from './connect.ts'
 import type { Io } from './io.ts'
 import { Output } from './output.ts'
@@ -12,7 +12,7 @@ export interface Run extends Io {
 }
 
 /** What a command works with. */
-export interface Context { readonly api: Api, readonly out: Output, readonly run: Run }
+export interface Context { readonly api: ManagementApi, readonly out: Output, readonly run: Run }
 
 interface GlobalOptions { json?: boolean, color?: boolean, url?: string }
 

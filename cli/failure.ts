@@ -2,7 +2,7 @@
 export const exits = { ok: 0, failed: 1, usage: 2, unreachable: 3, forbidden: 4, toolError: 5 } as const
 
 /** Why a command failed, as a sentence, with the exit code that says so. */
-export class Failure extends Error {
+export class CommandError extends Error {
   readonly exit: number
   /** The code of the API's error, if it has one. */
   readonly code: string | undefined

@@ -8,9 +8,9 @@ import type { Storage } from '../db/store.ts'
 import { newLocalToken } from '../plugins/base/config/local-file.ts'
 import { openVault } from '../plugins/base/secrets/vault.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
-import { Api } from './api.ts'
+import { ManagementApi } from './api.ts'
 import type { Places } from './backup/places.ts'
-import { exits, Failure } from './failure.ts'
+import { exits, CommandError } from './failure.ts'
 import { processIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 
@@ -20,9 +20,9 @@ import { packageVersion } from '../package.ts'
  * path or DB_URL makes none.
  * @throws Failure
  */
-export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' | 'stderr'> = processIo()): Promise<Api> {
+export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' | 'stderr'> = processIo()): Promise<ManagementApi> {
   if (env.DB_URL === undefined && !existsSync(places.settings)) {
-    throw new Failure(
+    throw new CommandError(
       `There is no settings file ${places.settings}, and none was made. Name another one with --config (SETTINGS_PATH); ` +
       'a first start of the gateway (tool-hub serve) makes it.',
       exits.unreachable
@@ -58,7 +58,7 @@ export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' |
     })
     await app.ready()
     const base = app.config.basePath
-    return new Api(async (method, path, body) => {
+    return new ManagementApi(async (method, path, body) => {
       const { statusCode, payload } = await app.inject({
         method: method as 'GET',
         url: `${base}${path}`,
@@ -70,8 +70,8 @@ export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' |
   } catch (error) {
     await storage?.store.close()
     const { cause } = error as { cause?: unknown }
-    if (cause instanceof LockHeldError) throw new Failure(busy(cause, env, places), exits.unreachable)
-    throw new Failure(error instanceof Error ? error.message : String(error), exits.unreachable)
+    if (cause instanceof LockHeldError) throw new CommandError(busy(cause, env, places), exits.unreachable)
+    throw new CommandError(error instanceof Error ? error.message : String(error), exits.unreachable)
   }
 }
 

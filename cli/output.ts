@@ -7,10 +7,10 @@ type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 export interface OutputOptions { readonly json: boolean, readonly color: boolean }
 
 /** Texts of servers may hold control characters, which a terminal would obey. Line breaks and tabs become spaces. */
-export const plain = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
+export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
 
 /** The same for a text of several lines, such as the last words of a process: each is kept, and those after the first are indented. */
-export const plainLines = (text: string): string => text.split('\n').map(plain).join('\n  ')
+export const plainLines = (text: string): string => text.split('\n').map(printable).join('\n  ')
 
 /** Writes results to stdout, and remarks to stderr. */
 export class Output {
@@ -42,7 +42,7 @@ export class Output {
   /** A sentence for people, which is no result. */
   remark (sentence: string): void { this.#io.stderr.write(`${sentence}\n`) }
 
-  warn (sentence: string): void { this.remark(`${this.style('yellow', 'warning:')} ${plain(sentence)}`) }
+  warn (sentence: string): void { this.remark(`${this.style('yellow', 'warning:')} ${printable(sentence)}`) }
 
   /** Columns with a heading each, as wide as their longest cell. The last one may be as long as it likes. */
   table (
@@ -50,7 +50,7 @@ export class Output {
     rows: ReadonlyArray<readonly string[]>,
     paint: (cell: string, column: number) => string = (cell) => cell
   ): string {
-    const cells = [headings, ...rows.map((row) => row.map(plain))]
+    const cells = [headings, ...rows.map((row) => row.map(printable))]
     const widths = headings.map((_heading, column) => Math.max(...cells.map((row) => [...row[column] ?? ''].length)))
     return cells.map((row, at) => row.map((cell, column) => {
       const padding = column === row.length - 1 ? '' : ' '.repeat((widths[column] ?? 0) - [...cell].length)

@@ -12,7 +12,7 @@ import { addScripts } from './commands/scripts.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addUserCommands } from './commands/users.ts'
 import type { Run } from './context.ts'
-import { exits, Failure } from './failure.ts'
+import { exits, CommandError } from './failure.ts'
 import type { Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 import { problemOfOption } from '../schemas/env.ts'
@@ -66,9 +66,9 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
     // A command that is misspelt comes here.
     .allowExcessArguments()
     .action(async ({ port, host }: ServeOptions, { args: [word] }: Command) => {
-      if (word !== undefined) throw new Failure(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
+      if (word !== undefined) throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
       const problem = port === undefined ? undefined : problemOfOption('PORT', port)
-      if (problem !== undefined) throw new Failure(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exits.usage)
+      if (problem !== undefined) throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exits.usage)
       if (port !== undefined) env.PORT = port
       if (host !== undefined) env.HOST = host
       await run.serve(env)
@@ -115,7 +115,7 @@ function exitOf (error: unknown, { stderr }: Io, isJson: boolean): number {
   // Commander has printed it.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exits.ok : exits.usage
   const message = error instanceof Error ? error.message : String(error)
-  const { exit = exits.failed, code } = error instanceof Failure ? error : {}
+  const { exit = exits.failed, code } = error instanceof CommandError ? error : {}
   stderr.write(`${isJson ? JSON.stringify({ success: false, message, code }) : `tool-hub: ${message}`}\n`)
   return exit
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject } from './apply.ts'
-import type { Client } from './ports.ts'
+import type { OAuthClient } from './ports.ts'
 
 /** The name of the section of clients. */
 export const clientSection = 'oauthClients'
@@ -42,10 +42,10 @@ const ownMembers: ReadonlySet<string> = new Set([
 const defaultGrants = ['authorization_code', 'refresh_token']
 const defaultScope = 'mcp profile'
 
-const clients = new WeakMap<object, Client>()
+const clients = new WeakMap<object, OAuthClient>()
 
 /** Reads an entry; the result is cached, since entries are immutable. @returns undefined: it is no client, and is kept as it is */
-export function readClient (entry: unknown): Client | undefined {
+export function readClient (entry: unknown): OAuthClient | undefined {
   if (!isObject(entry)) return undefined
   const known = clients.get(entry)
   if (known !== undefined) return known
@@ -54,7 +54,7 @@ export function readClient (entry: unknown): Client | undefined {
   if (scopes !== undefined && !isTextList(scopes)) return undefined
   const own = entry.origin === undefined ? withMetadata(entry) : entry
   const secretHash = hashOf(entry)
-  const client: Client = {
+  const client: OAuthClient = {
     clientId,
     ...(secretHash === undefined ? {} : { secretHash }),
     ...(isText(registrationTokenHash) ? { registrationTokenHash } : {}),
@@ -73,10 +73,10 @@ export function readClient (entry: unknown): Client | undefined {
 }
 
 /** Makes the entry of a client. @param former the client's former entry, whose unknown members are kept */
-export function toClientEntry (client: Client, former: ClientEntry = {}): ClientEntry {
+export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): ClientEntry {
   const { grantTypes, scope, createdAt, lastUsedAt, ...same } = client
   const entry = {
-    ...unknownMembers(former),
+    ...furtherMembers(former),
     ...same,
     grants: grantTypes,
     scopes: scope === '' ? [] : scope.split(' '),
@@ -88,7 +88,7 @@ export function toClientEntry (client: Client, former: ClientEntry = {}): Client
 }
 
 /** The members of an entry that its client does not determine. */
-export const unknownMembers = (entry: ClientEntry): Record<string, unknown> =>
+export const furtherMembers = (entry: ClientEntry): Record<string, unknown> =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => !ownMembers.has(name)))
 
 /** Whether an entry holds its secret in plain text. */

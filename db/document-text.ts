@@ -8,8 +8,8 @@ const entryDepth = 1
 const mostDepth = 8
 
 /** A large entry of a section, in the place of its text. Entries are never changed in place, so that what is made of one can be kept. */
-export interface LargeEntry { readonly entry: object, readonly pieces: Iterable<Piece> }
-export type Piece = string | LargeEntry
+export interface LargeEntry { readonly entry: object, readonly pieces: Iterable<DocumentPiece> }
+export type DocumentPiece = string | LargeEntry
 
 type Member = readonly [name: string, value: unknown]
 
@@ -19,7 +19,7 @@ export function documentText (document: Readonly<object>): string {
 }
 
 /** The texts of pieces, in order. */
-function * textsOf (pieces: Iterable<Piece>): Generator<string> {
+function * textsOf (pieces: Iterable<DocumentPiece>): Generator<string> {
   for (const piece of pieces) {
     if (typeof piece === 'string') yield piece
     else yield * textsOf(piece.pieces)
@@ -27,13 +27,13 @@ function * textsOf (pieces: Iterable<Piece>): Generator<string> {
 }
 
 /** The same in pieces, each of which is made quickly: a config may have megabytes, and there may be 10,000 servers. */
-export function * documentPieces (document: Readonly<object>): Generator<Piece> {
+export function * documentPieces (document: Readonly<object>): Generator<DocumentPiece> {
   yield * piecesOf(document, 0)
   yield '\n'
 }
 
 /** The lines of a value, taken apart, without the indentation of the first. @param depth how many levels of the document are around it */
-function * piecesOf (value: unknown, depth: number): Generator<Piece> {
+function * piecesOf (value: unknown, depth: number): Generator<DocumentPiece> {
   if (typeof value !== 'object' || value === null) {
     yield JSON.stringify(value)
     return

@@ -2,7 +2,7 @@
 // was made is then unknown. Times are in ms since 1970.
 
 /** Max entries of each kind of data that unauthenticated clients can make grow. */
-export const maxEntries = {
+export const maxRecords = {
   /** Grants that wait to be taken, and as many that were taken; beyond, the oldest are removed. */
   grants: 100_000,
   /** Tokens in a database; beyond, the families with the most tokens are removed. */
@@ -72,7 +72,7 @@ export interface Grants {
 export type TokenKind = 'access' | 'refresh'
 
 /** An authorization of a client by a user. All tokens issued for it are one family, and are revoked together. */
-export interface Authorization {
+export interface TokenFamily {
   readonly family: string
   readonly clientId: string
   readonly username?: string
@@ -81,7 +81,7 @@ export interface Authorization {
 }
 
 /** A token to be stored. */
-export interface Issued {
+export interface IssuedToken {
   /** SHA-256 of the token, in hex. The token itself is never stored. */
   readonly hash: string
   readonly kind: TokenKind
@@ -93,7 +93,7 @@ export interface Issued {
 }
 
 /** A stored token. */
-export type Token = Authorization & Issued
+export type StoredToken = TokenFamily & IssuedToken
 
 /** The tokens to revoke: one token, or all of a family, a client, a user, or a client of a user. */
 export type Revocation =
@@ -109,9 +109,9 @@ export type Revocation =
  */
 export interface Tokens {
   /** Adds tokens to a family. If the family was revoked within the last hour, they are invalid. */
-  put: (authorization: Authorization, issued: readonly Issued[]) => Promise<void>
+  put: (authorization: TokenFamily, issued: readonly IssuedToken[]) => Promise<void>
   /** Finds a valid token. @returns undefined: it is unknown, expired, used or revoked */
-  find: (hash: string) => Promise<Token | undefined>
+  find: (hash: string) => Promise<StoredToken | undefined>
   /** Lists the families that were revoked within the last `time`, in ms, on any replica. */
   revokedWithin: (time: number) => Promise<string[]>
   /**
@@ -119,7 +119,7 @@ export interface Tokens {
    * the others the token is `reused`, and the family is revoked.
    * @returns `unknown`: there is no such refresh token, or it has expired or was revoked
    */
-  swap: (hash: string, issued: readonly Issued[]) => Promise<'swapped' | 'reused' | 'unknown'>
+  swap: (hash: string, issued: readonly IssuedToken[]) => Promise<'swapped' | 'reused' | 'unknown'>
   revoke: (target: Revocation) => Promise<void>
 }
 
@@ -127,7 +127,7 @@ export interface Tokens {
 export type ClientOrigin = 'admin' | 'registered'
 
 /** A client of the authorization server. Members without a comment are those of RFC 7591. */
-export interface Client {
+export interface OAuthClient {
   /** At most 2,000 bytes. */
   readonly clientId: string
   /** SHA-256 of the secret, in hex; undefined: a public client. The secret itself is never stored. */
@@ -158,7 +158,7 @@ export interface Client {
 }
 
 /** Whether a client registered itself and was unused for too long. One of unknown age is not. */
-export const isIdle = ({ origin, createdAt, lastUsedAt = createdAt }: Client): boolean =>
+export const isIdle = ({ origin, createdAt, lastUsedAt = createdAt }: OAuthClient): boolean =>
   origin === 'registered' && lastUsedAt !== 0 && lastUsedAt <= Date.now() - maxClientIdle
 
 /** A part of a list. */
@@ -170,18 +170,18 @@ export interface Range { readonly offset: number, readonly limit: number }
  */
 export interface Clients {
   /** Finds a client. @returns undefined: it is unknown, or registered itself and was unused for too long */
-  find: (clientId: string) => Promise<Client | undefined>
+  find: (clientId: string) => Promise<OAuthClient | undefined>
   /** Lists clients, oldest first: all, or a range of them, of which no others are read. */
-  list: (range?: Range) => Promise<Client[]>
+  list: (range?: Range) => Promise<OAuthClient[]>
   count: () => Promise<number>
   /** Adds a client. Of all callers on all replicas that add the same id, one succeeds. @returns false: the id exists */
-  create: (client: Client) => Promise<boolean>
+  create: (client: OAuthClient) => Promise<boolean>
   /**
    * Replaces a client by what a function makes of it. Nobody else changes the client meanwhile, on any replica, so no change is lost.
    * @param change is synchronous, and may be called more than once; when it throws, nothing is changed, and its error is thrown
    * @returns the new client; undefined: there is none with this id
    */
-  replace: (clientId: string, change: (client: Client) => Client) => Promise<Client | undefined>
+  replace: (clientId: string, change: (client: OAuthClient) => OAuthClient) => Promise<OAuthClient | undefined>
   /** Removes a client, its tokens and its consents. @returns whether it existed */
   remove: (clientId: string) => Promise<boolean>
   /** Records that a client was used at a time; it is written at most once an hour. Never throws. */

@@ -4,7 +4,7 @@ import { isObject, type Document } from './apply.ts'
 import { read, type Reading } from './document.ts'
 import { errorCode } from './error-code.ts'
 import { readError } from './json/load.ts'
-import { parse } from './json/parse.ts'
+import { parseSettings } from './json/parse.ts'
 import { orderedEntries, orderedObject } from './order.ts'
 
 /**
@@ -25,7 +25,7 @@ async function readFileOf (path: string): Promise<Reading | undefined> {
     if (errorCode(error) === 'ENOENT') return undefined
     throw readError(error, path)
   }
-  const document = parse(bytes, path)
+  const document = parseSettings(bytes, path)
   try {
     return read(document, 1)
   } catch (error) {

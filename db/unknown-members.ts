@@ -5,7 +5,7 @@ import { SystemConfig } from '../schemas/settings.ts'
 import { SocialConfig } from '../schemas/social.ts'
 import { withTodaysNames } from '../schemas/smart-routing.ts'
 import { SystemSections } from '../schemas/system.ts'
-import { isComment, quoted, unknownMembers, unknownSentence } from '../schemas/unknown-members.ts'
+import { isComment, quoteName, unknownMembers, unknownSentence } from '../schemas/unknown-members.ts'
 import { isObject, type Document, type ListName } from './apply.ts'
 
 /** Max warnings about one section; beyond: they are counted. */
@@ -21,12 +21,12 @@ const nouns = {
 } as const satisfies Record<ListName, readonly [noun: string, member: string]>
 
 /** The members of MCPHub's that have no counterpart here: they are kept. */
-const ofMcpHub = (path: string): string => `${quoted(path)} is MCPHub's: it is kept, and has no effect`
+const ofMcpHub = (path: string): string => `${quoteName(path)} is MCPHub's: it is kept, and has no effect`
 
 /** The members under which clients write their servers: VS Code, opencode, Zed, Amp, Codex. */
 const ofClients: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
 const ofClient = (name: string): string =>
-  `${quoted(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds them; in this file they ` +
+  `${quoteName(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds them; in this file they ` +
   'stand under "mcpServers"'
 
 const { mcpRouter: _, ...sections } = SystemSections.properties
@@ -53,7 +53,7 @@ export function warningsOfEntry (name: ListName, schema: TSchema, entry: Readonl
   const [noun, member] = nouns[name]
   const called = entry[member]
   const sentences = [...unknownMembers(schema, entry), ...name === 'users' ? unusablePassword(entry) : []]
-  return sentences.map((sentence) => `${noun} ${quoted(typeof called === 'string' ? called : '')}: ${sentence}`)
+  return sentences.map((sentence) => `${noun} ${quoteName(typeof called === 'string' ? called : '')}: ${sentence}`)
 }
 
 /** A sentence about a password that is no hash, as a person may write one. Without a password at all, others identify the user. */

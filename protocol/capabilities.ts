@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { code, RpcError } from './errors.ts'
 import { isObject } from './json.ts'
-import { cut } from './text.ts'
+import { truncate } from './text.ts'
 
 export type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities
@@ -27,7 +27,7 @@ const needs = new Map<string, typeof askable[number]>([
  * Checks that a client declares what a question needs, its mode and its parts included. Questions of unknown methods may always be asked.
  * @throws RpcError to answer the server with
  */
-export function checkAskable (client: ClientCapabilities, { method, params }: AskedFor): void {
+export function requireClientCapability (client: ClientCapabilities, { method, params }: AskedFor): void {
   const need = needs.get(method)
   if (need === undefined) return
   const own = client[need]
@@ -126,7 +126,7 @@ const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' |
 export function validCapabilities (server: ServerCapabilities): { capabilities: ServerCapabilities, problems: string[] } {
   const problems: string[] = []
   const check = (isValid: boolean, path: string, type: string): boolean => {
-    if (!isValid) problems.push(`capabilities: ${JSON.stringify(cut(path, 100))} is not ${type} and is left out`)
+    if (!isValid) problems.push(`capabilities: ${JSON.stringify(truncate(path, 100))} is not ${type} and is left out`)
     return isValid
   }
   const members = Object.entries(server).flatMap(([name, value]): Array<[string, unknown]> => {
@@ -149,7 +149,7 @@ export function validCapabilities (server: ServerCapabilities): { capabilities: 
 const lists = ['tools', 'prompts', 'resources'] as const
 
 /** An upstream's capabilities as a route declares them. Each list has `listChanged`, since it also changes with the gateway's settings. */
-export function shown (server: ServerCapabilities): ServerCapabilities {
+export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
   const result = { ...withoutTasksExtension(server) }
   for (const name of lists) {
     const own = server[name]
@@ -173,5 +173,5 @@ export function union (servers: ServerCapabilities[]): ServerCapabilities {
   if (servers.some((server) => isObject(server.resources) && server.resources.subscribe === true) && isObject(result.resources)) {
     result.resources = { ...result.resources, subscribe: true }
   }
-  return shown(result)
+  return routeCapabilities(result)
 }

@@ -6,7 +6,7 @@ import type { Exchange } from './exchange.ts'
 import { LegacyUpstreamSession } from './legacy/upstream-session.ts'
 import type { Level } from './listener.ts'
 import type { Response } from './message.ts'
-import { discover, NotModern, type Discovered } from './modern/discover.ts'
+import { discoverServer, NotModern, type DiscoveredServer } from './modern/discover.ts'
 import { latestModern } from './modern/envelope.ts'
 import { ModernUpstreamSession, type ModernSessionOptions } from './modern/upstream-session.ts'
 import { Peer } from './peer.ts'
@@ -157,7 +157,7 @@ export class DualEraSession implements UpstreamSession {
     else await this.#beginLegacy()
   }
 
-  async #decide (outcome: Outcome<Discovered>, isProcess: boolean): Promise<void> {
+  async #decide (outcome: Outcome<DiscoveredServer>, isProcess: boolean): Promise<void> {
     if (!('error' in outcome)) {
       await this.#useModern(outcome.value)
       return
@@ -172,7 +172,7 @@ export class DualEraSession implements UpstreamSession {
   }
 
   /** A process has not answered yet, and may never. It reads one message after the other, so its answers tell what it is. */
-  async #askBoth (discovering: Promise<Outcome<Discovered>>): Promise<void> {
+  async #askBoth (discovering: Promise<Outcome<DiscoveredServer>>): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     const beginning = settled(session.handshake())
     const first = await Promise.race([discovering, beginning.then((outcome) => ({ beginning: outcome }))])
@@ -194,7 +194,7 @@ export class DualEraSession implements UpstreamSession {
     await this.#useModern(discovered.value)
   }
 
-  async #discover (): Promise<Discovered> {
+  async #discover (): Promise<DiscoveredServer> {
     const id = this.#peer.nextId
     const { initTimeout } = this.#client
     const timer = setTimeout(() => {
@@ -202,7 +202,7 @@ export class DualEraSession implements UpstreamSession {
       this.#peer.abandon(id, new UpstreamError('timeout', message, { isPublic: true }))
     }, initTimeout)
     try {
-      return await discover(this.#peer, this.#client, this.#options.tools, latestModern)
+      return await discoverServer(this.#peer, this.#client, this.#options.tools, latestModern)
     } finally {
       clearTimeout(timer)
     }
@@ -213,7 +213,7 @@ export class DualEraSession implements UpstreamSession {
     this.#beginning.found('legacy', isShy)
   }
 
-  async #useModern (discovered: Discovered): Promise<void> {
+  async #useModern (discovered: DiscoveredServer): Promise<void> {
     const session = new ModernUpstreamSession(this.#peer, this.#transport, this.#client, this.#handlers, discovered, this.#options)
     this.#session = session
     this.#beginning.found('modern', false)

@@ -3,7 +3,7 @@ import { RpcError } from './errors.ts'
 import type { Member } from './json.ts'
 import { JsonScanner, TooDeep, type WantedKeys } from './json-scanner.ts'
 import { checkedNames } from './lookalikes.ts'
-import { malformed, messageOf, notMessages, parseMessage, type Malformed, type Message, type Sender } from './message.ts'
+import { malformed, messageFromMembers, notMessages, parseMessage, type Malformed, type Message, type Sender } from './message.ts'
 import { partOf, withoutMark } from './text.ts'
 import { turnForLongWork } from './yield.ts'
 
@@ -104,13 +104,13 @@ async function toMessage (text: string, scanner: JsonScanner, maxDepth: number, 
   const params = textOf('params')
   if (params?.startsWith('{') !== true) {
     if (params !== undefined) value.params = params.length <= small ? JSON.parse(params) : other
-    return withGaps(messageOf(value, textOf, () => 0, sender), scanner, sender)
+    return withGaps(messageFromMembers(value, textOf, () => 0, sender), scanner, sender)
   }
   const names = checkedNames(String(value.method))
   const wanted = { size: membersOfParams.size, has: (key: string) => membersOfParams.has(key) || names.isLookalike(key) }
   const { members } = await scanned(params, maxDepth, wanted, pause)
   value.params = toParams(params, members)
-  return withGaps(messageOf(value, textOf, () => members.length, sender), scanner, sender)
+  return withGaps(messageFromMembers(value, textOf, () => members.length, sender), scanner, sender)
 }
 
 /** In place of a value that is no object. */

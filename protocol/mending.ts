@@ -1,7 +1,7 @@
 // Runtimes that have no value for "absent" write `null` for it, and PHP writes `[]` for an object without members. MCP and JSON
 // Schema allow neither in most places, and clients that check refuse a whole list, result or connection for one.
 import { decodedKey, skipSpace, skipString, skipValue } from './json.ts'
-import { cut } from './text.ts'
+import { truncate } from './text.ts'
 
 /** What belongs in one place of a message, as far as reading `null` and `[]` there needs it. In a place without a shape, both stay. */
 export interface Shape {
@@ -213,7 +213,7 @@ class Mender {
     if (this.#places.length >= maxPlaces) return
     const path = this.#path.reduce<string>((way, step) =>
       typeof step === 'number' ? `${way}[${step}]` : way === '' ? step : `${way}.${step}`, '')
-    this.#places.push(cut(path, maxPath))
+    this.#places.push(truncate(path, maxPath))
   }
 }
 

@@ -105,7 +105,7 @@ function toMessage (value: unknown, text: string, sender: Sender): Message {
     }
     return undefined
   }
-  return messageOf(value, textOf, countMembers, sender)
+  return messageFromMembers(value, textOf, countMembers, sender)
 }
 
 /**
@@ -115,7 +115,7 @@ function toMessage (value: unknown, text: string, sender: Sender): Message {
  * @param sizeOf how many members the text of `params` has, repeated ones included, of those that `params` may have
  * @throws RpcError -32600
  */
-export function messageOf (
+export function messageFromMembers (
   value: Readonly<Record<string, unknown>>,
   textOf: (key: string) => string | undefined,
   sizeOf: (paramsText: string) => number,

@@ -122,7 +122,7 @@ export const ServerRecord = Type.Object(
   }
 )
 
-export const Page = Type.Object({
+export const PageQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Max entries of the page' })),
   cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' })),
   fields: Type.Optional(Type.String({ description: 'Only these members, comma-separated' }))

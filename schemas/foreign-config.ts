@@ -1,8 +1,8 @@
 import { Type, type TObject } from '@sinclair/typebox'
-import { fillText, type Variables } from './foreign-variables.ts'
+import { fillText, type EditorVariables } from './foreign-variables.ts'
 import { OpenApiConfig } from './openapi-upstream.ts'
 import { allItems, ItemOverride, ServerConfig } from './server.ts'
-import { isComment, quoted, unknownMembers, unknownSentence } from './unknown-members.ts'
+import { isComment, quoteName, unknownMembers, unknownSentence } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
 
 type Json = Record<string, unknown>
@@ -65,7 +65,7 @@ class Adoption {
     if (!this.has(from)) return
     if (!this.has(to)) this.put(to, change(this.take(from)))
     else if (JSON.stringify(change(this.config[from])) === JSON.stringify(this.config[to])) this.take(from)
-    else this.warn(`${quoted(from)} has no effect: "${to}" is there too`)
+    else this.warn(`${quoteName(from)} has no effect: "${to}" is there too`)
   }
 }
 
@@ -75,7 +75,7 @@ class Adoption {
  * of the gateway's own comes back as the same object.
  * @param variables values of variables that editors fill in; without them they are named in a warning
  */
-export function adopt (raw: Json, variables: Variables = {}): Adopted {
+export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {
   const adoption = new Adoption(raw)
   dropEmpty(adoption)
   readCommand(adoption)
@@ -204,7 +204,7 @@ function readValues (adoption: Adoption): void {
     const values = adoption.config[map]
     if (!isObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue
     adoption.put(map, Object.fromEntries(Object.entries(values).map(([name, value]) => {
-      if (value === null) adoption.warn(`${quoted(`${map}.${name}`)} is null: it is taken from the gateway's environment`)
+      if (value === null) adoption.warn(`${quoteName(`${map}.${name}`)} is null: it is taken from the gateway's environment`)
       return [name, value === null ? `\${${name}}` : isPlain(value) ? String(value) : value]
     })))
   }
@@ -212,7 +212,7 @@ function readValues (adoption: Adoption): void {
 
 const isPlain = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean'
 
-function readVariables (adoption: Adoption, variables: Variables): void {
+function readVariables (adoption: Adoption, variables: EditorVariables): void {
   const fill = (value: unknown, place: string): unknown => {
     if (typeof value === 'string') return fillText(value, place, variables, (sentence) => { adoption.warn(sentence) })
     if (Array.isArray(value)) return value.map((each: unknown) => fill(each, place))

@@ -4,15 +4,15 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 type MembersOf = (object: Readonly<Json>) => Array<[name: string, value: unknown]>
 
 /** A server in a document of another program. */
-export interface Entry { readonly name: string, readonly config: unknown }
+export interface ForeignServer { readonly name: string, readonly config: unknown }
 
 /** An input that VS Code asks its user for. */
-export interface Input { readonly id: string, readonly description?: string, readonly isSecret: boolean, readonly fallback?: string }
+export interface EditorInput { readonly id: string, readonly description?: string, readonly isSecret: boolean, readonly fallback?: string }
 
 /** The servers of a document. `members`: the other members that hold something, which are not servers. */
 export interface ForeignDocument {
-  readonly servers: readonly Entry[]
-  readonly inputs: readonly Input[]
+  readonly servers: readonly ForeignServer[]
+  readonly inputs: readonly EditorInput[]
   readonly members: readonly string[]
 }
 
@@ -44,7 +44,7 @@ export function readForeign (document: unknown, membersOf: MembersOf, project?: 
   return { servers, inputs: asked.flatMap(inputOf), members }
 }
 
-function entriesOf (section: unknown, membersOf: MembersOf): Entry[] {
+function entriesOf (section: unknown, membersOf: MembersOf): ForeignServer[] {
   if (Array.isArray(section)) return section.map(entryOf)
   return isObject(section) ? membersOf(section).map(([name, config]) => ({ name, config })) : []
 }
@@ -53,7 +53,7 @@ const looksLikeServer = (value: unknown): value is Json =>
   isObject(value) && (value.command !== undefined || value.url !== undefined)
 
 /** An entry of a list: `{name, config}`, or, as Continue writes it, the config with a name in it. */
-function entryOf (each: unknown): Entry {
+function entryOf (each: unknown): ForeignServer {
   if (!isObject(each)) return { name: '', config: each }
   const { name, config, ...rest } = each
   return { name: typeof name === 'string' ? name : '', config: config === undefined && looksLikeServer(rest) ? rest : config }
@@ -62,7 +62,7 @@ function entryOf (each: unknown): Entry {
 const isNothing = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)
 
-function inputOf (each: unknown): Input[] {
+function inputOf (each: unknown): EditorInput[] {
   if (!isObject(each) || typeof each.id !== 'string') return []
   return [{
     id: each.id,

@@ -1,5 +1,5 @@
 /** Values of variables that editors fill in when they start a server. */
-export interface Variables {
+export interface EditorVariables {
   /** What a person answered to the `inputs` of VS Code, by their ids. */
   readonly inputs?: Readonly<Record<string, string>>
   /** `${userHome}`, `${workspaceFolder}` and the like. */
@@ -24,7 +24,7 @@ const mostRounds = 4
  * result is the same, so that a text that is sent back as it was shown does not change. One that needs more rounds stays as written.
  * @param place the member that the text stands in, for warnings
  */
-export function fillText (text: string, place: string, variables: Variables, warn: (sentence: string) => void): string {
+export function fillText (text: string, place: string, variables: EditorVariables, warn: (sentence: string) => void): string {
   const warnings = new Set<string>()
   let filled = ofOpencode(text, place, warn)
   for (let round = 0; round < mostRounds; round++) {
@@ -47,7 +47,7 @@ const ofOpencode = (text: string, place: string, warn: (sentence: string) => voi
     return written
   })
 
-function fillOnce (text: string, place: string, { inputs = {}, editor = {} }: Variables, warn: (sentence: string) => void): string {
+function fillOnce (text: string, place: string, { inputs = {}, editor = {} }: EditorVariables, warn: (sentence: string) => void): string {
   return text.replace(anyVariable, (written, inner: string) => {
     const [, kind, name = ''] = /^(env|input|cmd|command|config):\s*(.*)$/s.exec(inner) ?? []
     if (kind === 'env') return plain(name, place, warn) ?? `\${${name}}`

@@ -5,7 +5,7 @@ import { StringEnum } from './string-enum.ts'
  * Max entries of each map and list of a server's config: environment variables, headers, arguments, overrides. Beyond: 400, and a config
  * that is stored already is kept and not connected.
  */
-export const maxEntries = 400
+export const maxConfigEntries = 400
 
 const Text = (description: string) => Type.Optional(Type.String({ description }))
 const Scopes = Type.Optional(Type.Array(Type.String(), { description: 'oauth2, openIdConnect: scopes to ask for' }))
@@ -46,7 +46,7 @@ export const OpenApiConfig = Type.Object({
   url: Text('Address of the description, JSON or YAML'),
   schema: Type.Optional(Type.Union([Type.Object({}), Type.String()], { description: 'The description itself: an object, or its text' })),
   security: Type.Optional(OpenApiSecurity),
-  passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxEntries }))
+  passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxConfigEntries }))
 })
 export type OpenApiConfig = Static<typeof OpenApiConfig>
 

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { maxEntries, OpenApiConfig, securityProblem } from './openapi-upstream.ts'
+import { maxConfigEntries, OpenApiConfig, securityProblem } from './openapi-upstream.ts'
 import { oauthProblem, UpstreamOAuth } from './upstream-oauth.ts'
 import { StoredByUser } from './stored-by-user.ts'
 import { StringEnum } from './string-enum.ts'
@@ -14,8 +14,8 @@ export const ItemOverride = Type.Object({
 })
 export type ItemOverride = Static<typeof ItemOverride>
 
-const Texts = () => Type.Record(Type.String(), Type.String(), { maxProperties: maxEntries })
-const Overrides = Type.Optional(Type.Record(Type.String(), ItemOverride, { maxProperties: maxEntries }))
+const Texts = () => Type.Record(Type.String(), Type.String(), { maxProperties: maxConfigEntries })
+const Overrides = Type.Optional(Type.Record(Type.String(), ItemOverride, { maxProperties: maxConfigEntries }))
 const Milliseconds = (minimum = 1) => Type.Integer({ minimum, maximum: 2 ** 31 - 1 })
 
 /** The config of an upstream server. Unknown members are kept unchanged. */
@@ -26,7 +26,7 @@ export const ServerConfig = Type.Object({
     })
   ),
   command: Type.Optional(Type.String({ description: 'Executable, for stdio' })),
-  args: Type.Optional(Type.Array(Type.String(), { maxItems: maxEntries })),
+  args: Type.Optional(Type.Array(Type.String(), { maxItems: maxConfigEntries })),
   env: Type.Optional(Texts()),
   cwd: Type.Optional(Type.String()),
   url: Type.Optional(Type.String({ description: 'Address, for sse, streamable-http and openapi' })),
@@ -42,7 +42,7 @@ export const ServerConfig = Type.Object({
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),
   startOnDemand: Type.Optional(Type.Boolean()),
   idleTimeoutMs: Type.Optional(Milliseconds()),
-  passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxEntries })),
+  passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxConfigEntries })),
   sharedWithUsers: Type.Optional(Type.Array(Type.String())),
   oauth: Type.Optional(UpstreamOAuth),
   proxy: Type.Optional(

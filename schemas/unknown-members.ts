@@ -5,7 +5,7 @@ type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A name for a message, cut to what fits in one. */
-export const quoted = (name: string): string => JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name)
+export const quoteName = (name: string): string => JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
 /** Whether a member is a comment, or the address of a schema. */
 export const isComment = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
@@ -24,7 +24,7 @@ export const meantBy = (name: string, known: Iterable<string>): string | undefin
  */
 export function unknownSentence (path: string, name: string, known: Iterable<string>): string {
   const meant = meantBy(name, known)
-  return `${quoted(path)} is not known and has no effect${meant === undefined ? '' : `: did you mean ${quoted(meant)}?`}`
+  return `${quoteName(path)} is not known and has no effect${meant === undefined ? '' : `: did you mean ${quoteName(meant)}?`}`
 }
 
 /**

@@ -21,7 +21,7 @@ export const files = {
 } as const
 
 /** `backup.json`. */
-export const Description = Type.Object({
+export const BackupDescription = Type.Object({
   format: Type.Literal(1),
   /** ISO 8601. */
   createdAt: Type.String(),
@@ -35,7 +35,7 @@ export const Description = Type.Object({
   /** The SHA-256 of each file, in hex, by its path. */
   checksums: Type.Record(Type.String(), Type.String())
 })
-export type Description = Static<typeof Description>
+export type BackupDescription = Static<typeof BackupDescription>
 
 const huge = 4 * 1024 ** 3 - 1
 /** A backup is the operator's own: its bounds are those of the format. */
@@ -71,14 +71,14 @@ export async function * linesOf (path: string): AsyncGenerator<string> {
  * @returns its description, and the names of its bundles
  * @throws Error with one sentence when any part of it is damaged
  */
-export async function openBackup (path: string, folder: string): Promise<{ description: Description, bundles: string[] }> {
+export async function openBackup (path: string, folder: string): Promise<{ description: BackupDescription, bundles: string[] }> {
   try {
     await access(path).catch(() => { throw new ArchiveError('there is no such file, or it may not be read') })
     await unpackAll(path, folder)
     const description: unknown = JSON.parse(await readFile(join(folder, files.description), 'utf8').catch(() => 'null'))
-    const problem = problemOf(Description, description)
+    const problem = problemOf(BackupDescription, description)
     if (problem) throw new ArchiveError(`its ${files.description} is not that of a backup: "${problem.path}": ${problem.message}`)
-    const valid = description as Description
+    const valid = description as BackupDescription
     const bundles: string[] = []
     for (const [name, checksum] of Object.entries(valid.checksums)) {
       if (name.split('/').includes('..')) throw new ArchiveError(`the path ${JSON.stringify(name)} leads out of it`)

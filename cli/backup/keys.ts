@@ -3,7 +3,7 @@ import { chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import type { Env } from '../../schemas/env.ts'
-import { files, type Description } from './contents.ts'
+import { files, type BackupDescription } from './contents.ts'
 import type { Places } from './places.ts'
 
 /**
@@ -12,7 +12,7 @@ import type { Places } from './places.ts'
  * @throws Error with one sentence
  */
 export async function checkKeys (
-  { sealedWith }: Description,
+  { sealedWith }: BackupDescription,
   work: string,
   places: Places,
   { ENCRYPTION_KEY: encryptionKey }: Env,

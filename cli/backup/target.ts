@@ -6,23 +6,23 @@ import { isObject, type Document } from '../../db/apply.ts'
 import { FileLock, LockHeldError } from '../../db/file-lock.ts'
 import { consentSection } from '../../db/json/consents.ts'
 import { withoutTokens } from '../../db/json/tokens.ts'
-import { parse } from '../../db/json/parse.ts'
+import { parseSettings } from '../../db/json/parse.ts'
 import { replace } from '../../db/json/write.ts'
 import { documentText } from '../../db/document-text.ts'
 import { orderedEntries, orderedObject } from '../../db/order.ts'
-import { rowsOf } from '../../db/postgres/backup/dump.ts'
-import { restore } from '../../db/postgres/backup/restore.ts'
+import { selectRows } from '../../db/postgres/backup/dump.ts'
+import { restoreTables } from '../../db/postgres/backup/restore.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { importDocument } from '../../db/postgres/settings/transfer.ts'
 import { withMarks } from '../../db/restored-users.ts'
 import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/vault.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
-import { files, linesOf, type Description } from './contents.ts'
+import { files, linesOf, type BackupDescription } from './contents.ts'
 import type { Places } from './places.ts'
 
 /** Where a backup is restored to. It is checked and locked, and not yet changed. */
-export interface Target {
+export interface RestoreTarget {
   readonly location: string
   /** Replaces the settings, in one step. */
   readonly commit: () => Promise<void>
@@ -33,22 +33,22 @@ export interface TargetOptions { readonly replace: boolean, readonly keepTokens:
 
 /** @throws Error with one sentence when a gateway uses the target, or it holds settings that are not to be replaced */
 export async function openTarget (
-  description: Description,
+  description: BackupDescription,
   work: string,
   places: Places,
   env: Env,
   options: TargetOptions
-): Promise<Target> {
+): Promise<RestoreTarget> {
   if (env.DB_URL !== undefined) return await openDatabaseTarget(description, work, places, env, env.DB_URL, options)
   return await openFileTarget(description, work, places, options)
 }
 
 async function openFileTarget (
-  { bundlesFolder }: Description,
+  { bundlesFolder }: BackupDescription,
   work: string,
   { settings, bundles }: Places,
   { replace: mayReplace, keepTokens }: TargetOptions
-): Promise<Target> {
+): Promise<RestoreTarget> {
   const path = await realpath(settings).catch(() => settings)
   const lock = new FileLock(path)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -72,17 +72,17 @@ async function openFileTarget (
 }
 
 async function openDatabaseTarget (
-  { kind, bundlesFolder, createdAt }: Description,
+  { kind, bundlesFolder, createdAt }: BackupDescription,
   work: string,
   { dataDir, bundles }: Places,
   env: Env,
   dbUrl: string,
   { replace: mayReplace, keepTokens, print }: TargetOptions
-): Promise<Target> {
+): Promise<RestoreTarget> {
   const driver = await openDatabase({ dbUrl, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
   const close = async (): Promise<void> => { await driver.end() }
   try {
-    const running = await driver.db.transaction(async (tx) => await rowsOf<{ pid: number }>(
+    const running = await driver.db.transaction(async (tx) => await selectRows<{ pid: number }>(
       tx,
       sql`select pid from pg_stat_activity where datname = current_database() and application_name = 'tool-hub listener'`
     ))
@@ -92,7 +92,7 @@ async function openDatabaseTarget (
     const commit = async (): Promise<void> => {
       if (kind === 'database') {
         const pathOf = (table: string): string => join(work, files.tables, `${table}.jsonl`)
-        await restore(driver, {
+        await restoreTables(driver, {
           createdAt,
           replace: mayReplace,
           keepTokens,
@@ -114,7 +114,7 @@ async function openDatabaseTarget (
 const documentOf = async (work: string): Promise<Document> => {
   const path = join(work, files.settings)
   await readSettings(path)
-  return parse(await readFile(path), path)
+  return parseSettings(await readFile(path), path)
 }
 
 /** The settings of a backup as they are to be stored. @param present those that there are; undefined: none */

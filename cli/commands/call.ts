@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { piped } from '../ask.ts'
 import { segment, withApi, type Run } from '../context.ts'
-import { exits, Failure } from '../failure.ts'
-import { isObject, jsonOf, serverPath, type ServerRecord } from './servers.ts'
+import { exits, CommandError } from '../failure.ts'
+import { isObject, jsonOf, serverPath, type ServerRow } from './servers.ts'
 
 interface Content { type: string, text?: string, mimeType?: string, uri?: string, resource?: { uri?: string, text?: string } }
 interface Result { content?: Content[], isError?: boolean, structuredContent?: unknown }
@@ -17,20 +17,20 @@ export function addCallCommand (program: Command, run: Run): void {
     .action(async (server: string, tool: string, given: string[], _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
         const args = await argumentsOf(run, given, async () =>
-          (await api.get<ServerRecord>(serverPath(server))).tools.find(({ name }) => name === tool) as Tool | undefined)
+          (await api.get<ServerRow>(serverPath(server))).tools.find(({ name }) => name === tool) as Tool | undefined)
         const body = { toolName: tool, arguments: args }
         const path = `/api/tools/call/${segment(server)}`
         const { data } = await api.whole<{ data: Result }>('POST', path, body).catch(async (error: unknown) => {
-          if (!(error instanceof Failure) || error.code !== 'TH_NO_SUCH') throw error
+          if (!(error instanceof CommandError) || error.code !== 'TH_NO_SUCH') throw error
           // One that cannot be used has no tools, as if it were not there.
-          const record = await api.get<ServerRecord>(serverPath(server)).catch(() => undefined)
+          const record = await api.get<ServerRow>(serverPath(server)).catch(() => undefined)
           if (record && record.status !== 'connected') {
-            throw new Failure(`${server} is ${record.status}${record.error === null ? '' : `: ${record.error}`}`, error.exit, error.code)
+            throw new CommandError(`${server} is ${record.status}${record.error === null ? '' : `: ${record.error}`}`, error.exit, error.code)
           }
-          throw new Failure(`${error.message}. tool-hub list shows the servers, tool-hub list ${server} its tools`, error.exit, error.code)
+          throw new CommandError(`${error.message}. tool-hub list shows the servers, tool-hub list ${server} its tools`, error.exit, error.code)
         })
         out.result(data, () => (data.content ?? []).map((each) => textOf(run, each)).join('\n'))
-        if (data.isError === true) throw new Failure('The tool answered with an error', exits.toolError)
+        if (data.isError === true) throw new CommandError('The tool answered with an error', exits.toolError)
       }, true)
     })
 }
@@ -51,14 +51,14 @@ async function argumentsOf (
   const [first = '{}'] = given
   if (given.length <= 1 && (first === '-' || first.trimStart().startsWith('{'))) {
     const value = jsonOf(first === '-' ? await piped(run) : first, 'The argument')
-    if (!isObject(value)) throw new Failure('The argument must be a JSON object', exits.usage)
+    if (!isObject(value)) throw new CommandError('The argument must be a JSON object', exits.usage)
     return value
   }
   const properties = (await toolOf())?.inputSchema?.properties ?? {}
   return Object.fromEntries(given.map((text) => {
     const [, name, isJson, value] = /^([^=:]+)(:?)=(.*)$/s.exec(text) ?? []
     if (name === undefined || value === undefined) {
-      throw new Failure(`${JSON.stringify(text)}: expected name=text or name:=json`, exits.usage)
+      throw new CommandError(`${JSON.stringify(text)}: expected name=text or name:=json`, exits.usage)
     }
     return [name, isJson === ':' ? jsonOf(value, name) : typed(value, properties[name]?.type)]
   }))

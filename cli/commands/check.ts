@@ -4,11 +4,11 @@ import { read } from '../../db/document.ts'
 import { readSettings } from '../../db/seed.ts'
 import { readEnvironment } from '../../plugins/base/config/environment.ts'
 import { namesOfNothing } from '../../plugins/settings/names-of-nothing.ts'
-import { expand } from '../../plugins/upstream/links/variables.ts'
+import { expandVariables } from '../../plugins/upstream/links/variables.ts'
 import { doubtsOf, misspeltIn, type Env } from '../../schemas/env.ts'
 import { placesOf } from '../backup/places.ts'
 import { outputOf, type Run } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { CommandError } from '../failure.ts'
 import type { Environment } from '../io.ts'
 
 interface Finding { level: 'error' | 'warning', place: string, message: string }
@@ -18,18 +18,18 @@ export function addCheckCommand (program: Command, run: Run): void {
     .description('check the environment and the settings file, without starting anything')
     .action(async (_options, command: Command) => {
       const out = outputOf(run, command)
-      const findings = await check(run.env, run.cwd)
+      const findings = await findProblems(run.env, run.cwd)
       const errors = findings.filter(({ level }) => level === 'error').length
       out.result({ ok: errors === 0, findings }, () => findings.length === 0
         ? out.style('green', 'All is well')
         : findings.map(({ level, place, message }) =>
           `${out.style(level === 'error' ? 'red' : 'yellow', level)} ${place}: ${message}`).join('\n'))
-      if (errors > 0) throw new Failure(`${errors} ${errors === 1 ? 'error' : 'errors'}`)
+      if (errors > 0) throw new CommandError(`${errors} ${errors === 1 ? 'error' : 'errors'}`)
     })
 }
 
 /** The problems of the settings, errors before warnings. @param cwd the folder that paths are relative to */
-export async function check (environment: Environment, cwd = '.'): Promise<Finding[]> {
+export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
   const add: Add = (level, place, error) => {
     findings.push({ level, place, message: error instanceof Error ? error.message : String(error) })
@@ -68,7 +68,7 @@ async function settingsOf (path: string, env: Env, environment: Environment, add
     for (const problem of snapshot.problems) add(warned.has(problem) ? 'warning' : 'error', path, problem)
     for (const { name, config, problem } of snapshot.servers.values()) {
       if (problem !== undefined || config.enabled === false) continue
-      for (const warning of expand(config, environment).warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
+      for (const warning of expandVariables(config, environment).warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
     }
     for (const warning of namesOfNothing(snapshot)) add('warning', path, warning)
     return document

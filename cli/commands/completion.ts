@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Run } from '../context.ts'
-import { exits, Failure } from '../failure.ts'
+import { exits, CommandError } from '../failure.ts'
 
 /** The words that may follow a chain of commands. */
 interface Node { readonly path: string, readonly words: readonly string[] }
@@ -12,7 +12,7 @@ export function addCompletion (program: Command, { stdout }: Run): void {
     .action((shell: string) => {
       const nodes = nodesOf(program, [])
       const script = { bash, zsh, fish }[shell]
-      if (script === undefined) throw new Failure('expected bash, zsh or fish', exits.usage)
+      if (script === undefined) throw new CommandError('expected bash, zsh or fish', exits.usage)
       stdout.write(script(nodes))
     })
 }

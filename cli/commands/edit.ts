@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { isAttended, piped } from '../ask.ts'
 import { withApi, type Run } from '../context.ts'
-import { exits, Failure } from '../failure.ts'
-import { collect, isObject, jsonOf, pairs, serverPath, type ServerRecord } from './servers.ts'
+import { exits, CommandError } from '../failure.ts'
+import { collectOption, isObject, jsonOf, pairs, serverPath, type ServerRow } from './servers.ts'
 
 type Config = Record<string, unknown>
 interface EditOptions { env: string[], header: string[], description?: string, visibility?: string, name?: string, configJson?: string }
@@ -19,7 +19,7 @@ export function addEditCommands (program: Command, run: Run): void {
       .action(async (name: string, _options, command: Command) => {
         await withApi(run, command, async ({ api, out }) => {
           const path = `${serverPath(name)}/toggle`
-          const { data, message } = await api.whole<{ data: ServerRecord, message?: string }>('POST', path, { enabled })
+          const { data, message } = await api.whole<{ data: ServerRow, message?: string }>('POST', path, { enabled })
           out.result(data, message ?? `The server was ${verb}d`)
         })
       })
@@ -28,8 +28,8 @@ export function addEditCommands (program: Command, run: Run): void {
   program.command('edit')
     .description('change a server\'s config: by options, or in $VISUAL or $EDITOR')
     .argument('<name>')
-    .option('--env <NAME=value>', 'set an environment variable of the command (repeatable)', collect, [])
-    .option('--header <Name: value>', 'set a header for a remote server (repeatable)', collect, [])
+    .option('--env <NAME=value>', 'set an environment variable of the command (repeatable)', collectOption, [])
+    .option('--header <Name: value>', 'set a header for a remote server (repeatable)', collectOption, [])
     .option('--description <text>')
     .option('--visibility <visibility>', 'private or public')
     .option('--name <new name>', 'give it another name, in groups and keys too')
@@ -38,7 +38,7 @@ export function addEditCommands (program: Command, run: Run): void {
       const given = await configIn(run, options)
       const isByOptions = given !== undefined || hasChanges(options)
       if (!isByOptions && !isAttended(run)) {
-        throw new Failure('Say what to change: edit --help lists the options. An editor needs a terminal.', exits.usage)
+        throw new CommandError('Say what to change: edit --help lists the options. An editor needs a terminal.', exits.usage)
       }
       await withApi(run, command, async ({ api, out }) => {
         const { config: stored } = await api.get<{ config: Config }>(serverPath(name))
@@ -48,7 +48,7 @@ export function addEditCommands (program: Command, run: Run): void {
           return
         }
         const body = { config, ...(options.name === undefined ? {} : { newName: options.name }) }
-        const { data, warnings = [] } = await api.whole<{ data: ServerRecord, warnings?: string[] }>('PUT', serverPath(name), body)
+        const { data, warnings = [] } = await api.whole<{ data: ServerRow, warnings?: string[] }>('PUT', serverPath(name), body)
         out.result({ ...data, ...(warnings.length > 0 && { warnings }) }, `The server ${JSON.stringify(data.name)} was changed`)
         if (!out.json) for (const warning of warnings) out.warn(warning)
       })
@@ -62,7 +62,7 @@ const hasChanges = ({ env, header, description, visibility, name }: EditOptions)
 async function configIn (run: Run, { configJson }: EditOptions): Promise<Config | undefined> {
   if (configJson === undefined) return undefined
   const config = jsonOf(configJson === '-' ? await piped(run) : configJson, '--config-json')
-  if (!isObject(config)) throw new Failure('--config-json: expected an object', exits.usage)
+  if (!isObject(config)) throw new CommandError('--config-json: expected an object', exits.usage)
   return config
 }
 
@@ -91,16 +91,16 @@ async function edited ({ env }: Run, name: string, config: Config): Promise<Conf
   const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('exit', resolve) })
   if (code !== 0) {
     await rm(folder, { recursive: true, force: true })
-    throw new Failure(`The editor (${editor}) failed, so ${JSON.stringify(name)} was not changed`)
+    throw new CommandError(`The editor (${editor}) failed, so ${JSON.stringify(name)} was not changed`)
   }
   const after = await readFile(file, 'utf8')
   let value: unknown
   try {
     value = jsonOf(after, 'The config')
-    if (!isObject(value)) throw new Failure('The config is no object', exits.usage)
+    if (!isObject(value)) throw new CommandError('The config is no object', exits.usage)
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
-    throw new Failure(`${problem}. ${JSON.stringify(name)} was not changed; your text is in ${file}`)
+    throw new CommandError(`${problem}. ${JSON.stringify(name)} was not changed; your text is in ${file}`)
   }
   await rm(folder, { recursive: true, force: true })
   return after === before ? undefined : value

@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
 import { documentText } from '../../db/document-text.ts'
 import { orderedObject } from '../../db/order.ts'
-import type { Input } from '../../schemas/foreign-document.ts'
-import type { Api } from '../api.ts'
+import type { EditorInput } from '../../schemas/foreign-document.ts'
+import type { ManagementApi } from '../api.ts'
 import { ask, isAttended } from '../ask.ts'
 import { readClientFile, type ClientFile, type ImportedGroup } from '../client-file.ts'
 import { outputOf, segment, withApi, type Run } from '../context.ts'
-import { exits, Failure } from '../failure.ts'
+import { exits, CommandError } from '../failure.ts'
 import type { Output } from '../output.ts'
-import { collect, isObject, serverPath } from './servers.ts'
+import { collectOption, isObject, serverPath } from './servers.ts'
 
 interface ImportOptions { dryRun?: true, replace?: true, input: string[], project?: string, only?: string[] }
 interface Result {
@@ -27,17 +27,17 @@ export function addImportCommand (program: Command, run: Run): void {
     .argument('<file>', 'the file; - reads it from stdin')
     .option('--dry-run', 'show what would be stored, with its secrets, and store nothing')
     .option('--replace', 'replace servers and groups that are there already, and differ')
-    .option('--only <server>', 'only this server (repeatable)', collect, [])
-    .option('--input <id=value>', 'the answer to an input of VS Code (repeatable)', collect, [])
+    .option('--only <server>', 'only this server (repeatable)', collectOption, [])
+    .option('--input <id=value>', 'the answer to an input of VS Code (repeatable)', collectOption, [])
     .option('--project <folder>', 'Claude Code: the servers of this project as well')
     .action(async (path: string, options: ImportOptions, command: Command) => {
       const out = outputOf(run, command)
       const given = new Map(options.input.map((text) => {
         const at = text.indexOf('=')
-        if (at < 1) throw new Failure('--input: expected id=value', exits.usage)
+        if (at < 1) throw new CommandError('--input: expected id=value', exits.usage)
         return [text.slice(0, at), text.slice(at + 1)] as const
       }))
-      const answer = async (input: Input): Promise<string | undefined> => given.get(input.id) ?? await asked(run, input, path)
+      const answer = async (input: EditorInput): Promise<string | undefined> => given.get(input.id) ?? await asked(run, input, path)
       const file = chosen(await readClientFile(path, answer, options.project, run), options)
       for (const warning of file.warnings) out.warn(warning)
       for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
@@ -46,7 +46,7 @@ export function addImportCommand (program: Command, run: Run): void {
         out.text(documentText(out.json ? { mcpServers, groups: file.groups, warnings: file.warnings } : { mcpServers }).trimEnd())
         return
       }
-      if (file.servers.length === 0) throw new Failure(`${path} holds no servers`)
+      if (file.servers.length === 0) throw new CommandError(`${path} holds no servers`)
       await withApi(run, command, async ({ api }) => { await store(api, out, file, options.replace === true) })
     })
 }
@@ -54,11 +54,11 @@ export function addImportCommand (program: Command, run: Run): void {
 function chosen (file: ClientFile, { only = [] }: ImportOptions): ClientFile {
   if (only.length === 0) return file
   const missing = only.find((name) => !file.servers.some((server) => server.name === name))
-  if (missing !== undefined) throw new Failure(`The file has no server ${JSON.stringify(missing)}`)
+  if (missing !== undefined) throw new CommandError(`The file has no server ${JSON.stringify(missing)}`)
   return { ...file, servers: file.servers.filter(({ name }) => only.includes(name)), groups: [] }
 }
 
-async function store (api: Api, out: Output, { servers, groups, warnings }: ClientFile, replace: boolean): Promise<void> {
+async function store (api: ManagementApi, out: Output, { servers, groups, warnings }: ClientFile, replace: boolean): Promise<void> {
   const entries = servers.map(({ name, config }) => ({ name, config }))
   const results: Result[] = await batch(api, entries)
   const known = results.every(({ success }) => success) ? [] : await api.get<Array<{ name: string }>>('/api/servers?fields=name')
@@ -79,7 +79,7 @@ async function store (api: Api, out: Output, { servers, groups, warnings }: Clie
   ], (cell, column) => column === 1 ? out.style(cell === 'refused' ? 'red' : 'green', cell) : cell))
   if (!out.json) for (const { name, warnings: found = [] } of groupResults) for (const each of found) out.warn(`${name} (group): ${each}`)
   const failed = all.filter(({ success }) => !success).length
-  if (failed > 0) throw new Failure(`${failed} of ${all.length} could not be added`)
+  if (failed > 0) throw new CommandError(`${failed} of ${all.length} could not be added`)
 }
 
 const differs = 'one of this name is there already, and differs: --replace replaces it'
@@ -88,28 +88,28 @@ const said = ({ success, unchanged, replaced }: Result): string =>
   success ? unchanged ? 'unchanged' : replaced ? 'replaced' : 'added' : 'refused'
 
 /** Puts the file's config in place of the stored one. Owner, visibility and what is overridden stay, where the file does not say it. */
-async function replaced (api: Api, name: string, config: Record<string, unknown>): Promise<Result> {
+async function replaced (api: ManagementApi, name: string, config: Record<string, unknown>): Promise<Result> {
   try {
     const { warnings } = await api.whole<{ warnings?: string[] }>('PUT', serverPath(name), { config })
     return { name, success: true, replaced: true, ...(warnings && { warnings }) }
   } catch (error) {
-    if (!(error instanceof Failure) || error.exit === exits.unreachable) throw error
+    if (!(error instanceof CommandError) || error.exit === exits.unreachable) throw error
     return { name, success: false, message: error.message }
   }
 }
 
 /** None stored is an answer like the others here. */
-async function batch (api: Api, servers: object[]): Promise<Result[]> {
+async function batch (api: ManagementApi, servers: object[]): Promise<Result[]> {
   try {
     return (await api.whole<{ data: { results: Result[] } }>('POST', '/api/servers/batch', { servers })).data.results
   } catch (error) {
-    if (error instanceof Failure && Array.isArray(error.results)) return error.results as Result[]
+    if (error instanceof CommandError && Array.isArray(error.results)) return error.results as Result[]
     throw error
   }
 }
 
 /** A group of this name as it is now; undefined: there is none, or the caller does not see it. */
-async function groupNamed (api: Api, name: string): Promise<Record<string, unknown> | undefined> {
+async function groupNamed (api: ManagementApi, name: string): Promise<Record<string, unknown> | undefined> {
   const groups = await api.get<Array<{ id: string, name: string }>>('/api/groups')
   const found = groups.find((each) => each.name === name)
   return found && await api.get<Record<string, unknown>>(`/api/groups/${segment(found.id)}`)
@@ -123,7 +123,7 @@ function groupForm ({ servers, description }: { servers?: unknown, description?:
 }
 
 /** A group whose owner is no user here is added without one: it is the caller's. */
-async function addGroup (api: Api, group: ImportedGroup, replace: boolean): Promise<Result> {
+async function addGroup (api: ManagementApi, group: ImportedGroup, replace: boolean): Promise<Result> {
   const { name } = group
   const former = await groupNamed(api, name)
   if (former && isDeepStrictEqual(groupForm(former), groupForm(group))) return { name, success: true, unchanged: true }
@@ -137,7 +137,7 @@ async function addGroup (api: Api, group: ImportedGroup, replace: boolean): Prom
     const { warnings } = await api.whole<{ warnings?: string[] }>('POST', '/api/groups', group)
     return { name: group.name, success: true, ...(warnings && { warnings }) }
   } catch (error) {
-    if (!(error instanceof Failure) || error.exit !== exits.failed) throw error
+    if (!(error instanceof CommandError) || error.exit !== exits.failed) throw error
     const { owner, ...unowned } = group
     if (owner === undefined || !error.message.includes('"owner"')) return { name: group.name, success: false, message: error.message }
     const result = await addGroup(api, unowned, replace)
@@ -146,7 +146,7 @@ async function addGroup (api: Api, group: ImportedGroup, replace: boolean): Prom
 }
 
 /** Asks a person on the terminal. Undefined: there is none. */
-async function asked (run: Run, { id, description, isSecret, fallback }: Input, path: string): Promise<string | undefined> {
+async function asked (run: Run, { id, description, isSecret, fallback }: EditorInput, path: string): Promise<string | undefined> {
   if (path === '-' || !isAttended(run)) return undefined
   const value = await ask(run, `${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}`, isSecret)
   return value === '' ? fallback : value

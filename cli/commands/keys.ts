@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { segment, withApi, type Run } from '../context.ts'
-import { exits, Failure } from '../failure.ts'
-import { collect } from './servers.ts'
+import { exits, CommandError } from '../failure.ts'
+import { collectOption } from './servers.ts'
 
 interface Key {
   id: string
@@ -26,8 +26,8 @@ export function addKeyCommands (program: Command, run: Run): void {
     .argument('<name>')
     .option('--kind <kind>', 'user: what its owner sees, by MCP only; system: everything, and the management API, too', 'user')
     .option('--owner <username>', 'the owner; a system key counts while it is an admin', 'admin')
-    .option('--group <name>', 'only the routes of this group (repeatable)', collect, [])
-    .option('--server <name>', 'only the routes of this server (repeatable)', collect, [])
+    .option('--group <name>', 'only the routes of this group (repeatable)', collectOption, [])
+    .option('--server <name>', 'only the routes of this server (repeatable)', collectOption, [])
     .option('--expires <when>', 'a time from now, as 12h, 30d, or a date, as 2027-01-31')
     .action(async (name: string, { kind, owner, group, server, expires }: CreateOptions, command: Command) => {
       const accessType = server.length === 0 ? (group.length === 0 ? 'all' : 'groups') : group.length === 0 ? 'servers' : 'custom'
@@ -38,7 +38,7 @@ export function addKeyCommands (program: Command, run: Run): void {
         allowedGroups: group,
         allowedServers: server,
         owner,
-        ...(expires === undefined ? {} : { expiresAt: expiryOf(expires) })
+        ...(expires === undefined ? {} : { expiresAt: parseExpiry(expires) })
       }
       await withApi(run, command, async ({ api, out }) => {
         const { data, warnings = [] } = await api.whole<{ data: Key, warnings?: string[] }>('POST', '/api/auth/keys', body)
@@ -72,7 +72,7 @@ export function addKeyCommands (program: Command, run: Run): void {
         const keys = await api.get<Key[]>('/api/auth/keys')
         const found = keys.filter(({ id, name }) => id === which || name === which)
         if (found.length > 1 && !found.some(({ id }) => id === which)) {
-          throw new Failure(`${found.length} keys are named ${JSON.stringify(which)}: give the id of one`)
+          throw new CommandError(`${found.length} keys are named ${JSON.stringify(which)}: give the id of one`)
         }
         const [one = { id: which, name: which }] = found.sort((a, b) => Number(b.id === which) - Number(a.id === which))
         await api.whole('DELETE', `/api/auth/keys/${segment(one.id)}`)
@@ -97,12 +97,12 @@ function isDay (text: string): boolean {
 }
 
 /** @throws Failure */
-export function expiryOf (text: string): string {
+export function parseExpiry (text: string): string {
   const [, number, unit = ''] = /^([1-9][0-9]{0,5})([smhdw])$/.exec(text) ?? []
   const time = number === undefined ? Date.parse(text) : Date.now() + Number(number) * (units[unit] ?? 0)
   if (Number.isNaN(time) || (number === undefined && !isDay(text))) {
-    throw new Failure('--expires: expected a time from now, as 90s, 12h, 30d, or a date of the calendar, as 2027-01-31', exits.usage)
+    throw new CommandError('--expires: expected a time from now, as 90s, 12h, 30d, or a date of the calendar, as 2027-01-31', exits.usage)
   }
-  if (time <= Date.now()) throw new Failure('--expires: this time is over', exits.usage)
+  if (time <= Date.now()) throw new CommandError('--expires: this time is over', exits.usage)
   return new Date(time).toISOString()
 }

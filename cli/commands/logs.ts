@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { withApi, type Context, type Run } from '../context.ts'
-import { exits, Failure } from '../failure.ts'
+import { exits, CommandError } from '../failure.ts'
 
 interface Line { timestamp: number, level: string, source: string, message: string, processId?: string }
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
@@ -13,8 +13,8 @@ export function addLogsCommand (program: Command, run: Run): void {
     .option('--level <level>', `this level and above: ${levels.join(', ')}`, 'trace')
     .option('--server <name>', 'what this server prints')
     .action(async (options: LogOptions, command: Command) => {
-      if (!levels.includes(options.level)) throw new Failure(`--level: expected one of ${levels.join(', ')}`, exits.usage)
-      if (!/^\d{1,5}$/.test(options.lines)) throw new Failure(`${linesOption(run.argv)}: expected a number`, exits.usage)
+      if (!levels.includes(options.level)) throw new CommandError(`--level: expected one of ${levels.join(', ')}`, exits.usage)
+      if (!/^\d{1,5}$/.test(options.lines)) throw new CommandError(`${linesOption(run.argv)}: expected a number`, exits.usage)
       await withApi(run, command, async (context) => { await (options.follow ? follow(context, options) : last(context, options)) }, true)
     })
 }
@@ -44,7 +44,7 @@ async function follow ({ api, out, run: { signal, stdout } }: Context, options: 
   const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers, signal })
   if (!answer.ok || answer.body === null) {
     const isRefused = answer.status === 401 || answer.status === 403
-    throw new Failure(`The gateway answered ${answer.status}`, isRefused ? exits.forbidden : exits.failed)
+    throw new CommandError(`The gateway answered ${answer.status}`, isRefused ? exits.forbidden : exits.failed)
   }
   const write = (line: Line): void => { stdout.write(`${out.json ? JSON.stringify(line) : textOf(out, line)}\n`) }
   let rest = ''
@@ -67,5 +67,5 @@ async function follow ({ api, out, run: { signal, stdout } }: Context, options: 
     // The connection broke, as it does when the gateway is killed.
   }
   if (signal.aborted) return
-  throw new Failure('The gateway has ended the stream', exits.unreachable)
+  throw new CommandError('The gateway has ended the stream', exits.unreachable)
 }

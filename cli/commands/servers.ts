@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withoutMark } from '../../protocol/text.ts'
-import { isAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
-import type { Api } from '../api.ts'
+import { isHttpAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
+import type { ManagementApi } from '../api.ts'
 import { segment, withApi, type Context, type Run } from '../context.ts'
-import { exits, Failure } from '../failure.ts'
-import { plain, plainLines, type Output } from '../output.ts'
+import { exits, CommandError } from '../failure.ts'
+import { printable, plainLines, type Output } from '../output.ts'
 
 interface Item { name?: string, uri?: string, description?: string, enabled: boolean }
-export interface ServerRecord {
+export interface ServerRow {
   name: string
   status: string
   error: string | null
@@ -21,7 +21,7 @@ export interface ServerRecord {
   protocolVersion?: string
   oauth?: { authorizationUrl: string }
 }
-interface Tested extends Omit<ServerRecord, 'name' | 'config'> { connected: boolean, duration: number, warnings: string[] }
+interface Tested extends Omit<ServerRow, 'name' | 'config'> { connected: boolean, duration: number, warnings: string[] }
 interface Answer<Data> { data: Data, message?: string, warnings?: string[] }
 
 /** Time to wait for a server to connect, in ms. */
@@ -47,8 +47,8 @@ export function addServerCommands (program: Command, run: Run): void {
     .argument('[target...]', 'https://…, or -- command args…')
     .showHelpAfterError(behindDashes(run.argv))
     .option('--type <type>', 'stdio, streamable-http, sse or openapi')
-    .option('--env <NAME=value>', 'an environment variable of the command (repeatable)', collect, [])
-    .option('--header <Name: value>', 'a header for a remote server (repeatable)', collect, [])
+    .option('--env <NAME=value>', 'an environment variable of the command (repeatable)', collectOption, [])
+    .option('--header <Name: value>', 'a header for a remote server (repeatable)', collectOption, [])
     .option('--config-json <json>', 'the whole config as JSON, in place of a target')
     .option('--visibility <visibility>', 'private or public')
     .option('--disabled', 'store it without connecting it')
@@ -64,13 +64,13 @@ export function addServerCommands (program: Command, run: Run): void {
     .argument('<name>')
     .action(async (name: string, _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
-        const { config } = await api.get<ServerRecord>(serverPath(name))
+        const { config } = await api.get<ServerRow>(serverPath(name))
         const tested = await test(api, { name, config })
         out.result(tested, () => testedText(out, tested))
         if (tested.connected) return
-        if (tested.status !== 'oauth_required') throw new Failure(`${name} does not connect`)
-        tellLogin(out, await api.get<ServerRecord>(serverPath(name)))
-        throw new Failure(`${name} waits for a login`)
+        if (tested.status !== 'oauth_required') throw new CommandError(`${name} does not connect`)
+        tellLogin(out, await api.get<ServerRow>(serverPath(name)))
+        throw new CommandError(`${name} waits for a login`)
       })
     })
 
@@ -105,7 +105,7 @@ function behindDashes (argv: readonly string[]): string {
 }
 
 /** Collects an option that may be given several times. */
-export const collect = (value: string, former: readonly string[]): string[] => [...former, value]
+export const collectOption = (value: string, former: readonly string[]): string[] => [...former, value]
 
 /** @throws Failure */
 function configOf ({ argv, env: environment, cwd }: Run, name: string, target: string[], options: AddOptions): Record<string, unknown> {
@@ -118,14 +118,14 @@ function configOf ({ argv, env: environment, cwd }: Run, name: string, target: s
   }
   if (configJson !== undefined) {
     const config = jsonOf(configJson, '--config-json')
-    if (!isObject(config)) throw new Failure('--config-json: expected an object', exits.usage)
+    if (!isObject(config)) throw new CommandError('--config-json: expected an object', exits.usage)
     return { ...config, ...more }
   }
-  if (first === undefined) throw new Failure('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
-  const isUrl = isAddress(first)
-  if (isUrl && rest.length > 0) throw new Failure('An address has no arguments', exits.usage)
+  if (first === undefined) throw new CommandError('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
+  const isUrl = isHttpAddress(first)
+  if (isUrl && rest.length > 0) throw new CommandError('An address has no arguments', exits.usage)
   if (type !== 'stdio' && !isBehindDashes(target, argv) && isMistypedAddress(first, environment, cwd)) {
-    throw new Failure(mistypedAddress(name, first), exits.usage)
+    throw new CommandError(mistypedAddress(name, first), exits.usage)
   }
   const env = pairs(options.env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')
   const headers = pairs(options.header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')
@@ -147,7 +147,7 @@ function isBehindDashes (target: readonly string[], argv: readonly string[]): bo
 export function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
   return Object.fromEntries(texts.map((text) => {
     const [, name, value] = pattern.exec(text) ?? []
-    if (name === undefined || value === undefined) throw new Failure(`${option}: expected ${shape}`, exits.usage)
+    if (name === undefined || value === undefined) throw new CommandError(`${option}: expected ${shape}`, exits.usage)
     return [name, value]
   }))
 }
@@ -160,12 +160,12 @@ export function jsonOf (text: string, place: string): unknown {
   try {
     return JSON.parse(withoutMark(text))
   } catch (error) {
-    throw new Failure(`${place} is not JSON: ${error instanceof Error ? error.message : String(error)}`, exits.usage)
+    throw new CommandError(`${place} is not JSON: ${error instanceof Error ? error.message : String(error)}`, exits.usage)
   }
 }
 
 async function status ({ api, out, run }: Context): Promise<void> {
-  const servers = await api.get<Array<Pick<ServerRecord, 'name' | 'status' | 'error'>>>('/api/servers?fields=name,status,error')
+  const servers = await api.get<Array<Pick<ServerRow, 'name' | 'status' | 'error'>>>('/api/servers?fields=name,status,error')
   const connected = servers.filter((server) => server.status === 'connected').length
   const uptime = api.url === undefined ? undefined : (await api.whole<{ uptime?: number }>('GET', '/health')).uptime
   out.result({ running: api.url !== undefined, url: api.url ?? null, uptime: uptime ?? null, servers }, () => [
@@ -178,18 +178,18 @@ async function status ({ api, out, run }: Context): Promise<void> {
   if (api.url === undefined) run.exitCode = exits.unreachable
 }
 
-const serverTable = (out: Output, api: Api, servers: ReadonlyArray<Pick<ServerRecord, 'name' | 'status' | 'error'>>): string =>
+const serverTable = (out: Output, api: ManagementApi, servers: ReadonlyArray<Pick<ServerRow, 'name' | 'status' | 'error'>>): string =>
   out.table(
     ['NAME', 'STATUS', 'ERROR'],
     servers.map((server) => [server.name, statusOf(api, server), server.error ?? '']),
     (cell, column) => column === 1 ? out.status(cell) : cell
   )
 
-const statusOf = (api: Api, server: { status: string }): string =>
+const statusOf = (api: ManagementApi, server: { status: string }): string =>
   api.url === undefined && server.status !== 'disabled' ? 'not running' : server.status
 
 async function listServers ({ api, out }: Context): Promise<void> {
-  const servers = await api.get<ServerRecord[]>('/api/servers')
+  const servers = await api.get<ServerRow[]>('/api/servers')
   out.result(servers, () => {
     if (servers.length === 0) return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub add <name> -- <command> …'
     const rows = servers.map((server) => [
@@ -204,17 +204,17 @@ async function listServers ({ api, out }: Context): Promise<void> {
   for (const { name, warnings = [] } of servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
 }
 
-const targetOf = ({ command, args = [], url }: ServerRecord['config']): string => {
+const targetOf = ({ command, args = [], url }: ServerRow['config']): string => {
   const text = url ?? [command, ...args].join(' ')
   return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }
 
 async function listItems ({ api, out }: Context, name: string): Promise<void> {
-  const server = await api.get<ServerRecord>(serverPath(name))
+  const server = await api.get<ServerRow>(serverPath(name))
   out.result(server, () => itemTable(out, server) || `${name} lists nothing: it is ${statusOf(api, server)}`)
 }
 
-function itemTable (out: Output, { tools, prompts, resources }: Pick<ServerRecord, 'tools' | 'prompts' | 'resources'>): string {
+function itemTable (out: Output, { tools, prompts, resources }: Pick<ServerRow, 'tools' | 'prompts' | 'resources'>): string {
   const rows = Object.entries({ tool: tools, prompt: prompts, resource: resources }).flatMap(([kind, items]) =>
     items.map(({ name, uri, description = '', enabled }) => [kind, uri ?? name ?? '', enabled ? 'on' : 'off', firstLine(description)]))
   return rows.length === 0 ? '' : out.table(['KIND', 'NAME', 'STATE', 'DESCRIPTION'], rows)
@@ -225,11 +225,11 @@ const firstLine = (text: string): string => {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line
 }
 
-const test = async (api: Api, body: object): Promise<Tested> => (await api.whole<Answer<Tested>>('POST', '/api/servers/test', body)).data
+const test = async (api: ManagementApi, body: object): Promise<Tested> => (await api.whole<Answer<Tested>>('POST', '/api/servers/test', body)).data
 
 function testedText (out: Output, tested: Tested): string {
   if (tested.connected) {
-    const spoken = tested.protocolVersion === undefined ? '' : `, and speaks MCP ${plain(tested.protocolVersion)}`
+    const spoken = tested.protocolVersion === undefined ? '' : `, and speaks MCP ${printable(tested.protocolVersion)}`
     return `${out.style('green', 'It connects')} in ${tested.duration} ms${spoken}.\n${itemTable(out, tested)}`
   }
   const said = tested.status === 'oauth_required' ? out.style('yellow', 'It wants a login') : out.style('red', 'It does not connect')
@@ -237,9 +237,9 @@ function testedText (out: Output, tested: Tested): string {
 }
 
 /** What the person does next, where a server waits for a login. */
-function tellLogin (out: Output, { name, oauth }: ServerRecord): void {
-  if (oauth) out.remark(`Log in there, in a browser: ${plain(oauth.authorizationUrl)}`)
-  else out.remark(`The address to open stands in its record: tool-hub list ${plain(name)} --json, member oauth.authorizationUrl`)
+function tellLogin (out: Output, { name, oauth }: ServerRow): void {
+  if (oauth) out.remark(`Log in there, in a browser: ${printable(oauth.authorizationUrl)}`)
+  else out.remark(`The address to open stands in its record: tool-hub list ${printable(name)} --json, member oauth.authorizationUrl`)
 }
 
 const withWarnings = (warnings: readonly string[]) => warnings.length > 0 ? { warnings } : {}
@@ -250,9 +250,9 @@ async function add ({ api, out }: Context, name: string, config: Record<string, 
     tested = await test(api, { name, config })
     // A login needs the stored server: one that wants it is there, and as good as it can be.
     const isReached = tested.connected || tested.status === 'oauth_required'
-    if (!isReached) throw new Failure(`${name} was not added. It does not connect: ${plainLines(tested.error ?? '')}`)
+    if (!isReached) throw new CommandError(`${name} was not added. It does not connect: ${plainLines(tested.error ?? '')}`)
   }
-  const { data, warnings = [] } = await api.whole<Answer<ServerRecord>>('POST', '/api/servers', { name, config })
+  const { data, warnings = [] } = await api.whole<Answer<ServerRow>>('POST', '/api/servers', { name, config })
   if (!out.json) for (const warning of warnings) out.warn(warning)
   if (!options.wait) {
     const waits = tested?.status === 'oauth_required' && api.url !== undefined ? await waitFor(api, name) : undefined
@@ -263,28 +263,28 @@ async function add ({ api, out }: Context, name: string, config: Record<string, 
     if (waits) tellLogin(out, waits)
     return
   }
-  if (api.url === undefined) throw new Failure(`${name} was added. The gateway is down, so it is not connected.`, exits.unreachable)
+  if (api.url === undefined) throw new CommandError(`${name} was added. The gateway is down, so it is not connected.`, exits.unreachable)
   const ready = await waitFor(api, name)
-  const text = `${plain(name)} is ${out.status(ready.status)}, with ${ready.tools.length} tools`
+  const text = `${printable(name)} is ${out.status(ready.status)}, with ${ready.tools.length} tools`
   out.result({ ...ready, ...withWarnings(warnings) }, text)
   if (ready.status === 'connected') return
   if (ready.status !== 'oauth_required') {
-    throw new Failure(`${name} was added, and is not connected: ${plainLines(ready.error ?? ready.status)}`)
+    throw new CommandError(`${name} was added, and is not connected: ${plainLines(ready.error ?? ready.status)}`)
   }
   tellLogin(out, ready)
-  throw new Failure(`${name} was added, and waits for a login`)
+  throw new CommandError(`${name} was added, and waits for a login`)
 }
 
-function addedText ({ url }: Api, { name, config }: ServerRecord): string {
+function addedText ({ url }: ManagementApi, { name, config }: ServerRow): string {
   const text = `The server ${JSON.stringify(name)} was added`
   if (config.enabled === false) return `${text}, disabled`
   return url === undefined ? `${text}. The gateway is down: it connects when that is started` : `${text} and is connecting`
 }
 
-async function waitFor (api: Api, name: string): Promise<ServerRecord> {
+async function waitFor (api: ManagementApi, name: string): Promise<ServerRow> {
   const end = Date.now() + longestWait
   for (;;) {
-    const server = await api.get<ServerRecord>(serverPath(name))
+    const server = await api.get<ServerRow>(serverPath(name))
     if (server.status !== 'connecting' || Date.now() > end) return server
     await sleep(150)
   }

@@ -11,10 +11,10 @@ import { readSettings } from '../../db/seed.ts'
 import { current } from '../../plugins/management/bundles/usage.ts'
 import { readEnvironment } from '../../plugins/base/config/environment.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
-import { checksumOf, files, openBackup, type Description } from '../backup/contents.ts'
+import { checksumOf, files, openBackup, type BackupDescription } from '../backup/contents.ts'
 import { explain } from '../backup/explain.ts'
 import { filesOf, pack } from '../backup/pack.ts'
-import { exits, Failure } from '../failure.ts'
+import { exits, CommandError } from '../failure.ts'
 import { placesOf, type Places } from '../backup/places.ts'
 import { countSealed } from '../backup/sealed.ts'
 import { packageVersion } from '../../package.ts'
@@ -42,7 +42,7 @@ export async function backup ({ args, io, report }: Task): Promise<void> {
     io.stdout.write(`${usage}\n`)
     return
   }
-  if (more.length > 0) throw new Failure(usage, exits.usage)
+  if (more.length > 0) throw new CommandError(usage, exits.usage)
   const env = readEnvironment(io.env)
   const places = placesOf(env, io.cwd)
   const createdAt = new Date().toISOString()
@@ -62,14 +62,14 @@ export async function backup ({ args, io, report }: Task): Promise<void> {
     const kind = env.DB_URL === undefined ? 'file' : 'database'
     if (env.DB_URL === undefined) await putSettings(places, put(files.settings))
     else await putTables(env, env.DB_URL, put, report)
-    const sealedWith: Description['sealedWith'] = {}
+    const sealedWith: BackupDescription['sealedWith'] = {}
     for (const path of content.values()) await countSealed(path, sealedWith)
     await putBundles(places, work, put, report)
     const hasKey = values['with-key'] && existsSync(places.key)
     if (hasKey) await copyFile(places.key, put(files.key))
-    const checksums: Description['checksums'] = {}
+    const checksums: BackupDescription['checksums'] = {}
     for (const [name, path] of content) checksums[name] = await checksumOf(path)
-    const description: Description =
+    const description: BackupDescription =
       { format: 1, createdAt, version: packageVersion(), kind, bundlesFolder: places.bundles, sealedWith, checksums }
     await writeFile(put(files.description), JSON.stringify(description, null, 2))
     const archive = join(work, 'archive')
@@ -134,7 +134,7 @@ function tellOfKeys (
   env: Env,
   isAsked: boolean,
   hasKey: boolean,
-  sealedWith: Description['sealedWith']
+  sealedWith: BackupDescription['sealedWith']
 ): void {
   const sealed = Object.entries(sealedWith)
   if (hasKey) print('It holds the key file, which opens all secrets in it: keep it as you keep the key.')

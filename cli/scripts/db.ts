@@ -14,7 +14,7 @@ import type { Vault } from '../../db/store.ts'
 import { readEnvironment } from '../../plugins/base/config/environment.ts'
 import { openVault } from '../../plugins/base/secrets/vault.ts'
 import { placesOf } from '../backup/places.ts'
-import { exits, Failure } from '../failure.ts'
+import { exits, CommandError } from '../failure.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
 import type { Writer } from '../io.ts'
 import type { Report } from './report.ts'
@@ -49,7 +49,7 @@ export async function db ({ args, io, report }: Task): Promise<void> {
     import: importFile,
     export: exportFile
   }[command ?? '']
-  if (work === undefined || more.length > 0) throw new Failure(usage, exits.usage)
+  if (work === undefined || more.length > 0) throw new CommandError(usage, exits.usage)
   const env = readEnvironment(io.env)
   if (env.DB_URL === undefined) {
     throw new Error('DB_URL is not set: it names the database. Without it, the gateway keeps its settings in a file.')

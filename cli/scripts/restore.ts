@@ -4,12 +4,12 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { openBackup, files, type Description } from '../backup/contents.ts'
+import { openBackup, files, type BackupDescription } from '../backup/contents.ts'
 import { checkKeys } from '../backup/keys.ts'
-import { exits, Failure } from '../failure.ts'
+import { exits, CommandError } from '../failure.ts'
 import { explain } from '../backup/explain.ts'
 import { placesOf, type Places } from '../backup/places.ts'
-import { openTarget, type Target } from '../backup/target.ts'
+import { openTarget, type RestoreTarget } from '../backup/target.ts'
 import { current } from '../../plugins/management/bundles/usage.ts'
 import { readEnvironment } from '../../plugins/base/config/environment.ts'
 import type { Env } from '../../schemas/env.ts'
@@ -21,7 +21,7 @@ Puts a backup in the place of the settings, into the settings file or the databa
 --replace: there are settings, which are replaced; --keep-tokens: where there were none, tokens of the backup stay valid: no password was
 changed since; --without-key: also if secrets cannot be opened. Stop the gateway first.`
 
-export async function restore ({ args, io, report }: Task): Promise<void> {
+export async function restoreCommand ({ args, io, report }: Task): Promise<void> {
   const { positionals: [file, ...more], values } = parseArgs({
     args,
     allowPositionals: true,
@@ -37,7 +37,7 @@ export async function restore ({ args, io, report }: Task): Promise<void> {
     io.stdout.write(`${usage}\n`)
     return
   }
-  if (file === undefined || more.length > 0) throw new Failure(usage, exits.usage)
+  if (file === undefined || more.length > 0) throw new CommandError(usage, exits.usage)
   const env = readEnvironment(io.env)
   checkPlace(io.env)
   const places = placesOf(env, io.cwd)
@@ -80,7 +80,7 @@ export async function restore ({ args, io, report }: Task): Promise<void> {
  */
 function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>): void {
   if (dbUrl !== '' || dbUrlFile === '') return
-  throw new Failure(
+  throw new CommandError(
     'DB_URL is empty, and DB_URL_FILE names a database. Set DB_URL_FILE= as well to restore to the settings file, or unset DB_URL to ' +
     'restore to that database. Nothing was changed.',
     exits.usage
@@ -88,13 +88,13 @@ function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Re
 }
 
 /** @throws Error for the backup of a database that is to become a settings file */
-function checkKind ({ kind }: Description, { DB_URL: dbUrl }: Env): void {
+function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
   if (kind === 'file' || dbUrl !== undefined) return
   throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a settings file of that.')
 }
 
 /** Configs in a database are sealed, so the folder that they name cannot be written anew. @throws Error */
-function checkFolder ({ kind, bundlesFolder }: Description, bundles: readonly string[], places: Places): void {
+function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: readonly string[], places: Places): void {
   if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
   throw new Error(
     `This backup holds bundles of the folder ${bundlesFolder}, which configs of servers in it may name, encrypted. Set DATA_DIR to ` +
@@ -103,7 +103,7 @@ function checkFolder ({ kind, bundlesFolder }: Description, bundles: readonly st
 }
 
 /** Puts all in place; the settings last, in one step. What was there before is put back when one of the steps fails. */
-async function change (target: Target, work: string, places: Places, bundles: readonly string[]): Promise<void> {
+async function change (target: RestoreTarget, work: string, places: Places, bundles: readonly string[]): Promise<void> {
   const undo: Array<() => Promise<void>> = []
   const fresh = join(work, 'unpacked')
   const former = join(work, 'former-bundles')

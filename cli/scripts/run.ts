@@ -1,12 +1,12 @@
 import { errorCode } from '../../db/error-code.ts'
-import { exits, Failure } from '../failure.ts'
+import { exits, CommandError } from '../failure.ts'
 import type { Io } from '../io.ts'
 import { Report } from './report.ts'
 
 const scripts = {
   backup: async () => (await import('./backup.ts')).backup,
   db: async () => (await import('./db.ts')).db,
-  restore: async () => (await import('./restore.ts')).restore
+  restore: async () => (await import('./restore.ts')).restoreCommand
 }
 export type ScriptName = keyof typeof scripts
 
@@ -24,6 +24,6 @@ export async function runScript (name: ScriptName, args: string[], io: Io): Prom
     const message = error instanceof Error ? error.message : String(error)
     io.stderr.write(`${isJson ? JSON.stringify({ success: false, message }) : message}\n`)
     const isUsage = (errorCode(error) ?? '').startsWith('ERR_PARSE_ARGS_')
-    return error instanceof Failure ? error.exit : isUsage ? exits.usage : exits.failed
+    return error instanceof CommandError ? error.exit : isUsage ? exits.usage : exits.failed
   }
 }

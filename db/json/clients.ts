@@ -1,5 +1,5 @@
 import { clientSection, holdsSecret, readClient, toClientEntry, type ClientEntry } from '../client-entry.ts'
-import { isIdle, maxEntries, touchInterval, type Client, type Clients, type Range } from '../ports.ts'
+import { isIdle, maxRecords, touchInterval, type OAuthClient, type Clients, type Range } from '../ports.ts'
 import type { FileConsents } from './consents.ts'
 import { EntryList, mergeUpdates, type SectionFile } from './section.ts'
 import type { FileTokens } from './tokens.ts'
@@ -26,7 +26,7 @@ export class FileClients implements Clients {
   readonly #consents: FileConsents
   readonly #maxRegistered: number
 
-  constructor ({ file, tokens, consents, count = maxEntries.registeredClientsInFile }: FileClientsOptions) {
+  constructor ({ file, tokens, consents, count = maxRecords.registeredClientsInFile }: FileClientsOptions) {
     this.#file = file
     this.#list = new EntryList(file, { name: clientSection, isEntry, keyOf: idOf, isEditable: true })
     this.#tokens = tokens
@@ -34,11 +34,11 @@ export class FileClients implements Clients {
     this.#maxRegistered = count
   }
 
-  async find (clientId: string): Promise<Client | undefined> {
+  async find (clientId: string): Promise<OAuthClient | undefined> {
     return clientIn(this.#list.entries, clientId)
   }
 
-  async list ({ offset, limit }: Range = { offset: 0, limit: Infinity }): Promise<Client[]> {
+  async list ({ offset, limit }: Range = { offset: 0, limit: Infinity }): Promise<OAuthClient[]> {
     return this.#present().sort(byAge).slice(offset, offset + limit)
   }
 
@@ -46,11 +46,11 @@ export class FileClients implements Clients {
     return this.#present().length
   }
 
-  #present (): Client[] {
+  #present (): OAuthClient[] {
     return clientsOf(this.#list.entries).filter((client) => !isIdle(client))
   }
 
-  async create (client: Client): Promise<boolean> {
+  async create (client: OAuthClient): Promise<boolean> {
     return await this.#change((entries) => {
       if (entries.has(client.clientId)) return false
       entries.set(client.clientId, toClientEntry(client))
@@ -58,7 +58,7 @@ export class FileClients implements Clients {
     })
   }
 
-  async replace (clientId: string, change: (client: Client) => Client): Promise<Client | undefined> {
+  async replace (clientId: string, change: (client: OAuthClient) => OAuthClient): Promise<OAuthClient | undefined> {
     return await this.#change((entries) => {
       const former = clientIn(entries, clientId)
       if (former === undefined) return undefined
@@ -73,7 +73,7 @@ export class FileClients implements Clients {
   }
 
   async touch (clientId: string, at: number): Promise<void> {
-    const isDue = (client: Client | undefined): client is Client => client !== undefined && at - (client.lastUsedAt ?? 0) >= touchInterval
+    const isDue = (client: OAuthClient | undefined): client is OAuthClient => client !== undefined && at - (client.lastUsedAt ?? 0) >= touchInterval
     try {
       if (!isDue(clientIn(this.#list.entries, clientId))) return
       await this.#change((entries) => {
@@ -109,22 +109,22 @@ export class FileClients implements Clients {
   }
 }
 
-const clientsOf = (entries: ReadonlyMap<string, ClientEntry>): Client[] => [...entries.values()].flatMap((entry) => readClient(entry) ?? [])
+const clientsOf = (entries: ReadonlyMap<string, ClientEntry>): OAuthClient[] => [...entries.values()].flatMap((entry) => readClient(entry) ?? [])
 
-function clientIn (entries: ReadonlyMap<string, ClientEntry>, clientId: string): Client | undefined {
+function clientIn (entries: ReadonlyMap<string, ClientEntry>, clientId: string): OAuthClient | undefined {
   const client = readClient(entries.get(clientId))
   return client === undefined || isIdle(client) ? undefined : client
 }
 
 /** Compares clients by when they were created. */
-const byAge = (one: Client, other: Client): number => one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1)
+const byAge = (one: OAuthClient, other: OAuthClient): number => one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1)
 
 /** The clients that registered themselves and are too many. See `maxEntries.registeredClients`. */
-function excess (entries: ReadonlyMap<string, ClientEntry>, count: number): Client[] {
+function excess (entries: ReadonlyMap<string, ClientEntry>, count: number): OAuthClient[] {
   const registered = clientsOf(entries).filter(({ origin }) => origin === 'registered').sort((one, other) => lastUse(other) - lastUse(one))
   if (registered.length <= count) return []
   const spare = new Set(registered.filter(({ lastUsedAt }) => lastUsedAt === undefined).slice(Math.floor(count / 4)))
   return [...registered.filter((client) => !spare.has(client)), ...spare].slice(count)
 }
 
-const lastUse = ({ createdAt, lastUsedAt }: Client): number => lastUsedAt ?? createdAt
+const lastUse = ({ createdAt, lastUsedAt }: OAuthClient): number => lastUsedAt ?? createdAt

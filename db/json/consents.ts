@@ -1,5 +1,5 @@
 import { isObject } from '../apply.ts'
-import { maxEntries, type Bounds, type Consent, type Consents } from '../ports.ts'
+import { maxRecords, type Bounds, type Consent, type Consents } from '../ports.ts'
 import { EntryList, type SectionFile, type Sections, type SectionsUpdate } from './section.ts'
 
 /** The name of the section of consents. */
@@ -15,7 +15,7 @@ export class FileConsents implements Consents {
   readonly #list: EntryList<Consent>
   readonly #bounds: Bounds
 
-  constructor (file: SectionFile, bounds: Bounds = { perUser: maxEntries.consentsPerUser, all: maxEntries.consentsInFile }) {
+  constructor (file: SectionFile, bounds: Bounds = { perUser: maxRecords.consentsPerUser, all: maxRecords.consentsInFile }) {
     this.#list = new EntryList(file, {
       name: consentSection,
       isEntry: isConsent,

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
 import { backupOf, recover, tidy, writeInPlace } from './recovery.ts'
 import { errorCode } from '../error-code.ts'
-import { cannotReplace, FileEdited, replace, syncFolder, toStorageError } from './write.ts'
+import { cannotReplace, FileEdited, replace, syncFolder, fromWriteError } from './write.ts'
 
 /** Age in ms from which a file's times identify its content: file systems have time stamps as coarse as 2 s. */
 const timestampResolution = 2_500
@@ -140,7 +140,7 @@ export class Disk {
     } catch (error) {
       if (error instanceof FileEdited) throw error
       await this.#undo(path, bytes, former)
-      throw toStorageError(error)
+      throw fromWriteError(error)
     }
     this.#bytes = bytes
     this.#stamp = await stat(path, { bigint: true }).then(stampOf, () => undefined)
@@ -152,7 +152,7 @@ export class Disk {
     try {
       await replace(path, Buffer.alloc(this.#bytes?.length ?? 1))
     } catch (error) {
-      throw toStorageError(error)
+      throw fromWriteError(error)
     } finally {
       await rm(path, { force: true }).catch(() => {})
     }

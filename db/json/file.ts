@@ -11,12 +11,12 @@ import { Listeners } from '../listeners.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
 import { Disk } from './disk.ts'
 import { adviceFor, loadDocument, withReadError } from './load.ts'
-import { parse } from './parse.ts'
+import { parseSettings } from './parse.ts'
 import { share } from './share.ts'
 import { bytesInSteps, pause } from './steps.ts'
 import type { SectionFile, Sections, SectionsUpdate } from './section.ts'
 import { Watcher } from './watcher.ts'
-import { FileEdited, toStorageError } from './write.ts'
+import { FileEdited, fromWriteError } from './write.ts'
 
 /** How long an invalid edit must persist until it is logged, in ms: an editor may still be writing. */
 const reportInvalidAfter = 500
@@ -181,7 +181,7 @@ export class JsonFileStore implements Store, SectionFile {
       return true
     } catch (error) {
       if (error instanceof FileEdited) return false
-      const failure = toStorageError(error)
+      const failure = fromWriteError(error)
       this.#writeFailed(failure)
       throw failure
     }
@@ -205,9 +205,9 @@ export class JsonFileStore implements Store, SectionFile {
         )
       }
       // Without its folder there is no file, and no change could be stored. A full disk may be mended meanwhile.
-      if (error instanceof FolderError && !toStorageError(error).full) throw error
+      if (error instanceof FolderError && !fromWriteError(error).full) throw error
       // Told once the file has been read.
-      this.#writeFailure = { reason: toStorageError(error).message, since: Date.now() }
+      this.#writeFailure = { reason: fromWriteError(error).message, since: Date.now() }
     }
     return this.#lock
   }
@@ -253,7 +253,7 @@ export class JsonFileStore implements Store, SectionFile {
         this.#becomeValid()
         return 'same'
       }
-      const document = share(former.document, parse(found.bytes, this.#path))
+      const document = share(former.document, parseSettings(found.bytes, this.#path))
       const next = document === former.document ? former : this.#read(document, former)
       this.#disk.remember(found)
       this.#becomeValid()
@@ -340,7 +340,7 @@ export class JsonFileStore implements Store, SectionFile {
       await this.#disk.probe()
       this.#becomeWritable()
     } catch (error) {
-      this.#writeFailed(toStorageError(error))
+      this.#writeFailed(fromWriteError(error))
     }
   }
 

@@ -2,7 +2,7 @@ import { errorCode } from '../error-code.ts'
 import type { Document } from '../apply.ts'
 import { StorageError } from '../store.ts'
 import type { Disk } from './disk.ts'
-import { parse } from './parse.ts'
+import { parseSettings } from './parse.ts'
 
 /** Failures of the system that say nothing of the file, by code. */
 const systemFailures: Readonly<Record<string, string>> = {
@@ -52,12 +52,12 @@ export async function loadDocument ({ disk, path, isLocked, recover }: LoadOptio
   const problems: string[] = []
   let document: Document
   try {
-    document = parse(found.bytes, path)
+    document = parseSettings(found.bytes, path)
   } catch (error) {
     if (!await recover()) throw await withBackup(error, disk, path)
     found = await withReadError(disk.read(), path)
     if (found === undefined) throw error
-    document = parse(found.bytes, path)
+    document = parseSettings(found.bytes, path)
     problems.push(`A write of the settings file ${path} was interrupted; the file was restored from its .bak, as it was before that write.`)
   }
   disk.remember(found)
@@ -70,7 +70,7 @@ async function withBackup (error: unknown, disk: Disk, path: string): Promise<un
   const backup = await disk.backup()
   if (backup === undefined || !(error instanceof Error)) return error
   try {
-    parse(backup.bytes, backup.path)
+    parseSettings(backup.bytes, backup.path)
   } catch {
     return error
   }

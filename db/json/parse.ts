@@ -8,7 +8,7 @@ const sectionLevels = 2
  * Parses the bytes of a settings file. The order of its servers is that of the text.
  * @throws Error with one sentence that names the path; it holds no part of the content, which may be a secret
  */
-export function parse (bytes: Buffer, path: string): Document {
+export function parseSettings (bytes: Buffer, path: string): Document {
   const invalid = (reason: string): Error =>
     new Error(`The settings file ${path} ${reason}. It was left as it is: correct it, or move it away to start with an empty one.`)
   let text: string

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Piece } from '../document-text.ts'
+import type { DocumentPiece } from '../document-text.ts'
 
 /** How long one step takes, in ms. */
 const step = 1
@@ -26,7 +26,7 @@ class Steps {
  * The pieces of a document, as one buffer of UTF-8, without holding the event loop for longer than the largest of them takes.
  * @param kept the bytes of large entries, as parts of the buffer that was made last: those of an entry that stays are made once
  */
-export async function bytesInSteps (pieces: Iterable<Piece>, kept: WeakMap<object, Buffer>): Promise<Buffer> {
+export async function bytesInSteps (pieces: Iterable<DocumentPiece>, kept: WeakMap<object, Buffer>): Promise<Buffer> {
   const steps = new Steps()
   const chunks: Buffer[] = []
   const ranges: Array<readonly [entry: object, start: number, end: number]> = []
@@ -40,7 +40,7 @@ export async function bytesInSteps (pieces: Iterable<Piece>, kept: WeakMap<objec
     push(Buffer.from(text))
     text = ''
   }
-  const take = async (each: Iterable<Piece>): Promise<void> => {
+  const take = async (each: Iterable<DocumentPiece>): Promise<void> => {
     for (const piece of each) {
       if (typeof piece === 'string') {
         text += piece

@@ -1,5 +1,5 @@
 import { isObject, type Document } from '../apply.ts'
-import { maxEntries, retention, type Authorization, type Issued, type Revocation, type Token, type Tokens } from '../ports.ts'
+import { maxRecords, retention, type TokenFamily, type IssuedToken, type Revocation, type StoredToken, type Tokens } from '../ports.ts'
 import { consentSection, isConsent } from './consents.ts'
 import { isUpstreamToken, upstreamSection } from './upstream-tokens.ts'
 import { EntryList, type SectionFile, type Sections, type SectionsUpdate } from './section.ts'
@@ -8,7 +8,7 @@ import { EntryList, type SectionFile, type Sections, type SectionsUpdate } from 
 const section = 'oauthTokens'
 
 /** A token as it is stored in the file. A refresh token that was swapped is kept as `used`. */
-type Entry = Token & { readonly used?: boolean }
+type Entry = StoredToken & { readonly used?: boolean }
 
 /**
  * Tokens in the settings file. Entries of another shape are kept unchanged. While the process runs, an edit of the file can remove tokens
@@ -25,7 +25,7 @@ export class FileTokens implements Tokens {
    * @param count max tokens kept; beyond, the families with the most tokens are removed
    * @param now the clock, in ms since 1970
    */
-  constructor (file: SectionFile, count: number = maxEntries.tokensInFile, now = () => Date.now()) {
+  constructor (file: SectionFile, count: number = maxRecords.tokensInFile, now = () => Date.now()) {
     this.#list = new EntryList(file, {
       name: section,
       isEntry,
@@ -37,11 +37,11 @@ export class FileTokens implements Tokens {
     this.#now = now
   }
 
-  async put (authorization: Authorization, issued: readonly Issued[]): Promise<void> {
+  async put (authorization: TokenFamily, issued: readonly IssuedToken[]): Promise<void> {
     await this.#list.change((entries) => { this.#add(entries, authorization, issued) })
   }
 
-  async find (hash: string): Promise<Token | undefined> {
+  async find (hash: string): Promise<StoredToken | undefined> {
     const found = this.#list.entries.get(hash)
     if (found === undefined || !isValid(found, this.#now())) return undefined
     const { used, ...token } = found
@@ -54,7 +54,7 @@ export class FileTokens implements Tokens {
     return [...this.#revoked].filter(([, until]) => until >= since).map(([family]) => family)
   }
 
-  async swap (hash: string, issued: readonly Issued[]): Promise<'swapped' | 'reused' | 'unknown'> {
+  async swap (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
     return await this.#list.change((entries) => {
       const found = entries.get(hash)
       if (found === undefined || found.kind !== 'refresh' || found.expiresAt <= this.#now()) return 'unknown'
@@ -82,7 +82,7 @@ export class FileTokens implements Tokens {
     return this.#list.plan(sections, (entries) => { this.#revoke(entries, ({ clientId }) => clientIds.has(clientId)) })
   }
 
-  #add (entries: Map<string, Entry>, { family, clientId, username, mark }: Authorization, issued: readonly Issued[]): void {
+  #add (entries: Map<string, Entry>, { family, clientId, username, mark }: TokenFamily, issued: readonly IssuedToken[]): void {
     if ((this.#revoked.get(family) ?? 0) > this.#now()) return
     for (const { hash, kind, scope, resource, expiresAt } of issued) {
       entries.set(hash, {
@@ -119,7 +119,7 @@ export class FileTokens implements Tokens {
 const isValid = ({ used, expiresAt }: Entry, now: number): boolean => used !== true && expiresAt > now
 
 /** Whether a revocation of a family, client or user includes a token. */
-function isAffected ({ family, clientId, username }: Token, target: Exclude<Revocation, { readonly hash: string }>): boolean {
+function isAffected ({ family, clientId, username }: StoredToken, target: Exclude<Revocation, { readonly hash: string }>): boolean {
   if ('family' in target) return family === target.family
   return (
     (target.clientId === undefined || clientId === target.clientId) &&

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { isObject } from '../apply.ts'
-import { maxEntries, retention, type LoginChange, type StoredLogin, type UpstreamTokens } from '../ports.ts'
+import { maxRecords, retention, type LoginChange, type StoredLogin, type UpstreamTokens } from '../ports.ts'
 import type { Resealing, SealedCounts, Vault } from '../store.ts'
 import { EntryList, type SectionFile } from './section.ts'
 import { pause } from './steps.ts'
@@ -39,7 +39,7 @@ export class FileUpstreamTokens implements UpstreamTokens, Resealing {
    * @param count max values kept; beyond, those that were unchanged longest are removed
    * @param now the clock, in ms since 1970
    */
-  constructor (file: SectionFile, vault: Vault, count: number = maxEntries.upstreamTokensInFile, now = () => Date.now()) {
+  constructor (file: SectionFile, vault: Vault, count: number = maxRecords.upstreamTokensInFile, now = () => Date.now()) {
     this.#vault = vault
     this.#now = now
     this.#list = new EntryList(file, {

@@ -23,7 +23,7 @@ export class FileEdited extends Error {
 }
 
 /** Converts the error of a failed write. The message holds no path, since it may reach a client. */
-export function toStorageError (error: unknown): StorageError {
+export function fromWriteError (error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const code = errorCode(error)
   const reason = code === undefined ? 'unknown error' : `${reasons[code] ?? 'the system refuses'}, ${code}`

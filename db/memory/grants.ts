@@ -1,4 +1,4 @@
-import { maxEntries, retention, type Grants, type Taken } from '../ports.ts'
+import { maxRecords, retention, type Grants, type Taken } from '../ports.ts'
 
 interface Waiting { readonly family: string, readonly value: unknown, readonly expiresAt: number }
 
@@ -13,7 +13,7 @@ export class MemoryGrants implements Grants {
    * @param count max grants kept, separately for those that wait and those that were taken
    * @param now the clock, in ms since 1970
    */
-  constructor (count: number = maxEntries.grants, now = () => Date.now()) {
+  constructor (count: number = maxRecords.grants, now = () => Date.now()) {
     this.#maxGrants = count
     this.#now = now
   }

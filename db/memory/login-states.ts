@@ -1,4 +1,4 @@
-import { maxEntries, type Bounds, type LoginState, type LoginStates } from '../ports.ts'
+import { maxRecords, type Bounds, type LoginState, type LoginStates } from '../ports.ts'
 
 interface Entry { readonly state: LoginState, readonly expiresAt: number }
 
@@ -13,7 +13,7 @@ export class MemoryLoginStates implements LoginStates {
   readonly #users = new Map<string, Set<string>>()
 
   /** @param now the clock, in ms since 1970 */
-  constructor (bounds: Bounds = { perUser: maxEntries.loginStatesPerUser, all: maxEntries.loginStates }, now = () => Date.now()) {
+  constructor (bounds: Bounds = { perUser: maxRecords.loginStatesPerUser, all: maxRecords.loginStates }, now = () => Date.now()) {
     this.#bounds = bounds
     this.#now = now
   }

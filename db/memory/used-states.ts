@@ -1,4 +1,4 @@
-import { maxEntries, type StateUse, type UsedStates } from '../ports.ts'
+import { maxRecords, type StateUse, type UsedStates } from '../ports.ts'
 
 /** The states that were used in this process; a restart forgets them. When there are too many, the oldest are forgotten. */
 export class MemoryUsedStates implements UsedStates {
@@ -8,7 +8,7 @@ export class MemoryUsedStates implements UsedStates {
   readonly #uses = new Map<string, { readonly answers: string, readonly at: number }>()
 
   /** @param now the clock, in ms since 1970 */
-  constructor (count: number = maxEntries.usedStates, now = () => Date.now()) {
+  constructor (count: number = maxRecords.usedStates, now = () => Date.now()) {
     this.#count = count
     this.#now = now
   }

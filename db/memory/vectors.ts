@@ -1,4 +1,4 @@
-import { maxEntries, type Vector, type Vectors } from '../ports.ts'
+import { maxRecords, type Vector, type Vectors } from '../ports.ts'
 import { unitVector } from '../unit-vector.ts'
 
 /** `usedAt` in ms since 1970. */
@@ -16,7 +16,7 @@ export class MemoryVectors implements Vectors {
    * @param numbers max numbers kept, over all embeddings
    * @param now the clock, in ms since 1970
    */
-  constructor (numbers: number = maxEntries.vectorNumbers, now = () => Date.now()) {
+  constructor (numbers: number = maxRecords.vectorNumbers, now = () => Date.now()) {
     this.#maxNumbers = numbers
     this.#now = now
   }

@@ -1,7 +1,7 @@
 // Clients as rows, for the port and for the transfer of settings.
 import { inArray } from 'drizzle-orm'
-import { readClient, toClientEntry, unknownMembers, type ClientEntry } from '../client-entry.ts'
-import type { Client } from '../ports.ts'
+import { readClient, toClientEntry, furtherMembers, type ClientEntry } from '../client-entry.ts'
+import type { OAuthClient } from '../ports.ts'
 import type { Vault } from '../store.ts'
 import type { Transaction } from './connection/driver.ts'
 import { revokeFamilies } from './ports/tokens.ts'
@@ -19,7 +19,7 @@ const batchSize = 1_000
 const placeOf = (key: string): string => `oauth-clients/${key}`
 
 /** The columns that a client determines. */
-export function columnsOf (client: Client): Omit<ClientRow, 'unknown' | 'sealed'> {
+export function columnsOf (client: OAuthClient): Omit<ClientRow, 'unknown' | 'sealed'> {
   const { lastUsedAt, ...rest } = client
   return {
     key: indexable(client.clientId),
@@ -32,16 +32,16 @@ export function columnsOf (client: Client): Omit<ClientRow, 'unknown' | 'sealed'
 }
 
 /** Converts an entry of the settings into a row, with its unknown members sealed. */
-export function toClientRow (entry: ClientEntry, client: Client, vault: Vault): ClientRow {
+export function toClientRow (entry: ClientEntry, client: OAuthClient, vault: Vault): ClientRow {
   const columns = columnsOf(client)
-  const unknown = unknownMembers(entry)
+  const unknown = furtherMembers(entry)
   if (Object.keys(unknown).length === 0) return { ...columns, unknown: null, sealed: null }
   const { data, sealed } = sealText(vault, JSON.stringify(unknown), placeOf(columns.key))
   return { ...columns, unknown: data, sealed }
 }
 
 /** Reads the client of a row. Its unknown members stay sealed. */
-export function clientOf ({ data, lastUsed }: Pick<StoredClient, 'data' | 'lastUsed'>): Client {
+export function clientOf ({ data, lastUsed }: Pick<StoredClient, 'data' | 'lastUsed'>): OAuthClient {
   const client = readClient(JSON.parse(data))
   if (client === undefined) throw new Error('A client in the table "oauth_clients" cannot be read.')
   return lastUsed === null ? client : { ...client, lastUsedAt: lastUsed.getTime() }

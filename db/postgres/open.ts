@@ -7,7 +7,7 @@ import { assertUsable, PgliteDriver } from './connection/pglite.ts'
 import { PostgresJsDriver } from './connection/postgres-js.ts'
 import { tablesIn } from './connection/migrations.ts'
 import { parseAddress } from './connection/address.ts'
-import { codeOf, describeFailure, isPermanent, isUnavailable } from './connection/failures.ts'
+import { errorCodeOf, describeFailure, isPermanent, isUnavailable } from './connection/failures.ts'
 
 const migrations = packagePath('db/migrations')
 
@@ -150,7 +150,7 @@ function timeoutError ({ location, isEmbedded }: Driver, startupTimeout: number,
   if (isEmbedded) {
     return new Error(
       `The embedded database in ${location} was not ready within ${seconds} s ` +
-      `(${codeOf(error) === 'ETIMEDOUT' ? preparing : describeFailure(error)}). DB_STARTUP_TIMEOUT says how long to wait.`
+      `(${errorCodeOf(error) === 'ETIMEDOUT' ? preparing : describeFailure(error)}). DB_STARTUP_TIMEOUT says how long to wait.`
     )
   }
   return new Error(
@@ -164,7 +164,7 @@ function timeoutError ({ location, isEmbedded }: Driver, startupTimeout: number,
 
 /** The reason of a failed migration in the database's words, which are about tables and hold no secrets. */
 function describeMigrationFailure (error: unknown): string {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   const message = messageOfCause(error)
   if (code === '42704' && /parameter/.test(message)) {
     return `DB_URL asks for a setting that PostgreSQL does not know: ${message}. Take it out of DB_URL.`

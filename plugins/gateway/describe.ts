@@ -3,7 +3,7 @@ import type { View } from '../settings/access/view.ts'
 import type { GatewayParts } from './methods/method.ts'
 
 /** The identity of a route, for `initialize`. */
-export interface Description {
+export interface RouteIdentity {
   readonly capabilities: Record<string, unknown>
   /** As JSON text. That of a single server may lack what MCP requires of one. */
   readonly serverInfo: string
@@ -30,7 +30,7 @@ export async function describe (
   client: Client,
   serverInfo: string,
   mayBeAway: boolean
-): Promise<Description> {
+): Promise<RouteIdentity> {
   let surface = surfaces.of(view, client)
   const unknown = surface.providers.filter((name) => !surface.capabilities.has(name))
   if (unknown.length > 0) {

@@ -6,19 +6,19 @@ import type { View } from '../settings/access/view.ts'
 import { limits } from '../base/limits/limits.ts'
 import { Shares } from '../base/limits/shares.ts'
 import type { FinishedCall, GatewayCall, HookLists } from './hooks.ts'
-import type { Providers } from './providers.ts'
+import type { ProviderTable } from './providers.ts'
 
 /** No changes of the params. */
 export const unchanged: Readonly<Record<string, string>> = {}
 
 /** Sends requests to their providers, with the hooks around each. */
 export class Forwarder {
-  readonly #providers: Providers
+  readonly #providers: ProviderTable
   readonly #hooks: HookLists
   readonly #shares = new Shares(limits.calls, 'calls in flight')
   readonly #logError: (error: unknown, sentence: string) => void
 
-  constructor (providers: Providers, hooks: HookLists, logError: (error: unknown, sentence: string) => void) {
+  constructor (providers: ProviderTable, hooks: HookLists, logError: (error: unknown, sentence: string) => void) {
     this.#providers = providers
     this.#hooks = hooks
     this.#logError = logError

@@ -4,8 +4,8 @@ import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Access } from '../settings/access/index.ts'
-import type { Presentation as PresentationName, View } from '../settings/access/view.ts'
-import { describe, type Description } from './describe.ts'
+import type { PresentationName as PresentationName, View } from '../settings/access/view.ts'
+import { describe, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
 import { noHooks, type GatewayHooks } from './hooks.ts'
 import { isNotification, methodFor } from './methods/index.ts'
@@ -13,9 +13,9 @@ import { providerOf, resolved } from './methods/items.ts'
 import type { GatewayParts, Result } from './methods/method.ts'
 import { News } from './news.ts'
 import type { Presentation } from './presentation.ts'
-import { Providers } from './providers.ts'
+import { ProviderTable } from './providers.ts'
 import { ResourceLinks } from './resource-links.ts'
-import { Resolver } from './resolve.ts'
+import { ItemResolver } from './resolve.ts'
 import type { Precedence } from './precedence.ts'
 import type { Section } from './section.ts'
 import type { Surface, Target } from './surface.ts'
@@ -45,10 +45,10 @@ export class Gateway {
   readonly #host: ProviderHost
 
   constructor ({ access, serverInfo, logError }: GatewayDeps) {
-    const providers = new Providers()
+    const providers = new ProviderTable()
     const surfaces = new Surfaces(access, providers)
     const links = new ResourceLinks()
-    const resolver = new Resolver(surfaces, providers, links)
+    const resolver = new ItemResolver(surfaces, providers, links)
     const hooks = noHooks()
     const forwarder = new Forwarder(providers, hooks, logError)
     const news = new News(providers, surfaces, resolver)
@@ -116,7 +116,7 @@ export class Gateway {
    * @param mayBeAway also of a route whose only server is not available, and has left nothing that is known
    * @throws RpcError when it is so, and must not be
    */
-  async describe (view: View, client: Client, mayBeAway = false): Promise<Description> {
+  async describe (view: View, client: Client, mayBeAway = false): Promise<RouteIdentity> {
     return await describe(this.#parts, view, client, this.#serverInfo, mayBeAway)
   }
 

@@ -2,7 +2,7 @@ import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import type { ListKind } from '../../protocol/lists.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
 import type { View } from '../settings/access/view.ts'
-import type { Entry } from './list.ts'
+import type { ListEntry } from './list.ts'
 
 /** One request on its way to one provider. */
 export interface GatewayCall {
@@ -43,7 +43,7 @@ export interface FinishedCall extends GatewayCall {
  */
 export interface GatewayHooks {
   /** Called before a list is answered. @returns its entries, changed or not */
-  onList: (exchange: Exchange<View>, kind: ListKind, entries: readonly Entry[]) => readonly Entry[] | Promise<readonly Entry[]>
+  onList: (exchange: Exchange<View>, kind: ListKind, entries: readonly ListEntry[]) => readonly ListEntry[] | Promise<readonly ListEntry[]>
   /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
   /** Called with the text of a result that ends its call. @returns it, or another text in its place */

@@ -8,7 +8,7 @@ import { limits } from '../base/limits/limits.ts'
 import { Semaphore } from '../base/limits/semaphore.ts'
 
 /** One item as a view sees it: its JSON text as it was listed, and the members that get another value. */
-export interface Entry {
+export interface ListEntry {
   readonly text: string
   readonly name?: string
   readonly description?: string
@@ -23,7 +23,7 @@ export interface Entry {
 /** The result of one list request. It is serialized on first use, since it may have megabytes and most sessions never ask for it. */
 export class List {
   readonly kind: ListKind
-  readonly entries: readonly Entry[]
+  readonly entries: readonly ListEntry[]
   readonly #extra: string
   #writing: Promise<Buffer> | undefined
   /** For as long as a reply holds it. */
@@ -35,7 +35,7 @@ export class List {
   readonly #pages = new Map<number, List>()
 
   /** @param extra the other members of the result, as the text of an object */
-  constructor (kind: ListKind, entries: readonly Entry[], extra: string) {
+  constructor (kind: ListKind, entries: readonly ListEntry[], extra: string) {
     this.kind = kind
     this.entries = entries
     this.#extra = extra
@@ -48,7 +48,7 @@ export class List {
   withExtra (extra: string): List { return new List(this.kind, this.entries, extra) }
 
   /** The same list with other entries. */
-  with (entries: readonly Entry[]): List {
+  with (entries: readonly ListEntry[]): List {
     return new List(this.kind, entries, this.#extra)
   }
 
@@ -99,7 +99,7 @@ export class List {
     return this.entries.length
   }
 
-  #nameOf ({ name, key, text }: Entry): string {
+  #nameOf ({ name, key, text }: ListEntry): string {
     const own = listKinds[this.kind].key
     return name ?? key ?? (JSON.parse(memberOf(text, own) ?? '""') as string)
   }
@@ -152,7 +152,7 @@ export class List {
     yield `${rest}${rest === '{' ? '' : ','}${JSON.stringify(this.kind)}:[`
     let between = ''
     for (const entry of this.entries) {
-      yield `${between}${textOf(entry, listKinds[this.kind].key)}`
+      yield `${between}${itemText(entry, listKinds[this.kind].key)}`
       between = ','
     }
     yield ']}'
@@ -170,7 +170,7 @@ let textsSize = 0
 const hashOf = (name: string): string => createHash('sha256').update(name).digest('base64url').slice(0, 22)
 
 /** The text of an item as a view sees it. @param key the member that identifies it */
-export function textOf ({ text, name, description }: Entry, key: string): string {
+export function itemText ({ text, name, description }: ListEntry, key: string): string {
   if (name === undefined && description === undefined) return text
   const changes: Record<string, string> = {}
   if (name !== undefined) changes[key] = JSON.stringify(name)

@@ -7,8 +7,8 @@ import { reaches, type Listener } from '../../protocol/listener.ts'
 import type { View } from '../settings/access/view.ts'
 import { limits } from '../base/limits/limits.ts'
 import type { List } from './list.ts'
-import type { Providers } from './providers.ts'
-import type { Resolver } from './resolve.ts'
+import type { ProviderTable } from './providers.ts'
+import type { ItemResolver } from './resolve.ts'
 import type { Surfaces } from './surfaces.ts'
 import { WantedResources } from './wanted-resources.ts'
 
@@ -32,14 +32,14 @@ const none: ReadonlySet<string> = new Set()
  * reaches clients through their listeners only.
  */
 export class News {
-  readonly #providers: Providers
+  readonly #providers: ProviderTable
   readonly #surfaces: Surfaces
-  readonly #resolver: Resolver
+  readonly #resolver: ItemResolver
   readonly #members = new Map<Listener<View>, Member>()
   #pending: NodeJS.Timeout | undefined
   #notifying = false
 
-  constructor (providers: Providers, surfaces: Surfaces, resolver: Resolver) {
+  constructor (providers: ProviderTable, surfaces: Surfaces, resolver: ItemResolver) {
     this.#providers = providers
     this.#surfaces = surfaces
     this.#resolver = resolver

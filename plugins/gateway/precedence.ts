@@ -116,7 +116,7 @@ export class Precedence {
       if (!section.ofAdmin || section.server.unprefixed === true) return false
       return (kind === 'prompts' ? prefixesOf(section.label, this.#written) : ['']).some((prefix) => {
         const key = name.slice(prefix.length)
-        return name.startsWith(prefix) && claims.first(kind, key) !== undefined && shows(section, kind, key)
+        return name.startsWith(prefix) && claims.first(kind, key) !== undefined && showsKey(section, kind, key)
       })
     })?.section.server.name
   }
@@ -127,7 +127,7 @@ export class Precedence {
     const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
     const all = also === undefined || known.includes(also) ? known : [...known, also].sort((one, other) => one.at - other.at)
     for (const each of all) {
-      if (each !== also && !shows(each.section, kind, key)) continue
+      if (each !== also && !showsKey(each.section, kind, key)) continue
       if (!owner || !takes(owner, key, each, key, kind)) owner = each
     }
     return owner
@@ -158,7 +158,7 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
     if (section.server.unprefixed !== true || !section.catalogue) continue
     for (const kind of kinds) {
       for (const { key } of section.catalogue.lists[kind]) {
-        if (found[kind].has(key) || !shows(section, kind, key)) continue
+        if (found[kind].has(key) || !showsKey(section, kind, key)) continue
         found[kind].set(key, claimant)
         // Nobody else has the name under which it is shown either.
         if (kind === 'tools' || kind === 'prompts') found[kind].set(nameAfter('', key), claimant)
@@ -181,7 +181,7 @@ const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant):
   one.server.name === other.server.name && one.label === other.label
 
 /** Whether a section shows items of this key: an admin may have disabled them, and a group selects. */
-export function shows ({ server, member }: Section, kind: ListKind, key: string): boolean {
+export function showsKey ({ server, member }: Section, kind: ListKind, key: string): boolean {
   const section = itemKindOf(kind)
   return selects(member, section, key) && isEnabled(overrideOf(server, section, key))
 }

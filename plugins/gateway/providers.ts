@@ -4,7 +4,7 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 
 /** All providers by name, and the names of those that each client has used. */
-export class Providers {
+export class ProviderTable {
   readonly #sources: ProviderSource[] = []
   readonly #registered = new Map<string, Provider>()
   /** By client id, so that the end of a client costs no search. Holds names, so that a replaced provider is not kept in memory. */

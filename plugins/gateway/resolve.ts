@@ -4,7 +4,7 @@ import type { Provider } from '../../protocol/provider.ts'
 import { itemOtherName, looksHashed, maybeShownAs, nameAfter, prefixesOf, prefixOf } from '../settings/access/item-names.ts'
 import type { View } from '../settings/access/view.ts'
 import { limits } from '../base/limits/limits.ts'
-import type { Providers } from './providers.ts'
+import type { ProviderTable } from './providers.ts'
 import type { ResourceLinks } from './resource-links.ts'
 import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
@@ -13,13 +13,13 @@ import type { Surfaces } from './surfaces.ts'
 const mostHashed = 500
 
 /** Resolves the names and URIs of a view to providers and items. An item that the view does not show does not exist. */
-export class Resolver {
+export class ItemResolver {
   readonly #surfaces: Surfaces
-  readonly #providers: Providers
+  readonly #providers: ProviderTable
   readonly #links: ResourceLinks
 
   /** @param links the resources that results have linked to */
-  constructor (surfaces: Surfaces, providers: Providers, links: ResourceLinks) {
+  constructor (surfaces: Surfaces, providers: ProviderTable, links: ResourceLinks) {
     this.#surfaces = surfaces
     this.#providers = providers
     this.#links = links

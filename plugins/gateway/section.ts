@@ -11,7 +11,7 @@ export interface Section extends VisibleServer {
 }
 
 /** One item as a section shows it. `description`: the admin's override, if there is one. */
-export interface ShownItem { readonly text: string, readonly description: string | undefined, readonly enabled: boolean }
+export interface SectionItem { readonly text: string, readonly description: string | undefined, readonly enabled: boolean }
 
 /** Overrides and selections of resources also apply to resource templates. */
 export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTemplates' ? 'resources' : kind
@@ -21,7 +21,7 @@ export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTempla
  * MCP Apps are applied to items only here.
  * @param apps the client shows MCP Apps
  */
-export function showItem ({ server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean): ShownItem | undefined {
+export function showItem ({ server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean): SectionItem | undefined {
   const section = itemKindOf(kind)
   if (!selects(member, section, item.key)) return undefined
   const override = overrideOf(server, section, item.key)

@@ -1,15 +1,15 @@
-import { union, shown, type ServerCapabilities } from '../../protocol/capabilities.ts'
+import { union, routeCapabilities, type ServerCapabilities } from '../../protocol/capabilities.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { isServerInfo, kinds, type Catalogue, type Item, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import { itemOtherName, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../settings/access/item-names.ts'
 import type { View } from '../settings/access/view.ts'
 import { limits } from '../base/limits/limits.ts'
-import { List, type Entry } from './list.ts'
+import { List, type ListEntry } from './list.ts'
 import { hiddenOf, hidesAny, isOff, unlistedIsOff, type Hidden } from './hidden-resources.ts'
-import { Precedence, shows } from './precedence.ts'
-import { showItem, type Section, type ShownItem } from './section.ts'
-import { literalsOf, longestUri, matches, type Template } from './templates.ts'
+import { Precedence, showsKey } from './precedence.ts'
+import { showItem, type Section, type SectionItem } from './section.ts'
+import { literalsOf, longestUri, matchesTemplate, type ResourceTemplate } from './templates.ts'
 
 /** The target of an exposed name: the provider of the item, and the item's own name. */
 export interface Target {
@@ -40,7 +40,7 @@ export interface Surface {
    * In the order in which they are tried: admins' servers before users', then those with the longest literals, which are the most
    * specific. A target without an item is a template that its server does not list any more: what matches it is read nowhere.
    */
-  readonly templates: ReadonlyArray<Template<Target>>
+  readonly templates: ReadonlyArray<ResourceTemplate<Target>>
   /** The server that a resource belongs to on a merged route, listed now or not. */
   readonly ownerOf: (uri: string) => string | undefined
   /** The admin's server that shows a prompt or resource of this name or URI on a merged route, listed now or not. */
@@ -70,7 +70,7 @@ export interface SurfaceInput {
   apps: boolean
 }
 
-type Builder = Record<ListKind, { entries: Entry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
+type Builder = Record<ListKind, { entries: ListEntry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
 
 /** Makes a view's surface of the catalogues of its providers. Pure. Lists that are equal to those of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
@@ -104,7 +104,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     hidden,
     providers: input.sections.map(({ server }) => server.name),
     capabilities,
-    shown: only ? shown(only.capabilities) : union([...capabilities.values()]),
+    shown: only ? routeCapabilities(only.capabilities) : union([...capabilities.values()]),
     serverInfo: only?.serverInfo,
     isNamed: only !== undefined && isServerInfo(only.serverInfo),
     instructions: only ? only.instructions : mergedInstructions(input.sections)
@@ -131,7 +131,7 @@ const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), alias
 /** The characters of a template's literals. */
 const lengthOf = (literals: readonly string[]): number => literals.reduce((sum, { length }) => sum + length, 0)
 
-function rawTemplates (targets: ReadonlyMap<string, Target>): Array<Template<Target>> {
+function rawTemplates (targets: ReadonlyMap<string, Target>): Array<ResourceTemplate<Target>> {
   return [...targets]
     .map(([uriTemplate, target]) => {
       const literals = literalsOf(uriTemplate)
@@ -141,12 +141,12 @@ function rawTemplates (targets: ReadonlyMap<string, Target>): Array<Template<Tar
 }
 
 /** The templates of a merged route, each once, also those that their servers do not list any more. */
-function mergedTemplates (precedence: Precedence): Array<Template<Target>> {
+function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target>> {
   const kind = 'resourceTemplates'
   const found = precedence.claimants.flatMap(({ at, section, claims }) => {
     const items = new Map(section.catalogue?.lists[kind].map((item) => [item.key, item]))
     return [...claims.keys(kind)]
-      .filter((key) => shows(section, kind, key) && precedence.ownsUri(at, kind, key))
+      .filter((key) => showsKey(section, kind, key) && precedence.ownsUri(at, kind, key))
       .map((key) => {
         const literals = literalsOf(key)
         return {
@@ -168,28 +168,28 @@ function mergedTemplates (precedence: Precedence): Array<Template<Target>> {
 const lateness = (first: ReturnType<ListingHistory['first']>): number => first === undefined || first.isInitial ? 0 : first.reading
 
 /** The templates of admins' servers, where there are servers of users as well. */
-function adminsTemplates (sections: readonly Section[], templates: ReadonlyArray<Template<Target>>): ReadonlyArray<Template<Target>> {
+function adminsTemplates (sections: readonly Section[], templates: ReadonlyArray<ResourceTemplate<Target>>): ReadonlyArray<ResourceTemplate<Target>> {
   if (sections.every(({ ofAdmin }) => ofAdmin)) return []
   const admins = new Set(sections.filter(({ ofAdmin }) => ofAdmin).map(({ server }) => server.name))
   return templates.filter(({ target }) => admins.has(target.provider))
 }
 
 /** Whether one of these templates matches a URI, so that a user's server must not provide it; also when too many URIs were asked about. */
-function reservedBy (templates: ReadonlyArray<Template<Target>>): (uri: string) => boolean {
+function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
   let left: number = limits.templateComparisons
   return (uri) => {
     left -= templates.length
     const work = { left: limits.templateWork }
-    return templates.length > 0 && (left < 0 || templates.some(({ literals }) => matches(literals, uri, work)) || work.left < 0)
+    return templates.length > 0 && (left < 0 || templates.some(({ literals }) => matchesTemplate(literals, uri, work)) || work.left < 0)
   }
 }
 
 /** The name of the server that a URI belongs to on a merged route. @param admins templates, which come before what users' servers list */
-function ownerIn (precedence: Precedence, admins: ReadonlyArray<Template<Target>>): Surface['ownerOf'] {
+function ownerIn (precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<Target>>): Surface['ownerOf'] {
   return (uri) => {
     const owner = precedence.ownerOf(uri)
     const work = { left: limits.templateWork }
-    const template = owner?.ofAdmin === false ? admins.find(({ literals }) => matches(literals, uri, work)) : undefined
+    const template = owner?.ofAdmin === false ? admins.find(({ literals }) => matchesTemplate(literals, uri, work)) : undefined
     return template?.target.provider ?? owner?.server.name
   }
 }
@@ -256,14 +256,14 @@ function addLocated (
   }
 }
 
-function add (built: Builder[ListKind], section: Section, item: Item, name: string, { text, description }: ShownItem): void {
+function add (built: Builder[ListKind], section: Section, item: Item, name: string, { text, description }: SectionItem): void {
   built.targets.set(name, { provider: section.server.name, key: item.key, item })
   const entry = toEntry(text, item.key, name === item.key ? undefined : name, description)
   built.entries.push(isModernVersion(section.catalogue?.version) ? { ...entry, item, isModern: true } : { ...entry, item })
 }
 
 /** Unchanged members are absent: most entries are the text and its key alone. */
-function toEntry (text: string, key: string, name: string | undefined, description: string | undefined): Entry {
+function toEntry (text: string, key: string, name: string | undefined, description: string | undefined): ListEntry {
   if (description === undefined) return name === undefined ? { text, key } : { text, name }
   return name === undefined ? { text, key, description } : { text, name, description }
 }
@@ -300,6 +300,6 @@ export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: s
   const owner = ownerOf(uri)
   const work = { left: limits.templateWork }
   const found = templates.find(({ literals, target: { provider } }) =>
-    (owner ?? provider) === provider && matches(literals, uri, work) && !isHiddenAt(provider))
+    (owner ?? provider) === provider && matchesTemplate(literals, uri, work) && !isHiddenAt(provider))
   return found?.target.item && found.target
 }

@@ -2,14 +2,14 @@ import type { Snapshot } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { kinds, type ListingHistory } from '../../protocol/lists.ts'
 import type { Access } from '../settings/access/index.ts'
-import { inPresentation, type Presentation as PresentationName, type View } from '../settings/access/view.ts'
+import { inPresentation, type PresentationName as PresentationName, type View } from '../settings/access/view.ts'
 import type { VisibleServer } from '../settings/access/visibility.ts'
 import { BoundedMap, shrink } from '../base/limits/bounded-map.ts'
 import { limits } from '../base/limits/limits.ts'
 import { showsApps } from './apps.ts'
 import { ClaimsByServer } from './claims.ts'
 import type { Presentation } from './presentation.ts'
-import type { Providers } from './providers.ts'
+import type { ProviderTable } from './providers.ts'
 import { Precedence } from './precedence.ts'
 import type { Section } from './section.ts'
 import { foldSurface, type Surface } from './surface.ts'
@@ -26,14 +26,14 @@ interface Folded { readonly generation: number, readonly snapshot: Snapshot, rea
  */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visible'>
-  readonly #providers: Providers
+  readonly #providers: ProviderTable
   readonly #claims = new ClaimsByServer()
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
   readonly #kept = new BoundedMap<string, KeptSurface>(limits.surfaces)
   #last: LastSurface | undefined
   #folded: Folded | undefined
 
-  constructor (access: Pick<Access, 'snapshot' | 'visible'>, providers: Providers) {
+  constructor (access: Pick<Access, 'snapshot' | 'visible'>, providers: ProviderTable) {
     this.#access = access
     this.#providers = providers
   }

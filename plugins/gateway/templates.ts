@@ -1,5 +1,5 @@
 /** A resource template of some server. */
-export interface Template<Target> { readonly literals: readonly string[], readonly target: Target }
+export interface ResourceTemplate<Target> { readonly literals: readonly string[], readonly target: Target }
 
 /** Steps that are left for finding literals within URIs: of each, at most the length of the literal times that of the URI. */
 export interface MatchWork { left: number }
@@ -15,7 +15,7 @@ export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/
  * Templates come from upstreams and must not cause slow matching: there is no back-tracking, and the length of the URI is bounded.
  * @param work what all comparisons together may take; beyond: nothing matches
  */
-export function matches (literals: readonly string[], uri: string, work: MatchWork = { left: Infinity }): boolean {
+export function matchesTemplate (literals: readonly string[], uri: string, work: MatchWork = { left: Infinity }): boolean {
   if (uri.length > longestUri) return false
   const first = literals[0] ?? ''
   const last = literals.at(-1) ?? ''

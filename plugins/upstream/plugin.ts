@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { CatalogueCache } from '../../db/store.ts'
-import { userOf } from '../settings/access/owner.ts'
+import { chargedUser } from '../settings/access/owner.ts'
 import { unmatchedIn } from '../settings/access/overrides.ts'
 import type { ProcessUser } from '../../protocol/transports/process-user.ts'
 import { limits } from '../base/limits/limits.ts'
@@ -45,7 +45,7 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
     dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
     cache,
     logins: app.logins,
-    userOf: (config) => userOf(app.settings.current, config),
+    userOf: (config) => chargedUser(app.settings.current, config),
     isOurs: (value) => app.credentials.holds(value),
     initTimeout,
     requestTimeout,

@@ -15,7 +15,7 @@ import { sha256 } from '../base/secrets/hash.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
 import { dispatchNotification, dispatchQuestion, noteAnswer, type DispatchDeps } from './inbound/dispatch.ts'
 import { MendedNotes } from './inbound/mended-notes.ts'
-import { Subscriptions } from './inbound/subscriptions.ts'
+import { ResourceSubscriptions } from './inbound/subscriptions.ts'
 import { withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
 import { Placement } from './links/placement.ts'
@@ -24,7 +24,7 @@ import { RequestRunner } from './links/requests.ts'
 import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote, type TransportDeps } from './links/transport.ts'
-import { expand } from './links/variables.ts'
+import { expandVariables } from './links/variables.ts'
 import { LoginRequired } from './login/problems.ts'
 import type { LoginListener, ServerLogin } from './login/server-login.ts'
 
@@ -74,7 +74,7 @@ export class Upstream implements Provider {
   readonly #supervisor: ConnectionSupervisor
   readonly #requests: RequestRunner
   readonly #catalogues: Catalogues
-  readonly #subscriptions: Subscriptions
+  readonly #subscriptions: ResourceSubscriptions
   readonly #mended: MendedNotes
   /** When each capability class's lists were last asked for, in ms since the epoch. */
   readonly #asked = new BoundedMap<string, number>(limits.classesPerServer)
@@ -91,7 +91,7 @@ export class Upstream implements Provider {
     const passthrough = passthroughOf(config, this.remote)
     this.#passes = passthrough.names.length > 0
     this.#ineffective = [
-      ...expand(config, deps.transport.environment).warnings,
+      ...expandVariables(config, deps.transport.environment).warnings,
       ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to write it for that`),
       ...passthrough.warnings
     ]
@@ -141,7 +141,7 @@ export class Upstream implements Provider {
     })
     this.#requests = new RequestRunner(name, this.#supervisor)
     const open = (slot: Slot): void => { this.#supervisor.ready(slot).catch(() => {}) }
-    this.#subscriptions = new Subscriptions(name, this.#placement, this.#requests, open)
+    this.#subscriptions = new ResourceSubscriptions(name, this.#placement, this.#requests, open)
   }
 
   #dispatch (): DispatchDeps {

@@ -12,7 +12,7 @@ import { Outgoing } from './outgoing.ts'
 import type { ToolHeaders } from './tool-headers.ts'
 
 /** A server of the modern era, and how it is spoken to. */
-export interface Discovered { readonly identity: ServerIdentity, readonly outgoing: Outgoing }
+export interface DiscoveredServer { readonly identity: ServerIdentity, readonly outgoing: Outgoing }
 
 /** The server does not speak the modern era, or says so by not understanding it. */
 export class NotModern extends Error {
@@ -24,13 +24,13 @@ export class NotModern extends Error {
  * it is asked again in that one.
  * @throws NotModern; UpstreamError when it cannot be told, or when the server speaks only revisions that are not known here
  */
-export async function discover (
+export async function discoverServer (
   peer: Peer,
   client: ClientIdentity,
   tools: ToolHeaders,
   version: ModernVersion,
   isAgain = false
-): Promise<Discovered> {
+): Promise<DiscoveredServer> {
   const outgoing = new Outgoing(version, client, tools)
   // By the instance, a gateway notices that it is configured as its own upstream.
   const params = outgoing.ownParams('{}', { [instanceKey]: JSON.stringify(instance) })
@@ -45,7 +45,7 @@ export async function discover (
   if (errorText !== undefined) {
     const wanted = versionWanted(errorText)
     if (wanted === undefined || isAgain) throw new NotModern(toRpcError(errorText).message)
-    return await discover(peer, client, tools, wanted, true)
+    return await discoverServer(peer, client, tools, wanted, true)
   }
   return { identity: identityOf(resultText ?? '{}', version), outgoing }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Call, Changes } from '../call.ts'
-import { checkAskable, type AskedFor, type ClientCapabilities } from '../capabilities.ts'
+import { requireClientCapability, type AskedFor, type ClientCapabilities } from '../capabilities.ts'
 import { code, RpcError } from '../errors.ts'
 import type { Question } from '../exchange.ts'
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../json.ts'
@@ -120,7 +120,7 @@ function notAsked (error: unknown, { method, params }: Question, { client }: Cal
 
 function canBeAskedThis (capabilities: ClientCapabilities, asked: AskedFor): boolean {
   try {
-    checkAskable(capabilities, asked)
+    requireClientCapability(capabilities, asked)
     return true
   } catch {
     return false

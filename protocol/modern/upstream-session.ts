@@ -8,7 +8,7 @@ import type { Peer } from '../peer.ts'
 import { Table } from '../table.ts'
 import type { Transport } from '../transports/transport.ts'
 import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
-import { asksForLegacy, discover, NotModern, type Discovered } from './discover.ts'
+import { asksForLegacy, discoverServer, NotModern, type DiscoveredServer } from './discover.ts'
 import { isModernCode, modernCode, resultTypes } from './envelope.ts'
 import { namesMissing, translated, withObject } from './for-legacy-clients.ts'
 import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
@@ -60,7 +60,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     transport: Transport,
     client: ClientIdentity,
     handlers: SessionHandlers,
-    { identity, outgoing }: Discovered,
+    { identity, outgoing }: DiscoveredServer,
     options: ModernSessionOptions
   ) {
     this.#peer = peer
@@ -239,7 +239,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
         const fail = (): void => { reject(new UpstreamError('timeout', `no answer within ${timeout / 1_000} s`, { isPublic: true })) }
         timer = setTimeout(fail, timeout)
       })
-      await Promise.race([discover(this.#peer, this.#client, this.#options.tools, version), late])
+      await Promise.race([discoverServer(this.#peer, this.#client, this.#options.tools, version), late])
     } catch (error) {
       throw error instanceof NotModern ? new UpstreamError('expired', `it does not speak MCP ${version} any more`) : error
     } finally {

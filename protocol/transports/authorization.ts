@@ -13,7 +13,7 @@ export interface Challenge {
  * Where a transport gets the header `Authorization` of its requests from. The transport asks before each request and reports refusals; how
  * the header comes about is not its concern.
  */
-export interface Authorization {
+export interface AuthorizationSource {
   /**
    * The value for the next request; undefined: it is sent without. A promise where it has to be got first.
    * Rejects with UpstreamError when it cannot be got: the request is not sent.
@@ -28,7 +28,7 @@ export interface Authorization {
 }
 
 /** The challenge in an answer; undefined: it is none. A 403 is one only if it names a scope (RFC 6750 §3.1, `insufficient_scope`). */
-export function challengeOf (
+export function bearerChallenge (
   status: number,
   wwwAuthenticate: string | undefined,
   sent: string | undefined,

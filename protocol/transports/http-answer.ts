@@ -53,7 +53,7 @@ const crumb = 64
 const crumbs = 64
 
 /** One HTTP answer, read by undici's lowest interface: a stream object per call would cost more than the call. */
-export class Answer implements Dispatcher.DispatchHandler {
+export class HttpAnswer implements Dispatcher.DispatchHandler {
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
   #body: EventStreamParser | 'collect' | 'discard' = 'discard'

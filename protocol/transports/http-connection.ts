@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
 import { Table } from '../table.ts'
-import type { Authorization } from './authorization.ts'
+import type { AuthorizationSource } from './authorization.ts'
 import { authorized } from './authorized.ts'
-import type { Answer, ReadingOptions } from './http-answer.ts'
+import type { HttpAnswer, ReadingOptions } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
 import { mostOnTheirWay, untilTakenBy } from './valve.ts'
 
@@ -18,7 +18,7 @@ export interface HttpOptions extends ReadingOptions {
    */
   passed?: () => SendOptions['headers']
   /** Gives the header `Authorization`, which is then in neither of the others. Absent: none is sent but theirs. */
-  authorization?: Authorization
+  authorization?: AuthorizationSource
   /** Opens the sockets: the outbound client decides which addresses may be reached. */
   dispatcher: Dispatcher
 }
@@ -133,7 +133,7 @@ export class HttpConnection {
   }
 
   /** Sends an HTTP request. @param onSent told the value of `Authorization` that it is sent with */
-  dispatch ({ method, headers, body }: HttpRequest, answer: Answer, onSent?: (sent: string | undefined) => void): void {
+  dispatch ({ method, headers, body }: HttpRequest, answer: HttpAnswer, onSent?: (sent: string | undefined) => void): void {
     const { authorization, dispatcher } = this.options
     authorized(authorization, answer, (sent) => {
       onSent?.(sent)

@@ -2,8 +2,8 @@ import { code, RpcError, UpstreamError } from '../errors.ts'
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import { inSteps, largeText } from '../large-message.ts'
 import type { Message } from '../message.ts'
-import { challengeOf, type Authorization } from './authorization.ts'
-import { Answer, networkFailure, type AnswerHandlers } from './http-answer.ts'
+import { bearerChallenge, type AuthorizationSource } from './authorization.ts'
+import { HttpAnswer, networkFailure, type AnswerHandlers } from './http-answer.ts'
 import type { HttpConnection, HttpRequest } from './http-connection.ts'
 import { MessageReader } from './message-reader.ts'
 import { mayPass, reconnect } from './reconnect.ts'
@@ -45,7 +45,7 @@ export class HttpExchange implements AnswerHandlers {
 
   // What follows is of the HTTP request that was sent last.
   #request: HttpRequest
-  #answer: Answer
+  #answer: HttpAnswer
   #url: URL
   /** Redirects that it has followed. */
   #hops = 0
@@ -69,7 +69,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#isStateless = message.protocol !== undefined
     this.#request = { method: 'POST', headers: connection.postHeaders(message.headers, message.protocol), body: text }
     this.#url = connection.url
-    this.#answer = new Answer(this, connection.options, message.owner)
+    this.#answer = new HttpAnswer(this, connection.options, message.owner)
   }
 
   send (): void {
@@ -92,7 +92,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#streams = false
     this.#sent = undefined
     this.#reader = undefined
-    this.#answer = new Answer(this, this.#connection.options, this.#message.owner)
+    this.#answer = new HttpAnswer(this, this.#connection.options, this.#message.owner)
     this.#dispatch()
   }
 
@@ -136,7 +136,7 @@ export class HttpExchange implements AnswerHandlers {
       this.#sendAgain(this.#request)
       return undefined
     }
-    if (authorization && text !== undefined && challengeOf(status, this.#wwwAuthenticate, this.#sent, false)) {
+    if (authorization && text !== undefined && bearerChallenge(status, this.#wwwAuthenticate, this.#sent, false)) {
       this.#challenged(authorization, text).catch((error: unknown) => {
         this.#fail(error instanceof UpstreamError ? error : refusal(status, text))
         this.#done()
@@ -279,8 +279,8 @@ export class HttpExchange implements AnswerHandlers {
   }
 
   /** The upstream wants other credentials: sends the request again once they are there. */
-  async #challenged (authorization: Authorization, text: string): Promise<void> {
-    const challenge = challengeOf(this.#status, this.#wwwAuthenticate, this.#sent, this.#again)
+  async #challenged (authorization: AuthorizationSource, text: string): Promise<void> {
+    const challenge = bearerChallenge(this.#status, this.#wwwAuthenticate, this.#sent, this.#again)
     const mayGoOn = challenge && await authorization.refused(challenge)
     if (mayGoOn === true && this.#connection.isOpen(this.#key)) {
       this.#again = true

@@ -1,6 +1,6 @@
 import { UpstreamError } from '../errors.ts'
-import { challengeOf } from './authorization.ts'
-import { Answer, networkFailure } from './http-answer.ts'
+import { bearerChallenge } from './authorization.ts'
+import { HttpAnswer, networkFailure } from './http-answer.ts'
 import { HttpConnection, type HttpOptions } from './http-connection.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { NewsStream } from './news-stream.ts'
@@ -41,7 +41,7 @@ export class HttpTransport implements Transport {
         if (refusal(status, text, connection.session !== undefined).fault === 'expired') connection.expire()
         else if (status === 405) connection.receiver?.doubted?.()
         // The stream is opened again with the credentials that come of it.
-        const challenge = challengeOf(status, undefined, this.#newsSent, false)
+        const challenge = bearerChallenge(status, undefined, this.#newsSent, false)
         if (challenge) options.authorization?.refused(challenge).catch(() => {})
       },
       lost: (error) => { connection.receiver?.closed(new UpstreamError('broken', networkFailure(error, options.url))) }
@@ -80,7 +80,7 @@ export class HttpTransport implements Transport {
     connection.dropAll()
     if (connection.session === undefined) return
     await new Promise<void>((resolve) => {
-      const answer = new Answer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
+      const answer = new HttpAnswer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
       setTimeout(() => { answer.abort(); resolve() }, closeTimeout).unref()
       connection.dispatch({ method: 'DELETE', headers: connection.bareHeaders(), body: null }, answer)
     })

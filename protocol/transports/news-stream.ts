@@ -1,14 +1,14 @@
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
 import { inSteps } from '../large-message.ts'
-import { Answer, type ReadingOptions } from './http-answer.ts'
+import { HttpAnswer, type ReadingOptions } from './http-answer.ts'
 import { mayPass, reconnect } from './reconnect.ts'
 import { MessageReader } from './message-reader.ts'
 import { transportLimits } from './transport.ts'
 
 export interface NewsHandlers {
   /** Sends the GET that opens the stream. @param lastEventId the event after which it is to continue */
-  request: (answer: Answer, lastEventId: string | undefined) => void
+  request: (answer: HttpAnswer, lastEventId: string | undefined) => void
   message: (message: Message) => void
   /** The upstream has opened such a stream before and refuses it now: the session may be gone. */
   refused: (status: number, text: string) => void
@@ -32,7 +32,7 @@ export class NewsStream {
   readonly #handlers: NewsHandlers
   readonly #reading: ReadingOptions
   readonly #reader: MessageReader
-  #answer: Answer | undefined
+  #answer: HttpAnswer | undefined
   #timer: NodeJS.Timeout | undefined
   #settled: (() => void) | undefined
   #last: string | undefined
@@ -83,7 +83,7 @@ export class NewsStream {
       const isSteady = hasData || Date.now() - begun > steadyAfter
       this.#again(isSteady ? 0 : Math.min(failures + 1, maxFailures))
     }
-    const answer = new Answer({
+    const answer = new HttpAnswer({
       onHead: (code, type) => {
         status = code
         this.#settled?.()

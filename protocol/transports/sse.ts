@@ -1,8 +1,8 @@
 import { UpstreamError } from '../errors.ts'
 import { EventStreamParser } from '../event-stream.ts'
-import { challengeOf } from './authorization.ts'
+import { bearerChallenge } from './authorization.ts'
 import { authorized } from './authorized.ts'
-import { Answer, networkFailure } from './http-answer.ts'
+import { HttpAnswer, networkFailure } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { follow } from './redirect.ts'
 import { refusal } from './refusal.ts'
@@ -17,9 +17,9 @@ import { counting, mostOnTheirWay, noPace, untilTakenBy } from './valve.ts'
  */
 export class SseTransport implements Transport {
   readonly #options: HttpOptions
-  readonly #posts = new Set<Answer>()
+  readonly #posts = new Set<HttpAnswer>()
   readonly #reader: MessageReader
-  #stream: Answer | undefined
+  #stream: HttpAnswer | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
   /** The endpoint has taken a message of ours. */
@@ -78,7 +78,7 @@ export class SseTransport implements Transport {
         let location: string | undefined
         let wwwAuthenticate: string | undefined
         let sentWith: string | undefined
-        this.#stream = new Answer({
+        this.#stream = new HttpAnswer({
           onHead: (code, type, _session, to, challenge) => {
             status = code
             location = to
@@ -88,7 +88,7 @@ export class SseTransport implements Transport {
           onStart: dialled,
           onEnd: () => {
             const next = follow(url, 'GET', status, location, hops)
-            const challenge = challengeOf(status, wwwAuthenticate, sentWith, again)
+            const challenge = bearerChallenge(status, wwwAuthenticate, sentWith, again)
             if (next) open(next, hops + 1, again)
             else if (challenge && this.#options.authorization) {
               this.#options.authorization.refused(challenge).then((sendAgain) => {
@@ -126,7 +126,7 @@ export class SseTransport implements Transport {
     let location: string | undefined
     let wwwAuthenticate: string | undefined
     let sentWith: string | undefined
-    const post = new Answer({
+    const post = new HttpAnswer({
       onHead: (code, _type, _session, to, challenge) => {
         status = code
         location = to
@@ -136,7 +136,7 @@ export class SseTransport implements Transport {
       onEnd: () => {
         this.#posts.delete(post)
         const next = follow(url, 'POST', status, location, hops)
-        const challenge = challengeOf(status, wwwAuthenticate, sentWith, again)
+        const challenge = bearerChallenge(status, wwwAuthenticate, sentWith, again)
         if (next) {
           this.#endpoint = next
           this.#post(next, text, fail, hops + 1, again)
@@ -192,7 +192,7 @@ export class SseTransport implements Transport {
     method: 'GET' | 'POST',
     headers: Record<string, string>,
     body: string | null,
-    answer: Answer,
+    answer: HttpAnswer,
     onSent: (sent: string | undefined) => void
   ): void {
     const { authorization, dispatcher } = this.#options

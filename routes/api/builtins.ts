@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Page, PageOf, Success } from '../../schemas/api.ts'
+import { PageQuery, PageOf, Success } from '../../schemas/api.ts'
 import { BuiltInId, PromptRecord, ReadResource, ResourceRecord } from '../../schemas/builtins.ts'
 import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -13,7 +13,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags,
       summary: 'List the built-in prompts',
-      querystring: Page,
+      querystring: PageQuery,
       response: { 200: PageOf(Type.Partial(PromptRecord)) }
     },
     config: { effect: 'read' }
@@ -28,7 +28,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags,
       summary: 'List the built-in resources',
-      querystring: Page,
+      querystring: PageQuery,
       response: { 200: PageOf(Type.Partial(ResourceRecord)) }
     },
     config: { effect: 'read' }

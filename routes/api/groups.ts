@@ -10,7 +10,7 @@ import {
   GroupUpdate,
   NewGroup,
   NewGroupMember,
-  Page,
+  PageQuery,
   PageOf,
   Success,
   SuccessWithWarnings,
@@ -42,7 +42,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         summary: 'List the groups that you may see',
-        querystring: Page,
+        querystring: PageQuery,
         response: { 200: PageOf(Type.Partial(GroupRecord)) }
       },
       config: { effect: 'read' }

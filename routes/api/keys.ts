@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Page, PageOf, Success, SuccessWithWarnings } from '../../schemas/api.ts'
+import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, PageQuery, PageOf, Success, SuccessWithWarnings } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'
 import { principalOf } from './principal.ts'
@@ -19,7 +19,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags,
       summary: 'List the bearer keys that you may manage',
-      querystring: Page,
+      querystring: PageQuery,
       response: { 200: PageOf(Type.Partial(KeyRecord)) }
     },
     config: { effect: 'read' }

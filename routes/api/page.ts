@@ -1,6 +1,6 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import { errors } from '../../plugins/base/errors/list.ts'
-import type { Page } from '../../schemas/api.ts'
+import type { PageQuery } from '../../schemas/api.ts'
 
 /**
  * One page of a list, with the members that `fields` asks for. The cursor is the base64url of the last key of the page before, so that
@@ -11,7 +11,7 @@ import type { Page } from '../../schemas/api.ts'
  */
 export function page<Item extends object> (
   items: readonly Item[],
-  { limit = items.length, cursor, fields }: Static<typeof Page>,
+  { limit = items.length, cursor, fields }: Static<typeof PageQuery>,
   record: TObject,
   keyOf: (item: Item) => string
 ): { data: Array<Partial<Item>>, nextCursor?: string } {

@@ -6,7 +6,7 @@ import {
   Done,
   NewServer,
   NewServers,
-  Page,
+  PageQuery,
   PageOf,
   ServerName,
   ServerRecord,
@@ -17,7 +17,7 @@ import {
   SuccessWithWarnings,
   Toggle
 } from '../../schemas/api.ts'
-import { entriesOf } from '../../plugins/management/servers/entries.ts'
+import { serverEntries } from '../../plugins/management/servers/entries.ts'
 import type { ServerTest } from '../../plugins/management/servers/test-record.ts'
 import { signalOf } from '../disconnect.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -57,7 +57,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         summary: 'List the servers that you may see',
-        querystring: Page,
+        querystring: PageQuery,
         response: { 200: PageOf(Type.Partial(ServerRecord)) }
       },
       config: { effect: 'read' }
@@ -104,7 +104,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       config: { effect: 'change' }
     },
     async (request, reply) => {
-      const { servers, warnings } = entriesOf(request.body)
+      const { servers, warnings } = serverEntries(request.body)
       const results = await app.servers.createMany(principalOf(request), servers)
       const successCount = results.filter(({ success }) => success).length
       const data = { results, successCount, failureCount: results.length - successCount }

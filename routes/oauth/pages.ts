@@ -4,7 +4,7 @@ import { errors } from '../../plugins/base/errors/list.ts'
 import { readText } from '../../plugins/base/body/body.ts'
 import { growthOf } from '../../plugins/base/body/memory.ts'
 import { boundForm } from '../../plugins/base/body/query.ts'
-import { newCsrfKey, type Answer, type BrowserRequest, type Fields } from '../../plugins/identity/oauth/interactions.ts'
+import { newCsrfKey, type BrowserAnswer, type BrowserRequest, type Fields } from '../../plugins/identity/oauth/interactions.ts'
 import { issuerPath } from '../../plugins/identity/oauth/issuer.ts'
 import { addressTo } from '../../plugins/identity/oauth/provider/hand-over.ts'
 import { sendPage } from '../../plugins/base/pages/plugin.ts'
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const answer = async (
     request: FastifyRequest,
     reply: FastifyReply,
-    make: (asked: BrowserRequest, fields: Fields) => Promise<Answer>
+    make: (asked: BrowserRequest, fields: Fields) => Promise<BrowserAnswer>
   ): Promise<void> => {
     const issuer = app.oauth.issuer(request)
     const csrfKey = request.cookies[csrfCookie] ?? newCsrfKey()

@@ -4,7 +4,7 @@ import { errors } from '../../plugins/base/errors/list.ts'
 import { OAuthError } from '../../plugins/base/errors/oauth-error.ts'
 import { toRegistered } from '../../plugins/identity/oauth/client-metadata.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
-import type { Issued } from '../../plugins/identity/oauth/clients.ts'
+import type { IssuedClient } from '../../plugins/identity/oauth/clients.ts'
 import { jsonBodies } from '../bodies.ts'
 
 /** The token of `Authorization: Bearer`. */
@@ -19,7 +19,7 @@ const routes: FastifyPluginAsync = async (app) => {
     reply.header('cache-control', 'no-store')
     done()
   })
-  const answerOf = ({ client, secret, registrationToken }: Issued, request: FastifyRequest): object => ({
+  const answerOf = ({ client, secret, registrationToken }: IssuedClient, request: FastifyRequest): object => ({
     ...toRegistered(client),
     ...(secret === undefined ? {} : { client_secret: secret }),
     ...(client.secretHash === undefined ? {} : { client_secret_expires_at: 0 }),

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { test } from 'tap'
-import { Api } from '../../cli/api.ts'
-import { expiryOf } from '../../cli/commands/keys.ts'
+import { ManagementApi } from '../../cli/api.ts'
+import { parseExpiry } from '../../cli/commands/keys.ts'
 import { connect } from '../../cli/connect.ts'
-import { exits, Failure } from '../../cli/failure.ts'
+import { exits, CommandError } from '../../cli/failure.ts'
 import { readEnv } from '../../schemas/env.ts'
 import { listen } from '../helpers/listen.ts'
 
 const fails = (exit: number, pattern: RegExp) => (error: unknown): boolean => {
-  assert.ok(error instanceof Failure)
+  assert.ok(error instanceof CommandError)
   assert.deepEqual([error.exit, pattern.test(error.message), /pw/.test(error.message)], [exit, true, false], error.message)
   return true
 }
@@ -36,7 +36,7 @@ test('--url', async (t) => {
 })
 
 test('what an answer finds wrong is told once, and not as JSON', async () => {
-  const answer = (body: object): Api => new Api(async () => ({ status: 400, text: JSON.stringify(body) }), {})
+  const answer = (body: object): ManagementApi => new ManagementApi(async () => ({ status: 400, text: JSON.stringify(body) }), {})
   const weak = { message: 'The password needs a digit', errors: ['The password needs a digit', 'and a letter'] }
   await assert.rejects(answer(weak).get('/'), { message: 'The password needs a digit: and a letter' })
   const schema = { message: 'body.kind must be one of user, system', errors: [{ path: '/kind', params: { a: 1 } }] }
@@ -51,9 +51,9 @@ test('--expires', async (t) => {
   const now = Date.UTC(2026, 0, 1)
   t.intercept(Date, 'now', { value: () => now })
   for (const wrong of ['2026-11-31', '2027-02-29', '2027-13-01', 'soon', '2027', '0d', '5', '']) {
-    assert.throws(() => expiryOf(wrong), fails(exits.usage, /a date of the calendar/), wrong)
+    assert.throws(() => parseExpiry(wrong), fails(exits.usage, /a date of the calendar/), wrong)
   }
-  assert.equal(expiryOf('2996-02-29'), '2996-02-29T00:00:00.000Z')
-  assert.equal(expiryOf('2997-01-31T12:00:00+02:00'), '2997-01-31T10:00:00.000Z')
-  assert.equal(expiryOf('90s'), '2026-01-01T00:01:30.000Z')
+  assert.equal(parseExpiry('2996-02-29'), '2996-02-29T00:00:00.000Z')
+  assert.equal(parseExpiry('2997-01-31T12:00:00+02:00'), '2997-01-31T10:00:00.000Z')
+  assert.equal(parseExpiry('90s'), '2026-01-01T00:01:30.000Z')
 })

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { check } from '../../cli/commands/check.ts'
+import { findProblems } from '../../cli/commands/check.ts'
 import { Passwords } from '../../plugins/base/secrets/password.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 
@@ -39,7 +39,7 @@ test('what the gateway refuses is an error, and what it warns of a warning', asy
   t.after(() => { process.env = former })
   for (const [environment, level, message] of cases) {
     process.env = { PATH: former.PATH, ...sound, ...environment }
-    const findings = (await check(process.env)).filter(({ message }) => !/no settings file yet|checked by the gateway/.test(message))
+    const findings = (await findProblems(process.env)).filter(({ message }) => !/no settings file yet|checked by the gateway/.test(message))
     assert.deepEqual(findings.map((finding) => finding.level), level === undefined ? [] : [level], JSON.stringify([environment, findings]))
     if (message) assert.match(findings[0]?.message ?? '', message)
   }
@@ -51,7 +51,7 @@ async function findingsOf (t: Test, settings: object): Promise<Array<[level: str
   const folder = await temporaryFolder(t)
   const file = join(folder, 'mcp_settings.json')
   await writeFile(file, JSON.stringify(settings))
-  const findings = await check({ PATH: process.env.PATH, SETTINGS_PATH: file, JWT_SECRET: 'x'.repeat(32) })
+  const findings = await findProblems({ PATH: process.env.PATH, SETTINGS_PATH: file, JWT_SECRET: 'x'.repeat(32) })
   return findings.map(({ level, message }) => [level, message])
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { placesOf } from '../../cli/backup/places.ts'
 import { connect } from '../../cli/connect.ts'
-import { Failure, exits } from '../../cli/failure.ts'
+import { CommandError, exits } from '../../cli/failure.ts'
 import { offlineApi } from '../../cli/offline.ts'
 import { FileLock } from '../../db/file-lock.ts'
 import { storedAt, writeLocalAccess } from '../../plugins/base/config/local-file.ts'
@@ -22,7 +22,7 @@ const opened = async (environment: Record<string, string>): Promise<void> => {
   await api.close()
 }
 const isUnreachable = (pattern: RegExp) => (error: unknown): boolean =>
-  error instanceof Failure && error.exit === exits.unreachable && pattern.test(error.message)
+  error instanceof CommandError && error.exit === exits.unreachable && pattern.test(error.message)
 
 test('a settings file or an embedded database that is not there is told, and not made', async (t) => {
   const folder = await temporaryFolder(t)

@@ -1,6 +1,6 @@
 // What the tests of the ports keep: grants, tokens, clients, consents and activities.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import type { Activity, Authorization, Client, Consent, Issued, TokenKind } from '../../db/ports.ts'
+import type { Activity, TokenFamily, OAuthClient, Consent, IssuedToken, TokenKind } from '../../db/ports.ts'
 
 export const minute = 60_000
 export const hour = 60 * minute
@@ -9,21 +9,21 @@ export const hashOf = (text: string): string => createHash('sha256').update(text
 export const fresh = (): string => randomBytes(32).toString('hex')
 /** Later than any test ends, whatever time passes in it. */
 export const soon = (): number => Date.now() + 1_000 * hour
-export const issued = (kind: TokenKind, more: Partial<Issued> = {}): Issued => ({
+export const issued = (kind: TokenKind, more: Partial<IssuedToken> = {}): IssuedToken => ({
   hash: fresh(),
   kind,
   scope: 'mcp profile',
   expiresAt: soon(),
   ...more
 })
-export const authorization = (more: Partial<Authorization> = {}): Authorization => ({
+export const authorization = (more: Partial<TokenFamily> = {}): TokenFamily => ({
   family: randomUUID(),
   clientId: 'client',
   username: 'ann',
   ...more
 })
 /** A client that an admin created, unless said otherwise. */
-export const client = (more: Partial<Client> = {}): Client => ({
+export const client = (more: Partial<OAuthClient> = {}): OAuthClient => ({
   clientId: randomUUID(),
   name: 'a client',
   redirectUris: ['http://127.0.0.1/callback'],
@@ -35,7 +35,7 @@ export const client = (more: Partial<Client> = {}): Client => ({
   ...more
 })
 /** A client with all members. */
-export const fullClient = (more: Partial<Client> = {}): Client => client({
+export const fullClient = (more: Partial<OAuthClient> = {}): OAuthClient => client({
   secretHash: fresh(),
   registrationTokenHash: fresh(),
   redirectUris: ['https://app.example.com/callback', 'com.example.app:/callback'],

@@ -12,7 +12,7 @@ import { envelope, modernRequest, prefix, version, type ModernCall } from '../he
 import { setLimits } from '../helpers/patient.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { checkRequest, isModern } from '../../plugins/downstream/modern/request.ts'
-import { complete } from '../../plugins/downstream/modern/result.ts'
+import { completeResult } from '../../plugins/downstream/modern/result.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/message.ts'
@@ -558,7 +558,7 @@ test('a bound that is reached is told by the status: 503 for all, 429 for one\'s
 })
 
 test('errors of servers, as a modern client may see them', async () => {
-  for (const odd of ['[{}]', 'null', '"{"']) assert.throws(() => complete(odd, '{}'), { code: -32603 }, odd)
+  for (const odd of ['[{}]', 'null', '"{"']) assert.throws(() => completeResult(odd, '{}'), { code: -32603 }, odd)
   const upstream = (code: number, data?: Json): RpcError =>
     new RpcError(code, 'no', 'upstream', JSON.stringify({ code, message: 'no', data }))
   const needs = { requiredCapabilities: { sampling: {} } }

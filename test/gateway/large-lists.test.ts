@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { List, type Entry } from '../../plugins/gateway/list.ts'
+import { List, type ListEntry } from '../../plugins/gateway/list.ts'
 
 interface Result { tools: Array<{ name: string }>, nextCursor?: string, _meta?: unknown }
 
-const entries = (count: number, size: number, from = 0): Entry[] => Array.from({ length: count }, (_, n) => {
+const entries = (count: number, size: number, from = 0): ListEntry[] => Array.from({ length: count }, (_, n) => {
   const key = `tool-${from + n}`
   return { key, text: JSON.stringify({ name: key, description: 'd'.repeat(size) }) }
 })
 const read = async (list: List): Promise<Result> => JSON.parse(String(await list.bytes())) as Result
-const names = (each: readonly Entry[]): string[] => each.map(({ key = '' }) => key)
+const names = (each: readonly ListEntry[]): string[] => each.map(({ key = '' }) => key)
 
 /** All pages, from a cursor on. */
 async function walk (list: List, cursor?: string): Promise<Result[]> {

@@ -9,9 +9,9 @@ import { makeView, type Principal, type View } from '../../plugins/settings/acce
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { News } from '../../plugins/gateway/news.ts'
 import type { Presented } from '../../plugins/gateway/presentation.ts'
-import type { Providers } from '../../plugins/gateway/providers.ts'
+import type { ProviderTable } from '../../plugins/gateway/providers.ts'
 import { ResourceLinks } from '../../plugins/gateway/resource-links.ts'
-import { Resolver } from '../../plugins/gateway/resolve.ts'
+import { ItemResolver } from '../../plugins/gateway/resolve.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
 import { foldSurface, readerOf, type Surface } from '../../plugins/gateway/surface.ts'
 import { Surfaces } from '../../plugins/gateway/surfaces.ts'
@@ -84,9 +84,9 @@ test('a surface of $smart does not keep the one before it', async () => {
 /** Surfaces of views that see one server with one catalogue. */
 function surfacesOf (
   catalogue: Catalogue
-): { surfaces: Surfaces, providers: Providers, view: (name: string) => View, client: PlainClient } {
+): { surfaces: Surfaces, providers: ProviderTable, view: (name: string) => View, client: PlainClient } {
   const provider = { name: 's', catalogue: () => catalogue, catalogues: () => [catalogue] }
-  const providers = { get: () => provider, catalogueKey: () => '', generation: 1, usedBy: () => [] } as unknown as Providers
+  const providers = { get: () => provider, catalogueKey: () => '', generation: 1, usedBy: () => [] } as unknown as ProviderTable
   const snapshot = { system: {}, servers: new Map() } as unknown as Snapshot
   const access = { snapshot, visible: () => [sectionOf(catalogue)] } as unknown as ConstructorParameters<typeof Surfaces>[0]
   return {
@@ -122,7 +122,7 @@ test('classes of clients to which all servers list the same have one surface, an
   const source = { get: () => provider, catalogueKey: ({ id }: Client) => id, generation: 1 }
   const snapshot = { system: {}, servers: new Map() } as unknown as Snapshot
   const access = { snapshot, visible: () => [sectionOf(catalogue)] } as unknown as ConstructorParameters<typeof Surfaces>[0]
-  const surfaces = new Surfaces(access, source as unknown as Providers)
+  const surfaces = new Surfaces(access, source as unknown as ProviderTable)
   const view = makeView(admin, { kind: 'global' })
   const of = (id: string, capabilities: Client['capabilities'] = {}): Surface => surfaces.of(view, Object.assign(new PlainClient(id, 'u'), { capabilities }))
   const one = of('one')
@@ -138,7 +138,7 @@ test('classes of clients to which all servers list the same have one surface, an
 test('a name that looks cut is compared with the hashes of a bounded number of tools', async () => {
   const catalogue = catalogueOf({ tools: itemsOf(40_000, (n) => `${'n'.repeat(70)}${n}`) })
   const { surfaces, providers } = surfacesOf(catalogue)
-  const resolver = new Resolver(surfaces, providers, new ResourceLinks())
+  const resolver = new ItemResolver(surfaces, providers, new ResourceLinks())
   const view = makeView(admin, { kind: 'server', name: 's' })
   const surface = fold(catalogue, true)
   for (const name of ['_deadbeef', `s-${'n'.repeat(53)}_deadbeef`]) assert.equal(resolver.byName(view, surface, 'tools', name), undefined)
@@ -183,7 +183,7 @@ test('sessions are notified one by one, each by what it saw', async (t) => {
       return current
     }
   } as unknown as Surfaces
-  const news = new News({} as unknown as Providers, surfaces, {} as unknown as Resolver)
+  const news = new News({} as unknown as ProviderTable, surfaces, {} as unknown as ItemResolver)
   const told: string[] = []
   const clients = Array.from({ length: 5 }, (_, n) => {
     const deliver = (method: string): void => { told.push(`${n} ${method}`) }

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
-import { literalsOf, longestUri, matches } from '../../plugins/gateway/templates.ts'
+import { literalsOf, longestUri, matchesTemplate } from '../../plugins/gateway/templates.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
 
 test('templates: which URIs fit', async (t) => {
-  const fits = (template: string, uri: string): boolean => matches(literalsOf(template), uri)
+  const fits = (template: string, uri: string): boolean => matchesTemplate(literalsOf(template), uri)
   await t.test('a table', async () => {
     const table: Array<[string, string, boolean]> = [
       ['file:///a', 'file:///a', true], ['file:///a', 'file:///ab', false], ['file:///a', '', false],
@@ -42,7 +42,7 @@ test('templates: which URIs fit', async (t) => {
         fc.array(piece, { minLength: 1, maxLength: 4 }),
         fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 8 }),
         (literals, uri) => {
-          assert.equal(matches(literals, uri), new RegExp(`^${literals.join('.*')}$`, 's').test(uri))
+          assert.equal(matchesTemplate(literals, uri), new RegExp(`^${literals.join('.*')}$`, 's').test(uri))
         }
       ),
       { seed, numRuns: 2_000 }

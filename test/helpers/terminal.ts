@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { Cleanup } from './hub.ts'
-import { quoted } from '../../plugins/base/config/first-start.ts'
+import { shellQuote } from '../../plugins/base/config/first-start.ts'
 
 /** `script` of util-linux, which every Linux has; that of other systems takes other options. */
 const { status, stdout } = spawnSync('script', ['--version'], { encoding: 'utf8' })
@@ -17,7 +17,7 @@ export interface Terminal {
 
 /** Runs a command line of a shell on a terminal of its own, without anybody at its keyboard. Hung up after the test. */
 export function onTerminal (t: Cleanup, line: string, { cwd, env }: { cwd: string, env: Record<string, string> }): Terminal {
-  const child = spawn('script', ['-qefc', `exec sh -c ${quoted(line)}`, '/dev/null'], {
+  const child = spawn('script', ['-qefc', `exec sh -c ${shellQuote(line)}`, '/dev/null'], {
     cwd, env: { PATH: process.env.PATH ?? '', SHELL: '/bin/sh', TERM: 'dumb', ...env }, stdio: ['pipe', 'pipe', 'pipe']
   })
   let output = ''

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { sql } from 'drizzle-orm'
 import type { Activity } from '../../db/ports.ts'
 import { countSome, selectPage, sumUp } from '../../db/postgres/ports/activities.ts'
-import { cut } from '../../plugins/extensions/activities/describe.ts'
+import { truncateBytes } from '../../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder, type RecorderDeps } from '../../plugins/extensions/activities/recorder.ts'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -34,7 +34,7 @@ test('a text is cut at a number of bytes, between characters', async () => {
   for (const [text, max, wanted] of [
     ['', 3, ''], ['abc', 3, 'abc'], ['abcd', 3, 'abc'], ['aä', 2, 'a'], ['aä', 3, 'aä'], ['€€', 5, '€'],
     ['😀😀', 7, '😀'], ['😀', 3, ''], ['a\ud800b', 9, 'a\ufffdb']
-  ] as const) assert.equal(cut(text, max), wanted, `${text} at ${max}`)
+  ] as const) assert.equal(truncateBytes(text, max), wanted, `${text} at ${max}`)
 })
 
 test('the recorder', async (t) => {

@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { quoted } from '../../plugins/base/config/first-start.ts'
+import { shellQuote } from '../../plugins/base/config/first-start.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { cli } from '../helpers/cli.ts'
 import { firstWordsIn, freePort, npmServer, path, serverProgram, spawnHub, until } from '../helpers/hub.ts'
@@ -91,7 +91,7 @@ test('a first start that cannot have its port makes no admin', async (t) => {
 test('on a terminal it is shown as text, whatever becomes of the log', { skip: skipWithoutTerminal }, async (t) => {
   for (const where of ['', '>log']) {
     const folder = await temporaryFolder(t)
-    const program = `cd ${quoted(path(''))}; exec ${serverProgram().map(quoted).join(' ')} ${where.replace('log', quoted(join(folder, 'log')))}`
+    const program = `cd ${shellQuote(path(''))}; exec ${serverProgram().map(shellQuote).join(' ')} ${where.replace('log', shellQuote(join(folder, 'log')))}`
     const terminal = onTerminal(t, program, {
       cwd: folder, env: { HOME: folder, PORT: String(await freePort()), SETTINGS_PATH: join(folder, 's.json') }
     })

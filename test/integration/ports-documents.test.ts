@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { test } from 'tap'
-import type { Client } from '../../db/ports.ts'
+import type { OAuthClient } from '../../db/ports.ts'
 import { readRows } from '../../db/postgres/settings/read.ts'
 import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
 import { planWrites, write } from '../../db/postgres/settings/write.ts'
@@ -138,7 +138,7 @@ const mcphubEntries = (): { admins: Record<string, unknown>, registered: Record<
   }
 })
 /** Those entries as clients. */
-const mcphubClients = ({ clientSecret }: Record<string, unknown>): { admins: Client, registered: Client } => ({
+const mcphubClients = ({ clientSecret }: Record<string, unknown>): { admins: OAuthClient, registered: OAuthClient } => ({
   admins: {
     clientId: 'mcphub-1',
     secretHash: hashOf(String(clientSecret)),

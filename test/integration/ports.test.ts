@@ -14,7 +14,7 @@ import { MemoryGrants } from '../../db/memory/grants.ts'
 import { MemoryLoginStates } from '../../db/memory/login-states.ts'
 import { MemoryUsedStates } from '../../db/memory/used-states.ts'
 import { MemoryVectors } from '../../db/memory/vectors.ts'
-import type { Client, Clients, Consents, LoginStates, Tokens, UsedStates } from '../../db/ports.ts'
+import type { OAuthClient, Clients, Consents, LoginStates, Tokens, UsedStates } from '../../db/ports.ts'
 import type { Driver } from '../../db/postgres/connection/driver.ts'
 import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
 import { timeouts } from '../../db/postgres/connection/timeouts.ts'
@@ -73,7 +73,7 @@ void test(
     const clientId = randomUUID()
     const created = await race(20, async (n) => await at(n).clients.create(client({ clientId })))
     assert.deepEqual(counted(created.map(String)), { false: 19, true: 1 })
-    const withContact = (n: number) => (former: Client): Client => ({ ...former, contacts: [...former.contacts ?? [], `${n}`] })
+    const withContact = (n: number) => (former: OAuthClient): OAuthClient => ({ ...former, contacts: [...former.contacts ?? [], `${n}`] })
     await race(20, async (n) => await at(n).clients.replace(clientId, withContact(n)))
     assert.equal(new Set((await at(1).clients.find(clientId))?.contacts).size, 20)
 
@@ -260,7 +260,7 @@ async function boundOfClients (clients: Clients, { consents, tokens }: Pick<Stor
 /** Of eight places, those who register and do nothing else keep two; clients in use stay, and make room for one another. */
 async function floodOfClients (clients: Clients): Promise<void> {
   const long = Date.now() - 5 * 24 * 60 * 60_000
-  const made = async (count: number, more: (n: number) => Partial<Client>): Promise<string[]> => {
+  const made = async (count: number, more: (n: number) => Partial<OAuthClient>): Promise<string[]> => {
     const ids: string[] = []
     for (let n = 0; n < count; n++) {
       const own = fullClient({ createdAt: long, ...more(n) })

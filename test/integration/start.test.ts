@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { quoted } from '../../plugins/base/config/first-start.ts'
+import { shellQuote } from '../../plugins/base/config/first-start.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { at, settings, within } from '../helpers/client.ts'
 import {
@@ -101,7 +101,7 @@ test('a terminal that is gone', { skip: skipWithoutTerminal }, async (t) => {
   const start = async (t: Test, line: string): Promise<{ terminal: Terminal, pid: number, ready: () => Promise<boolean> }> => {
     const folder = await temporaryFolder(t)
     const port = await freePort()
-    const program = `set -- ${serverProgram().map(quoted).join(' ')}; ${line}`
+    const program = `set -- ${serverProgram().map(shellQuote).join(' ')}; ${line}`
     const env = { HOME: folder, PORT: String(port), SETTINGS_PATH: join(folder, 's.json'), PID_FILE: join(folder, 'pid') }
     const terminal = onTerminal(t, program, { cwd: path(''), env })
     await until(() => / call everything echo .*\n/.test(terminal.output()), terminal.output)

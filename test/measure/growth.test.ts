@@ -33,7 +33,7 @@ import { targetOf } from '../../plugins/management/servers/target.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import { childEnvironment } from '../../plugins/upstream/links/environment.ts'
 import { passedOn, passthroughOf } from '../../plugins/upstream/links/passthrough.ts'
-import { expand } from '../../plugins/upstream/links/variables.ts'
+import { expandVariables } from '../../plugins/upstream/links/variables.ts'
 import { ArgumentNames, ToolNames } from '../../plugins/upstream/openapi/describe/names.ts'
 import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { withMembers } from '../../protocol/json.ts'
@@ -161,7 +161,7 @@ const inputs: Record<string, Input> = {
   'headers of a config: filled in': [5_000, (size) => {
     const config = { url: 'http://h.example/', headers: mapOf(size, () => `$${'{ONE}'} and $${'{TWO}'}`) }
     const environment = { ONE: 'first', TWO: 'second' }
-    return () => { expand(config, environment) }
+    return () => { expandVariables(config, environment) }
   }],
   'one header of many words': [8_000, (size) => () => {
     redactor({ headers: { authorization: indices(size).map((at) => `secret-${at}`).join(' ') } })

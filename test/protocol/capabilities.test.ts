@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { RpcError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import {
-  bridged, canBeAsked, checkAskable, classOf, plainClass, shareable, shown, union, validCapabilities
+  bridged, canBeAsked, requireClientCapability, classOf, plainClass, shareable, routeCapabilities, union, validCapabilities
 } from '../../protocol/capabilities.ts'
 import {
   allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate
@@ -99,12 +99,12 @@ test('capabilities: checkAskable: what was declared, with its modes and parts, a
     'sampling/createMessage': 'sampling', 'elicitation/create': 'elicitation', 'roots/list': 'roots'
   }
   for (const [method, need] of Object.entries(needs)) {
-    assert.throws(() => { checkAskable({}, { method, params: {} }) }, { code: -32601 })
-    checkAskable(everything, { method, params: {} })
-    checkAskable({ [need]: {} }, { method, params: {} })
-    assert.throws(() => { checkAskable({ ...everything, [need]: undefined }, { method, params: {} }) }, { code: -32601 })
+    assert.throws(() => { requireClientCapability({}, { method, params: {} }) }, { code: -32601 })
+    requireClientCapability(everything, { method, params: {} })
+    requireClientCapability({ [need]: {} }, { method, params: {} })
+    assert.throws(() => { requireClientCapability({ ...everything, [need]: undefined }, { method, params: {} }) }, { code: -32601 })
   }
-  checkAskable({}, { method: 'x-vendor/ask', params: { mode: 'url' } })
+  requireClientCapability({}, { method: 'x-vendor/ask', params: { mode: 'url' } })
   const modes: ReadonlyArray<readonly [Record<string, unknown>, form: boolean, url: boolean]> = [
     [{}, true, false], [{ form: {} }, true, false], [{ url: {} }, false, true], [{ form: {}, url: {} }, true, true],
     [{ vendor: {} }, true, false]
@@ -116,17 +116,17 @@ test('capabilities: checkAskable: what was declared, with its modes and parts, a
   for (const [elicitation, form, url] of modes) {
     for (const [mode, can] of [['form', form], [undefined, form], ['url', url]] as const) {
       const asked = { method: 'elicitation/create', params: { mode } }
-      assert.equal(refused(() => { checkAskable({ elicitation }, asked) }), !can, JSON.stringify([elicitation, mode]))
+      assert.equal(refused(() => { requireClientCapability({ elicitation }, asked) }), !can, JSON.stringify([elicitation, mode]))
     }
   }
   const withTools = { method: 'sampling/createMessage', params: { tools: [] } }
-  assert.ok(refused(() => { checkAskable({ sampling: {} }, withTools) }))
-  checkAskable(everything, withTools)
+  assert.ok(refused(() => { requireClientCapability({ sampling: {} }, withTools) }))
+  requireClientCapability(everything, withTools)
 })
 
 test('capabilities: shown: the lists that are there can change; nothing else is touched', async () => {
   const server = { tools: {}, resources: { subscribe: true, extra: 1 }, logging: {}, experimental: { x: 1 }, prompts: null }
-  assert.deepEqual(shown(server), {
+  assert.deepEqual(routeCapabilities(server), {
     tools: { listChanged: true },
     resources: { subscribe: true, extra: 1, listChanged: true },
     logging: {},
@@ -134,7 +134,7 @@ test('capabilities: shown: the lists that are there can change; nothing else is 
     prompts: null
   })
   assert.deepEqual(server.tools, {}, 'the original is not changed')
-  assert.deepEqual(shown({}), {})
+  assert.deepEqual(routeCapabilities({}), {})
 })
 
 test('capabilities: union: what any of them has; subscribe if any has it; what needs one upstream is left out', async () => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { Agent, type Dispatcher } from 'undici'
-import { Answer } from '../../protocol/transports/http-answer.ts'
+import { HttpAnswer } from '../../protocol/transports/http-answer.ts'
 import { largeTextOf } from '../../protocol/transports/large-bytes.ts'
 import { listen } from '../helpers/listen.ts'
 
@@ -54,7 +54,7 @@ test('a large answer is read with pauses, also one that is compressed', async (t
   for (const path of ['/', '/gzip']) {
     let pauses = 0
     const text = await new Promise<string | undefined>((resolve, reject) => {
-      const answer = new Answer({ onHead: () => 'collect', onEnd: resolve, onError: reject })
+      const answer = new HttpAnswer({ onHead: () => 'collect', onEnd: resolve, onError: reject })
       const counted = answer.pause.bind(answer)
       answer.pause = () => { pauses++; counted() }
       agent.dispatch({ origin: `http://127.0.0.1:${port}`, path, method: 'GET' } satisfies Dispatcher.DispatchOptions, answer)

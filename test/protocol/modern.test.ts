@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { UpstreamError } from '../../protocol/errors.ts'
-import { bridged, checkAskable, shown, union } from '../../protocol/capabilities.ts'
+import { bridged, requireClientCapability, routeCapabilities, union } from '../../protocol/capabilities.ts'
 import { cachingOf, leftOf, staleAt, strictestCaching } from '../../protocol/caching.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { DualEraSession, WrongBeginning } from '../../protocol/dual-era-session.ts'
@@ -156,7 +156,7 @@ test('rounds of questions end with an error of the call, not of the question, wh
   ]
   for (const [capabilities, params, wanted] of clients) {
     const { session } = begin(t, asks(params), async (question) => {
-      checkAskable(capabilities, question)
+      requireClientCapability(capabilities, question)
       throw new Error('asked')
     })
     await session.open(() => {})
@@ -335,7 +335,7 @@ test('a task is not taken, which was not offered', async (t) => {
   assert.match(String(answer.errorText), /-32603.*of the type \\"task\\"/)
   const extensions = { 'io.modelcontextprotocol/tasks': {}, 'example.com/x': {} }
   assert.deepEqual(bridged({ extensions, tasks: {} }), { extensions: { 'example.com/x': {} } })
-  assert.deepEqual(shown({ extensions, tools: {} }), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
+  assert.deepEqual(routeCapabilities({ extensions, tools: {} }), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
   assert.deepEqual(union([{ extensions }, { tools: {} }]), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
 })
 

@@ -93,12 +93,12 @@ test('pieces of a few bytes have a part of each turn of the event loop, all stre
 })
 
 test('a server that sends a few bytes at a time goes beyond its pace, one that ends messages does not', async () => {
-  const { Answer } = await import('../../protocol/transports/http-answer.ts')
+  const { HttpAnswer } = await import('../../protocol/transports/http-answer.ts')
   const counted: Unasked[] = []
-  const answerOf = (): InstanceType<typeof Answer> => {
+  const answerOf = (): InstanceType<typeof HttpAnswer> => {
     const parser = new EventStreamParser(() => {}, 1_000_000)
     const handlers = { onHead: () => parser, onEnd: () => {}, onError: (error: Error) => { throw error } }
-    const answer = new Answer(handlers, { pace: { count: (what) => { counted.push(what) }, wait: () => 0 } })
+    const answer = new HttpAnswer(handlers, { pace: { count: (what) => { counted.push(what) }, wait: () => 0 } })
     const controller = { pause: () => {}, resume: () => {}, abort: () => {} } as never
     answer.onRequestStart(controller)
     answer.onResponseStart(controller, 200, {})

@@ -6,7 +6,7 @@ import { mockTimers } from '../helpers/clock.ts'
 import { PlainClient } from '../../protocol/exchange.ts'
 import type { Catalogue, Item } from '../../protocol/lists.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
-import { CatalogueShares, fitting, sizeOf } from '../../plugins/upstream/catalogues/shares.ts'
+import { CatalogueShares, fitting, catalogueSize } from '../../plugins/upstream/catalogues/shares.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
@@ -81,7 +81,7 @@ test('what the servers of one user list has a bound together', async () => {
   assert.equal(fitting(catalogue, Infinity, assert.fail), catalogue)
   const wide = { lists: { tools: [{ key: 'a', text: 'ж'.repeat(100) }, item('b')], ...empty }, instructions: 'ж'.repeat(50) }
   const narrow = fitting(wide as unknown as Catalogue, 300, () => {})
-  assert.deepEqual([sizeOf(wide as unknown as Catalogue), narrow.lists.tools.length], [400, 1], 'in bytes of memory')
+  assert.deepEqual([catalogueSize(wide as unknown as Catalogue), narrow.lists.tools.length], [400, 1], 'in bytes of memory')
   shares.hold('a', 'ann', 0)
   assert.equal(shares.room('b', 'ann'), limits.cataloguesPerUser)
 })

@@ -9,7 +9,7 @@ import { plainClass } from '../../protocol/capabilities.ts'
 import { listKinds } from '../../protocol/lists.ts'
 import type { Level } from '../../protocol/listener.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
-import { attribute, type InboundMessage, type Target } from '../../plugins/upstream/inbound/attribution.ts'
+import { attribute, type InboundMessage, type Attribution } from '../../plugins/upstream/inbound/attribution.ts'
 import { backoff } from '../../plugins/upstream/links/backoff.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import {
@@ -184,7 +184,7 @@ test('attribute: whom a question is for', async (t) => {
   interface FakeCall { id: number, by: string }
   const call = (id: number, by: string): FakeCall => ({ id, by })
   const [ann, annToo, bob] = [call(1, 'ann'), call(2, 'ann'), call(3, 'bob')]
-  type Row = [says: string, given: Partial<InboundMessage<FakeCall, string>>, target: Target<FakeCall, string>]
+  type Row = [says: string, given: Partial<InboundMessage<FakeCall, string>>, target: Attribution<FakeCall, string>]
   const of = (each: FakeCall): Row[2] => ({ kind: 'call', call: each })
   const owner = (each: string): Row[2] => ({ kind: 'owner', owner: each })
   const table: Row[] = [

@@ -9,7 +9,7 @@ import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
 import { Semaphore } from '../../plugins/base/limits/semaphore.ts'
 import { makeTransport } from '../../plugins/upstream/links/transport.ts'
 import { Upstreams } from '../../plugins/upstream/upstreams.ts'
-import { expand, isOurs } from '../../plugins/upstream/links/variables.ts'
+import { expandVariables, isOurs } from '../../plugins/upstream/links/variables.ts'
 import { KEY, Session, connected, settings, text, type Json } from '../helpers/client.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
@@ -63,7 +63,7 @@ test('expand: in env, headers, url and args, and nowhere else', async () => {
     env: { A: '${FOO}', '${FOO}': 'x' },
     headers: { 'x-a': 'Bearer ${FOO}' }
   }
-  const { config, warnings } = expand(all, environment)
+  const { config, warnings } = expandVariables(all, environment)
   assert.deepEqual(config, {
     command: '${FOO}',
     cwd: '${FOO}',
@@ -79,11 +79,11 @@ test('expand: in env, headers, url and args, and nowhere else', async () => {
 
 test('expand: once, and only what is written so', async () => {
   const written = ['${BAR}', '${EMPTY}', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$${FOO}', '${FOO', '${constructor}', '${__proto__}']
-  assert.deepEqual(expand({ args: written }, environment).config.args, [
+  assert.deepEqual(expandVariables({ args: written }, environment).config.args, [
     '${FOO}', '', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$foo-value', '${FOO', '${constructor}', '${__proto__}'
   ])
   assert.equal(
-    expand({ headers: { a: '${LINE}' } }, environment).config.headers?.a, 'with a break',
+    expandVariables({ headers: { a: '${LINE}' } }, environment).config.headers?.a, 'with a break',
     'a line break at the end of a secret is no part of a header'
   )
 })
@@ -95,7 +95,7 @@ test('expand: never our own secrets; what is not filled in is told by name', asy
     'OTEL_EXPORTER_OTLP_TRACES_HEADERS'
   ]) {
     assert.ok(isOurs(name), name)
-    const { config, warnings } = expand(
+    const { config, warnings } = expandVariables(
       { headers: { a: `\${${name}}` }, url: `http://h/\${${name}}`, args: [`\${${name}}`], env: { A: `\${${name}}` } },
       environment
     )
@@ -106,13 +106,13 @@ test('expand: never our own secrets; what is not filled in is told by name', asy
     )
   }
   for (const name of ['FOO', 'IDP_CLIENT_ID', 'MY_JWT_SECRET', 'DATABASE_URL']) assert.ok(!isOurs(name), name)
-  const { config, warnings } = expand({ headers: { a: '${NOT_SET} ${NOT_SET} ${FOO}' } }, environment)
+  const { config, warnings } = expandVariables({ headers: { a: '${NOT_SET} ${NOT_SET} ${FOO}' } }, environment)
   assert.equal(config.headers?.a, '${NOT_SET} ${NOT_SET} foo-value')
   assert.deepEqual(warnings, ['${NOT_SET} in headers is not set'])
 })
 
 test('expand: never where somebody stored it who is no admin', async () => {
-  const { config, warnings } = expand(
+  const { config, warnings } = expandVariables(
     { storedByUser: true, owner: 'admin', url: 'http://h/${FOO}', headers: { a: '${FOO}' } }, environment
   )
   assert.deepEqual([config.url, config.headers], ['http://h/${FOO}', { a: '${FOO}' }])
@@ -123,7 +123,7 @@ test('expand: never where somebody stored it who is no admin', async () => {
 })
 
 test('expand: value by value: what an admin wrote beside it is filled in', async () => {
-  const { config, warnings } = expand(
+  const { config, warnings } = expandVariables(
     { storedByUser: ['/url', '/headers/a~1b', '/args/1'], url: '${BASE}', headers: { 'a/b': '${FOO}', c: '${FOO}' }, args: ['${FOO}', '${FOO}'] },
     environment
   )
@@ -133,25 +133,25 @@ test('expand: value by value: what an admin wrote beside it is filled in', async
 
 test('expand: values are taken out of what is shown again', async () => {
   assert.equal(
-    expand({ args: ['${FOO}'], env: { A: '${EMPTY}' } }, environment).hide('it said foo-value, then foo-value'),
+    expandVariables({ args: ['${FOO}'], env: { A: '${EMPTY}' } }, environment).hide('it said foo-value, then foo-value'),
     'it said ${FOO}, then ${FOO}'
   )
   assert.equal(
-    expand({ url: '${BASE}/mcp' }, environment).hide('cannot reach internal.example:8443: refused'),
+    expandVariables({ url: '${BASE}/mcp' }, environment).hide('cannot reach internal.example:8443: refused'),
     'cannot reach ${BASE}: refused'
   )
   assert.equal(
-    expand({ url: 'https://${HOST_NAME}/mcp' }, environment).hide('cannot reach inner.example: refused'),
+    expandVariables({ url: 'https://${HOST_NAME}/mcp' }, environment).hide('cannot reach inner.example: refused'),
     'cannot reach ${HOST_NAME}: refused'
   )
-  assert.equal(expand({ url: 'https://h/${FOO}' }, environment).hide('cannot reach h: refused'), 'cannot reach h: refused')
+  assert.equal(expandVariables({ url: 'https://h/${FOO}' }, environment).hide('cannot reach h: refused'), 'cannot reach h: refused')
 })
 
 test('expand: what cannot be connected to once it is filled in: an error without values', async (t) => {
   const outbound = new Outbound({ allow: '' })
   t.after(async () => { await outbound.close() })
   const make = (config: Json): unknown =>
-    makeTransport('streamable-http', expand(config, environment).config, {
+    makeTransport('streamable-http', expandVariables(config, environment).config, {
       outbound, environment, onLine: () => {}, warn: () => {}, sharedApi: new SharedApi()
     })
   make({ url: '${BASE}/mcp' })

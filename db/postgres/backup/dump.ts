@@ -1,6 +1,6 @@
 import { sql, type SQL } from 'drizzle-orm'
 import type { Driver, Transaction } from '../connection/driver.ts'
-import { messageOf } from '../connection/failures.ts'
+import { safeMessageOf } from '../connection/failures.ts'
 import { isEmpty, settingsLost, readHead } from '../settings/read.ts'
 import { backupTables } from './tables.ts'
 
@@ -22,7 +22,7 @@ export async function dump (driver: Driver, write: (table: string, lines: readon
         await tx.execute(sql`declare backup no scroll cursor for select row_to_json(t)::text as line from ${sql.identifier(name)} t`)
         await write(name, [])
         for (;;) {
-          const found = await rowsOf<{ line: string }>(tx, sql.raw(`fetch ${batch} from backup`))
+          const found = await selectRows<{ line: string }>(tx, sql.raw(`fetch ${batch} from backup`))
           if (found.length === 0) break
           await write(name, found.map(({ line }) => line))
         }
@@ -30,12 +30,12 @@ export async function dump (driver: Driver, write: (table: string, lines: readon
       }
     }, { isolationLevel: 'repeatable read', accessMode: 'read only' })
   } catch (error) {
-    throw new Error(messageOf(error))
+    throw new Error(safeMessageOf(error))
   }
 }
 
 /** The rows of a query, whichever driver runs it. */
-export async function rowsOf<Row> (tx: Transaction, query: SQL): Promise<Row[]> {
+export async function selectRows<Row> (tx: Transaction, query: SQL): Promise<Row[]> {
   const result: unknown = await tx.execute(query)
   return (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]
 }

@@ -3,11 +3,11 @@ import { sql } from 'drizzle-orm'
 import { isObject } from '../../apply.ts'
 import { withMarks, type Marked } from '../../restored-users.ts'
 import type { Driver, Transaction } from '../connection/driver.ts'
-import { messageOf } from '../connection/failures.ts'
+import { safeMessageOf } from '../connection/failures.ts'
 import { isEmpty } from '../settings/read.ts'
 import { write } from '../settings/write.ts'
 import { auditEntries, revision } from '../tables.ts'
-import { rowsOf } from './dump.ts'
+import { selectRows } from './dump.ts'
 import { backupTables } from './tables.ts'
 
 /** Rows written at once. */
@@ -30,7 +30,7 @@ export interface RestoreOptions {
  * that a backup was restored. Running replicas load the settings.
  * @throws Error with one sentence; nothing was changed then
  */
-export async function restore (driver: Driver, { createdAt, replace, keepTokens, linesOf }: RestoreOptions): Promise<void> {
+export async function restoreTables (driver: Driver, { createdAt, replace, keepTokens, linesOf }: RestoreOptions): Promise<void> {
   const id = randomUUID()
   try {
     await driver.db.transaction(async (tx) => {
@@ -43,7 +43,7 @@ export async function restore (driver: Driver, { createdAt, replace, keepTokens,
       if (!replace && !wasEmpty) {
         throw new Error('The database holds settings already, and was left as it is. Use --replace to replace them by the backup.')
       }
-      const present = (await rowsOf<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`)).map(toMarked)
+      const present = (await selectRows<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`)).map(toMarked)
       await write(tx, base, id, new Map(), true)
       for (const { name, isSpent, isLog } of backupTables) {
         if (isSpent && !(wasEmpty && keepTokens)) continue
@@ -70,7 +70,7 @@ export async function restore (driver: Driver, { createdAt, replace, keepTokens,
       })
     })
   } catch (error) {
-    throw new Error(messageOf(error))
+    throw new Error(safeMessageOf(error))
   }
 }
 
@@ -94,7 +94,7 @@ function marksOf (present: readonly Marked[], keepsTokens: boolean): (line: stri
 
 /** A function that gives the rows of a backup numbers below those of the rows that are there: what is there is newer. */
 async function numberedBelow (tx: Transaction, name: string, linesOf: RestoreOptions['linesOf']): Promise<(line: string) => string> {
-  const [present] = await rowsOf<{ first: string | number | null }>(tx, sql`select min(number) as first from ${sql.identifier(name)}`)
+  const [present] = await selectRows<{ first: string | number | null }>(tx, sql`select min(number) as first from ${sql.identifier(name)}`)
   const first = present?.first ?? null
   if (first === null) return (line) => line
   let last = 0

@@ -1,7 +1,7 @@
 import { Invalid, StorageError } from '../../store.ts'
 
 /** The code of an error, or of the first of its causes that has one: an SQLSTATE, or a code of the system or the driver. */
-export function codeOf (error: unknown): string | undefined {
+export function errorCodeOf (error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) if ('code' in each && typeof each.code === 'string') return each.code
   return undefined
 }
@@ -66,34 +66,34 @@ function reasonOf (error: unknown, code: string | undefined): string {
 
 /** The reason of a failure as a clause with its code, without user, password, host or SQL. */
 export function describeFailure (error: unknown): string {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   return `${reasonOf(error, code)}${code === undefined ? '' : `, ${code}`}`
 }
 
 /** Whether the database cannot be reached, or cannot be written to at all. */
 export function isUnavailable (error: unknown): boolean {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   if (code === undefined) return false
   return Object.hasOwn(temporary, code) || Object.hasOwn(permanent, code) || isConnectionException(code) || /^E[A-Z]+$/.test(code)
 }
 
 /** Whether a transaction was rolled back in favour of a concurrent one: serialization failure (40001) or deadlock (40P01). */
-export const isConcurrencyFailure = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error) ?? '')
+export const isConcurrencyFailure = (error: unknown): boolean => ['40001', '40P01'].includes(errorCodeOf(error) ?? '')
 
 /** Whether retrying is of no use before the configuration changes. */
-export const isPermanent = (error: unknown): boolean => Object.hasOwn(permanent, codeOf(error) ?? '')
+export const isPermanent = (error: unknown): boolean => Object.hasOwn(permanent, errorCodeOf(error) ?? '')
 
 /** The message for an unavailable database, fit to be sent to a client. */
 export const unavailableMessage = (error: unknown): string => `The database cannot be used (${describeFailure(error)}).`
 
 /** A message for any error. That of an error of Drizzle is not shown: it holds SQL with its values, which may be secrets. */
-export const messageOf = (error: unknown): string =>
-  error instanceof Error && error.cause === undefined && codeOf(error) === undefined ? error.message : unavailableMessage(error)
+export const safeMessageOf = (error: unknown): string =>
+  error instanceof Error && error.cause === undefined && errorCodeOf(error) === undefined ? error.message : unavailableMessage(error)
 
 /** Converts the error of a transaction that changed nothing into an error of the `Store` contract. */
-export function toStorageError (error: unknown): StorageError | Invalid {
+export function fromTransactionError (error: unknown): StorageError | Invalid {
   if (error instanceof StorageError || error instanceof Invalid) return error
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   if (code === '23505') return new Invalid('An entry of that name exists already.')
   if (code === '54001') return new Invalid('This is nested too deeply to be stored.')
   if (code === '53100') return new StorageError('The database has no space left. Nothing was changed.', true)

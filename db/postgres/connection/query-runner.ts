@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import { StorageError } from '../../store.ts'
 import type { Db, Driver, Transaction } from './driver.ts'
-import { codeOf, messageOf } from './failures.ts'
+import { errorCodeOf, safeMessageOf } from './failures.ts'
 import { timeouts, withTimeout } from './timeouts.ts'
 
 /** Runs database work. @throws StorageError */
@@ -51,8 +51,8 @@ async function run<Result> (driver: Driver, health: () => string | undefined, wo
     return await withTimeout(driver, timeouts.write, work)
   } catch (error) {
     if (error instanceof StorageError) throw error
-    const code = codeOf(error)
+    const code = errorCodeOf(error)
     const isFull = code === '53100'
-    throw new StorageError(isFull ? 'The database has no space left.' : messageOf(error), isFull, code === '58030')
+    throw new StorageError(isFull ? 'The database has no space left.' : safeMessageOf(error), isFull, code === '58030')
   }
 }

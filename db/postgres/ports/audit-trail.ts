@@ -10,7 +10,7 @@ import { escape, indexable, unescape } from '../text.ts'
 const maxRemoved = 1_000
 
 /** The place that a change is sealed for: it cannot be opened in another entry. */
-export const placeOf = (id: string): string => `audit/${id}`
+export const auditPlace = (id: string): string => `audit/${id}`
 
 /** The members that are sealed. */
 type Sealed = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName' | 'locked'>
@@ -60,7 +60,7 @@ export class PostgresAuditTrail implements AuditTrail {
   }
 
   #toRow ({ username, name, before, after, keyId, keyName, ...entry }: AuditEntry): typeof entries.$inferInsert {
-    const { data, sealed } = sealText(this.#vault, JSON.stringify({ before, after, keyId, keyName }), placeOf(entry.id))
+    const { data, sealed } = sealText(this.#vault, JSON.stringify({ before, after, keyId, keyName }), auditPlace(entry.id))
     return { ...entry, username: indexable(username), name: escape(name), data, sealed }
   }
 
@@ -71,7 +71,7 @@ export class PostgresAuditTrail implements AuditTrail {
   /** The decrypted `before`, `after` and bearer key of a row; `{ locked: true }` where the encryption key is not available. */
   #opened (id: string, data: { secret: string }, sealed: string | null): Sealed {
     try {
-      return JSON.parse(openText(this.#vault, { data, sealed }, placeOf(id))) as Sealed
+      return JSON.parse(openText(this.#vault, { data, sealed }, auditPlace(id))) as Sealed
     } catch {
       return { locked: true }
     }

@@ -1,5 +1,5 @@
 import { and, desc, eq, gt, inArray, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
-import { maxClientIdle, maxEntries, touchInterval, type Client, type Clients, type Range } from '../../ports.ts'
+import { maxClientIdle, maxRecords, touchInterval, type OAuthClient, type Clients, type Range } from '../../ports.ts'
 import { clientOf, columnsOf, endClients } from '../client-rows.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import type { Transaction } from '../connection/driver.ts'
@@ -28,7 +28,7 @@ export class PostgresClients implements Clients {
   readonly #touched = new Map<string, number>()
 
   /** @param count max clients that registered themselves */
-  constructor (queries: QueryRunner, count: number = maxEntries.registeredClients) {
+  constructor (queries: QueryRunner, count: number = maxRecords.registeredClients) {
     this.#queries = queries
     this.#maxRegistered = count
     this.#cleanup = new PeriodicCleanup(
@@ -36,14 +36,14 @@ export class PostgresClients implements Clients {
     )
   }
 
-  async find (clientId: string): Promise<Client | undefined> {
+  async find (clientId: string): Promise<OAuthClient | undefined> {
     const [found] = await this.#queries.quick(
       async (db) => await db.select(columns).from(clients).where(and(hasId(clientId), isPresent()))
     )
     return found && clientOf(found)
   }
 
-  async list (range?: Range): Promise<Client[]> {
+  async list (range?: Range): Promise<OAuthClient[]> {
     const found = await this.#queries.slow(async (db) => {
       const all = db.select(columns).from(clients).where(isPresent()).orderBy(createdAt, sql`${clients.key} collate "C"`)
       return await (range === undefined ? all : all.offset(range.offset).limit(range.limit))
@@ -55,7 +55,7 @@ export class PostgresClients implements Clients {
     return await this.#queries.slow(async (db) => await db.$count(clients, isPresent()))
   }
 
-  async create (client: Client): Promise<boolean> {
+  async create (client: OAuthClient): Promise<boolean> {
     this.#touched.delete(client.clientId)
     return await this.#queries.transact(async (tx) => {
       const idle = await removeIdle(tx)
@@ -65,13 +65,13 @@ export class PostgresClients implements Clients {
     })
   }
 
-  async replace (clientId: string, change: (client: Client) => Client): Promise<Client | undefined> {
+  async replace (clientId: string, change: (client: OAuthClient) => OAuthClient): Promise<OAuthClient | undefined> {
     let thrown: { error: unknown } | undefined
     try {
       return await this.#queries.transact(async (tx) => {
         const [found] = await tx.select(columns).from(clients).where(and(hasId(clientId), isPresent())).for('update')
         if (found === undefined) return undefined
-        let client: Client
+        let client: OAuthClient
         try {
           client = { ...change(clientOf(found)), clientId }
         } catch (error) {

@@ -1,5 +1,5 @@
 import { and, desc, eq, inArray, sql, type SQL } from 'drizzle-orm'
-import { maxEntries, type Bounds, type Consent, type Consents } from '../../ports.ts'
+import { maxRecords, type Bounds, type Consent, type Consents } from '../../ports.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { oauthConsents as consents } from '../tables.ts'
 import { indexable } from '../text.ts'
@@ -14,7 +14,7 @@ export class PostgresConsents implements Consents {
   readonly #maxPerUser: number
   readonly #cleanup: PeriodicCleanup
 
-  constructor (queries: QueryRunner, bounds: Bounds = { perUser: maxEntries.consentsPerUser, all: maxEntries.consents }) {
+  constructor (queries: QueryRunner, bounds: Bounds = { perUser: maxRecords.consentsPerUser, all: maxRecords.consents }) {
     this.#queries = queries
     this.#maxPerUser = bounds.perUser
     this.#cleanup = new PeriodicCleanup(

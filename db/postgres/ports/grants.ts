@@ -1,5 +1,5 @@
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
-import { maxEntries, retention, type Grants, type Taken } from '../../ports.ts'
+import { maxRecords, retention, type Grants, type Taken } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { openText, sealText } from '../sealed-text.ts'
@@ -7,7 +7,7 @@ import { grants } from '../tables.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 /** The place that a value is sealed for: it cannot be opened under another hash. */
-export const placeOf = (hash: string): string => `grants/${hash}`
+export const grantPlace = (hash: string): string => `grants/${hash}`
 
 /** Grants shared by all replicas: the caller whose UPDATE comes first takes a grant. */
 export class PostgresGrants implements Grants {
@@ -16,7 +16,7 @@ export class PostgresGrants implements Grants {
   readonly #cleanup: PeriodicCleanup
 
   /** @param count max grants kept */
-  constructor (queries: QueryRunner, vault: Vault, count: number = maxEntries.grants) {
+  constructor (queries: QueryRunner, vault: Vault, count: number = maxRecords.grants) {
     this.#queries = queries
     this.#vault = vault
     this.#cleanup = new PeriodicCleanup(async () => {
@@ -31,7 +31,7 @@ export class PostgresGrants implements Grants {
   }
 
   async put (hash: string, family: string, value: unknown, expiresAt: number): Promise<void> {
-    const row = { hash, family, ...sealText(this.#vault, JSON.stringify(value), placeOf(hash)), expires: new Date(expiresAt) }
+    const row = { hash, family, ...sealText(this.#vault, JSON.stringify(value), grantPlace(hash)), expires: new Date(expiresAt) }
     await this.#queries.quick(async (db) => { await db.insert(grants).values(row) })
     this.#cleanup.runIfDue()
   }
@@ -59,7 +59,7 @@ export class PostgresGrants implements Grants {
       if (was === undefined) return undefined
       const { family, taken, data, sealed } = was
       if (taken || data === null) return { first: false, family }
-      return { first: true, family, value: JSON.parse(openText(this.#vault, { data, sealed }, placeOf(hash))) as unknown }
+      return { first: true, family, value: JSON.parse(openText(this.#vault, { data, sealed }, grantPlace(hash))) as unknown }
     })
   }
 }

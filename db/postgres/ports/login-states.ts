@@ -1,5 +1,5 @@
 import { and, desc, eq, gt, inArray, lt, sql, type SQL } from 'drizzle-orm'
-import { maxEntries, type Bounds, type LoginState, type LoginStates } from '../../ports.ts'
+import { maxRecords, type Bounds, type LoginState, type LoginStates } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { openText, sealText, type SealedText } from '../sealed-text.ts'
@@ -8,7 +8,7 @@ import { indexable } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 /** The place that a state is sealed for: it cannot be opened under another hash. */
-export const placeOf = (hash: string): string => `login-states/${hash}`
+export const loginStatePlace = (hash: string): string => `login-states/${hash}`
 
 /** States of browsers, shared by all replicas. */
 export class PostgresLoginStates implements LoginStates {
@@ -20,7 +20,7 @@ export class PostgresLoginStates implements LoginStates {
   constructor (
     queries: QueryRunner,
     vault: Vault,
-    bounds: Bounds = { perUser: maxEntries.loginStatesPerUser, all: maxEntries.loginStates }
+    bounds: Bounds = { perUser: maxRecords.loginStatesPerUser, all: maxRecords.loginStates }
   ) {
     this.#queries = queries
     this.#vault = vault
@@ -41,7 +41,7 @@ export class PostgresLoginStates implements LoginStates {
     const row = {
       uid: state.uid ?? null,
       username,
-      ...sealText(this.#vault, JSON.stringify(state), placeOf(hash)),
+      ...sealText(this.#vault, JSON.stringify(state), loginStatePlace(hash)),
       created: new Date(state.createdAt),
       expires: new Date(expiresAt)
     }
@@ -92,7 +92,7 @@ export class PostgresLoginStates implements LoginStates {
   /** Opens a state. One that was sealed with a key that is gone has ended: the user logs in again. */
   #open (stored: SealedText, hash: string): LoginState | undefined {
     try {
-      return JSON.parse(openText(this.#vault, stored, placeOf(hash))) as LoginState
+      return JSON.parse(openText(this.#vault, stored, loginStatePlace(hash))) as LoginState
     } catch {
       return undefined
     }

@@ -3,7 +3,7 @@ import { and, asc, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { StorageError, type Resealing, type SealedCounts, type Vault } from '../../store.ts'
 import type { Transaction } from '../connection/driver.ts'
-import { messageOf } from '../connection/failures.ts'
+import { safeMessageOf } from '../connection/failures.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { resealText, type SealedText } from '../sealed-text.ts'
 import {
@@ -11,11 +11,11 @@ import {
 } from '../tables.ts'
 import { placeOf as placeOfCall } from './activities.ts'
 import { rowsOf } from './activity-hours.ts'
-import { placeOf as placeOfEntry } from './audit-trail.ts'
-import { placeOf as placeOfGrant } from './grants.ts'
-import { placeOf as placeOfState } from './login-states.ts'
+import { auditPlace as placeOfEntry } from './audit-trail.ts'
+import { grantPlace as placeOfGrant } from './grants.ts'
+import { loginStatePlace as placeOfState } from './login-states.ts'
 import { place as placeOfSecret } from './social-logins.ts'
-import { placeOf as placeOfLogin } from './upstream-tokens.ts'
+import { upstreamTokenPlace as placeOfLogin } from './upstream-tokens.ts'
 
 /** Max rows that are sealed anew in one transaction. */
 const batchSize = 50
@@ -122,7 +122,7 @@ export class PostgresResealing implements Resealing {
     try {
       return await this.#resealSettings()
     } catch (error) {
-      throw error instanceof StorageError ? error : new StorageError(messageOf(error), false)
+      throw error instanceof StorageError ? error : new StorageError(safeMessageOf(error), false)
     }
   }
 

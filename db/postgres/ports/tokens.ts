@@ -1,5 +1,5 @@
 import { and, eq, gt, inArray, lt, sql, type SQL } from 'drizzle-orm'
-import { maxEntries, retention, type Authorization, type Issued, type Revocation, type Token, type Tokens } from '../../ports.ts'
+import { maxRecords, retention, type TokenFamily, type IssuedToken, type Revocation, type StoredToken, type Tokens } from '../../ports.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import type { Db, Transaction } from '../connection/driver.ts'
 import { tokenFamilies as families, tokens } from '../tables.ts'
@@ -10,7 +10,7 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 const retentionEnd = sql`now() + ${retention} * interval '1 millisecond'`
 const revoked = { revoked: true, revokedAt: sql`now()`, expires: sql`greatest(${families.expires}, ${retentionEnd})` }
 /** The latest expiry of some tokens. */
-const latestExpiry = (issued: readonly Issued[]): Date => new Date(Math.max(0, ...issued.map(({ expiresAt }) => expiresAt)))
+const latestExpiry = (issued: readonly IssuedToken[]): Date => new Date(Math.max(0, ...issued.map(({ expiresAt }) => expiresAt)))
 /** The family's expiry, moved to this date if that is later. */
 const extendedTo = (date: Date): SQL => sql`greatest(${families.expires}, ${date.toISOString()}::timestamptz)`
 
@@ -20,7 +20,7 @@ export class PostgresTokens implements Tokens {
   readonly #cleanup: PeriodicCleanup
 
   /** @param count max tokens kept; beyond, the families with the most tokens are removed */
-  constructor (queries: QueryRunner, count: number = maxEntries.tokens) {
+  constructor (queries: QueryRunner, count: number = maxRecords.tokens) {
     this.#queries = queries
     this.#cleanup = new PeriodicCleanup(async () => {
       await queries.slow(async (db) => await db.delete(families).where(lt(families.expires, sql`now()`)))
@@ -38,7 +38,7 @@ export class PostgresTokens implements Tokens {
     })
   }
 
-  async put ({ family, clientId, username, mark }: Authorization, issued: readonly Issued[]): Promise<void> {
+  async put ({ family, clientId, username, mark }: TokenFamily, issued: readonly IssuedToken[]): Promise<void> {
     await this.#queries.transact(async (tx) => {
       const expires = latestExpiry(issued)
       await tx
@@ -50,7 +50,7 @@ export class PostgresTokens implements Tokens {
     this.#cleanup.runIfDue()
   }
 
-  async find (hash: string): Promise<Token | undefined> {
+  async find (hash: string): Promise<StoredToken | undefined> {
     const [found] = await this.#queries.quick(async (db) => await selectToken(db, hash))
     if (found === undefined) return undefined
     const { tokens: { family, kind, scope, resource, expires }, token_families: { clientId, username, mark } } = found
@@ -78,7 +78,7 @@ export class PostgresTokens implements Tokens {
     return found.map(({ family }) => family)
   }
 
-  async swap (hash: string, issued: readonly Issued[]): Promise<'swapped' | 'reused' | 'unknown'> {
+  async swap (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
     const outcome = await this.#queries.transact(async (tx) => {
       const isToken = and(eq(tokens.hash, hash), eq(tokens.kind, 'refresh'), gt(tokens.expires, sql`now()`))
       const [held] = await tx
@@ -138,7 +138,7 @@ export async function revokeFamilies (db: Db, which: SQL | undefined): Promise<v
   await db.update(families).set(revoked).where(inArray(families.family, affected))
 }
 
-async function insert (tx: Transaction, family: string, issued: readonly Issued[]): Promise<void> {
+async function insert (tx: Transaction, family: string, issued: readonly IssuedToken[]): Promise<void> {
   if (issued.length > 0) {
     await tx
       .insert(tokens)

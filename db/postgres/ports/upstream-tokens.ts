@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { and, eq, gt, isNotNull, isNull, lt, or, sql } from 'drizzle-orm'
-import { maxEntries, retention, type LoginChange, type StoredLogin, type UpstreamTokens } from '../../ports.ts'
+import { maxRecords, retention, type LoginChange, type StoredLogin, type UpstreamTokens } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { openText, sealText, type SealedText } from '../sealed-text.ts'
@@ -10,7 +10,7 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 const keyOf = (server: string, holder: string): string => createHash('sha256').update(JSON.stringify([server, holder])).digest('hex')
 /** The place that a value is sealed for: it cannot be opened as another one's. */
-export const placeOf = (key: string): string => `upstream-tokens/${key}`
+export const upstreamTokenPlace = (key: string): string => `upstream-tokens/${key}`
 const removed = { version: null, data: null, sealed: null, claimed: null, changed: sql`now()` }
 
 /** Logins at upstreams, shared by all replicas. A removed one leaves its row for an hour, so that every replica hears of it. */
@@ -20,7 +20,7 @@ export class PostgresUpstreamTokens implements UpstreamTokens {
   readonly #cleanup: PeriodicCleanup
 
   /** @param count max values kept; beyond, those that were unchanged longest are removed */
-  constructor (queries: QueryRunner, vault: Vault, count: number = maxEntries.upstreamTokens) {
+  constructor (queries: QueryRunner, vault: Vault, count: number = maxRecords.upstreamTokens) {
     this.#queries = queries
     this.#vault = vault
     this.#cleanup = new PeriodicCleanup(async () => {
@@ -49,7 +49,7 @@ export class PostgresUpstreamTokens implements UpstreamTokens {
 
   #open (key: string, stored: SealedText): { value: unknown } | undefined {
     try {
-      return { value: JSON.parse(openText(this.#vault, stored, placeOf(key))) as unknown }
+      return { value: JSON.parse(openText(this.#vault, stored, upstreamTokenPlace(key))) as unknown }
     } catch {
       return undefined
     }
@@ -71,7 +71,7 @@ export class PostgresUpstreamTokens implements UpstreamTokens {
   ): Promise<string | undefined> {
     const key = keyOf(server, holder)
     const version = randomUUID()
-    const set = { version, ...sealText(this.#vault, JSON.stringify(value), placeOf(key)), claimed: null, changed: sql`now()` }
+    const set = { version, ...sealText(this.#vault, JSON.stringify(value), upstreamTokenPlace(key)), claimed: null, changed: sql`now()` }
     const row = { key, server: indexable(server), holder: indexable(holder), ...set }
     const [stored] = await this.#queries.quick(async (db) => {
       if (typeof replaces === 'object') {

@@ -1,5 +1,5 @@
 import { lt, sql } from 'drizzle-orm'
-import { maxEntries, type StateUse, type UsedStates } from '../../ports.ts'
+import { maxRecords, type StateUse, type UsedStates } from '../../ports.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { usedStates } from '../tables.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
@@ -10,7 +10,7 @@ export class PostgresUsedStates implements UsedStates {
   readonly #queries: QueryRunner
   readonly #cleanup: PeriodicCleanup
 
-  constructor (queries: QueryRunner, count: number = maxEntries.usedStates) {
+  constructor (queries: QueryRunner, count: number = maxRecords.usedStates) {
     this.#queries = queries
     this.#cleanup = new PeriodicCleanup(async () => {
       await queries.slow(async (db) => await db.delete(usedStates).where(lt(usedStates.expires, sql`now()`)))

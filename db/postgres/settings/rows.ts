@@ -28,7 +28,7 @@ const ownTables = Object.keys(noRows).filter((name): name is OwnTable => name !=
 const isList = (name: TableName): name is keyof typeof keyMembers => Object.hasOwn(keyMembers, name)
 
 /** The name of an entry; undefined: it has none, and is kept but not used. */
-export function keyOf (table: TableName, { name, entry }: Row): string | undefined {
+export function entryName (table: TableName, { name, entry }: Row): string | undefined {
   if (!isList(table)) return name
   const key = isObject(entry) ? entry[keyMembers[table]] : undefined
   return typeof key === 'string' ? key : undefined
@@ -115,11 +115,11 @@ function updateList (table: TableName, former: readonly Row[], next: readonly un
   let at = 0
   let position = nextPosition(former)
   return next.map((entry) => {
-    const key = keyOf(table, { position: 0, name: '', entry })
+    const key = entryName(table, { position: 0, name: '', entry })
     for (; at < former.length; at++) {
       const row = former[at] as Row
       if (row.entry === entry) { at++; return row }
-      if (key !== undefined && keyOf(table, row) === key) { at++; return { ...row, entry } }
+      if (key !== undefined && entryName(table, row) === key) { at++; return { ...row, entry } }
     }
     return { position: position++, name: '', entry }
   })

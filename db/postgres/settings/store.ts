@@ -14,7 +14,7 @@ import { ChangeFeed } from './change-feed.ts'
 import { readHead, readInTransaction, readRows, type DatabaseState } from './read.ts'
 import { noRows, toDocument, toRows, updateRows } from './rows.ts'
 import { checkLocks, checkMasks } from './stored.ts'
-import { codeOf, isUnavailable, messageOf, toStorageError, unavailableMessage } from '../connection/failures.ts'
+import { errorCodeOf, isUnavailable, safeMessageOf, fromTransactionError, unavailableMessage } from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
 import { timeouts, withTimeout } from '../connection/timeouts.ts'
 import { planWrites, reseal, writeFirstCommit } from './write.ts'
@@ -87,7 +87,7 @@ export class PostgresStore implements Store {
         this.#state = this.#state ? await this.#refresh(this.#state) : await this.#readInitialState()
         return this.#state.reading.snapshot
       } catch (error) {
-        throw new Error(messageOf(error))
+        throw new Error(safeMessageOf(error))
       }
     })
   }
@@ -169,7 +169,7 @@ export class PostgresStore implements Store {
       return await moveClients(this.#driver, this.#vault, database)
     } catch (error) {
       this.#warn(
-        `The OAuth clients could not be moved to their table (${messageOf(error)}), and are not known to the authorization server. ` +
+        `The OAuth clients could not be moved to their table (${safeMessageOf(error)}), and are not known to the authorization server. ` +
         'It is tried again at the next start.'
       )
       return database
@@ -235,13 +235,13 @@ export class PostgresStore implements Store {
 
   /** Records and logs the failure of a commit. @returns the error to throw */
   #handleFailure (error: unknown): Error {
-    const failure = toStorageError(error)
+    const failure = fromTransactionError(error)
     if (isUnavailable(error)) {
       this.#markUnavailable(unavailableMessage(error))
       this.#changeFeed.schedule(pollDelayAfterFailure)
       return failure
     }
-    const code = codeOf(error)
+    const code = errorCodeOf(error)
     if (code !== undefined && failure instanceof StorageError && !this.#loggedCodes.has(code)) {
       this.#loggedCodes.add(code)
       this.#warn(`A change could not be stored. ${failure.message}`)
@@ -276,7 +276,7 @@ export class PostgresStore implements Store {
       return { hasChanged: now !== former, isUnavailable: false }
     } catch (error) {
       this.#markUnavailable(
-        isUnavailable(error) ? unavailableMessage(error) : `A change by another replica cannot be used: ${messageOf(error)}`
+        isUnavailable(error) ? unavailableMessage(error) : `A change by another replica cannot be used: ${safeMessageOf(error)}`
       )
       return { hasChanged: false, isUnavailable: true }
     }

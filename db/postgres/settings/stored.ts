@@ -6,7 +6,7 @@ import { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { Invalid, type Vault } from '../../store.ts'
 import { escape, indexable, unescape } from '../text.ts'
-import { difference, keyOf, type Row, type Rows } from './rows.ts'
+import { difference, entryName, type Row, type Rows } from './rows.ts'
 import { tableNames, type Stored, type TableName } from '../tables.ts'
 
 /** Replaces escapes in JSON text that JSONB does not accept: NUL and surrogates. */
@@ -44,14 +44,14 @@ const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
 function seal (table: TableName, row: Row, entry: unknown, vault: Vault): { value: unknown, sealed: string | null } {
   const { password } = isObject(entry) ? entry : {}
   if (table !== 'users' || typeof password !== 'string' || !/^(scrypt\$|\$2[aby]\$)/.test(password)) {
-    return vault.hide(entry, placeOf(table, row), plainMembers[table])
+    return vault.hide(entry, rowPlace(table, row), plainMembers[table])
   }
-  const { value, sealed } = vault.hide({ ...entry as object, password: null }, placeOf(table, row))
+  const { value, sealed } = vault.hide({ ...entry as object, password: null }, rowPlace(table, row))
   return { value: { ...value, password }, sealed }
 }
 
 /** The place of a row, for messages and as the `place` that its secrets are sealed for. */
-export const placeOf = (table: TableName, row: Row): string => table === 'systemConfig' ? table : `${table}/${keyOf(table, row) ?? ''}`
+export const rowPlace = (table: TableName, row: Row): string => table === 'systemConfig' ? table : `${table}/${entryName(table, row) ?? ''}`
 
 /**
  * Converts rows to those of the table. Only the first entry with a name gets it as its key.
@@ -59,7 +59,7 @@ export const placeOf = (table: TableName, row: Row): string => table === 'system
  * @param all rows of the table after the write
  */
 export function encode (table: TableName, rows: readonly Row[], all: readonly Row[], vault: Vault): Stored[] {
-  const keys = firstOfEachName(all, (row) => keyOf(table, row))
+  const keys = firstOfEachName(all, (row) => entryName(table, row))
   const names = table === 'groups' ? firstOfEachName(all, ({ entry }) => textMember(entry, 'name')) : undefined
   const hashes = table === 'bearerKeys' ? firstOfEachName(all, ({ entry }) => textMember(entry, 'tokenHash')) : undefined
   return rows.map((row) => {
@@ -111,7 +111,7 @@ export function decode (table: TableName, stored: Stored, vault: Vault): Row {
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
   const row: Row = { position: stored.position, name: nameOf(table, stored), entry: spelled }
   try {
-    const entry = vault.reveal(spelled, stored.sealed, placeOf(table, row))
+    const entry = vault.reveal(spelled, stored.sealed, rowPlace(table, row))
     return { ...row, entry: table === 'sections' ? JSON.parse((entry as { secret: string }).secret) as unknown : entry }
   } catch (error) {
     const known = isObject(spelled) ? spelled : {}
@@ -141,7 +141,7 @@ const isShownInFull = (table: TableName): boolean => table === 'prompts' || tabl
 export function checkMasks (rows: Rows, vault: Vault): void {
   const masks = tableNames
     .filter((table) => !isShownInFull(table) && table !== 'sections')
-    .flatMap((table) => rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${placeOf(table, row)}`)))
+    .flatMap((table) => rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${rowPlace(table, row)}`)))
   if (masks.length > 0) {
     throw new Error(
       'The settings file has masks where secrets should be. Put the secrets in their places, or remove these members: ' +

@@ -6,9 +6,9 @@ import type { Driver } from '../connection/driver.ts'
 import { exportClients, replaceClients, splitClients, withClients } from './clients.ts'
 import { isEmpty, settingsLost, readHead, readRows } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
-import { checkMasks, placeOf } from './stored.ts'
+import { checkMasks, rowPlace } from './stored.ts'
 import { revision, tableNames } from '../tables.ts'
-import { messageOf } from '../connection/failures.ts'
+import { safeMessageOf } from '../connection/failures.ts'
 import { planWrites, write } from './write.ts'
 
 /**
@@ -29,7 +29,7 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Exp
       const reason = lockOf(row.entry)
       return reason === undefined
         ? []
-        : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : placeOf(table, row)} cannot be opened: ${reason}`]
+        : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : rowPlace(table, row)} cannot be opened: ${reason}`]
     }))
     const document = toDocument({ ...rows, sections: rows.sections.filter(({ entry }) => lockOf(entry) === undefined) })
     const clients = await exportClients(driver.db, vault)
@@ -70,6 +70,6 @@ async function withReadableErrors<Result> (work: () => Promise<Result>): Promise
   try {
     return await work()
   } catch (error) {
-    throw new Error(messageOf(error))
+    throw new Error(safeMessageOf(error))
   }
 }

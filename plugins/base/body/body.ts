@@ -115,13 +115,13 @@ export async function readJson (
 ): Promise<unknown> {
   const text = await readText(payload, bytesOf(limit), grows)
   if (text === '') return undefined
-  if (text.length <= limits.steppedBody) return inTextOrder(text, parse(text), orderedLevels)
+  if (text.length <= limits.steppedBody) return inTextOrder(text, parseJson(text), orderedLevels)
   admit(text.length)
   return await parseLarge(text, owner, values, { maxMembers: limits.requestMembers, levels: orderedLevels })
 }
 
 /** A JSON value. @throws InvalidJson */
-export function parse (text: string): unknown {
+export function parseJson (text: string): unknown {
   if (isDeeperThan(text, limits.requestDepth)) throw tooDeep()
   try {
     return JSON.parse(text)

@@ -1,6 +1,6 @@
 import type { TObject } from '@sinclair/typebox'
 import type { preValidationHookHandler, RouteOptions } from 'fastify'
-import { meantBy, quoted } from '../../../schemas/unknown-members.ts'
+import { meantBy, quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../errors/list.ts'
 
 /** Any query of the management API may hold the token of a login (DECISIONS §3), and `_`, by which browsers get round a cache. */
@@ -28,7 +28,7 @@ function knownQuery (schema?: TObject): preValidationHookHandler {
       return
     }
     const meant = meantBy(unknown, known)
-    const hint = meant === undefined ? all : `did you mean ${quoted(meant)}?`
-    done(new errors.InvalidInput(`The parameter ${quoted(unknown)} is not known; ${hint}`))
+    const hint = meant === undefined ? all : `did you mean ${quoteName(meant)}?`
+    done(new errors.InvalidInput(`The parameter ${quoteName(unknown)} is not known; ${hint}`))
   }
 }

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { snippetsText } from './client-snippets.ts'
 
 /** A text as one word of a shell. */
-export const quoted = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+export const shellQuote = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /**
  * The command line as it can be pasted into a shell, in any folder. Never by its bare name: a registry may have another program of that
@@ -15,9 +15,9 @@ export function commandLine (script = resolve(process.argv[1] ?? '')): string {
     const built = join(dirname(script), 'cli/main.js')
     const source = join(dirname(script), 'cli/main.ts')
     const tsx = join(dirname(script), 'node_modules/tsx/dist/loader.mjs')
-    return existsSync(built) ? `node ${quoted(built)}` : `node --import ${quoted(tsx)} ${quoted(source)}`
+    return existsSync(built) ? `node ${shellQuote(built)}` : `node --import ${shellQuote(tsx)} ${shellQuote(source)}`
   }
-  return basename(script).endsWith('.js') ? `node ${quoted(script)}` : quoted(script)
+  return basename(script).endsWith('.js') ? `node ${shellQuote(script)}` : shellQuote(script)
 }
 
 /** The address at which this machine reaches a gateway by loopback; undefined: it does not listen there. */

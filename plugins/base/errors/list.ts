@@ -1,5 +1,5 @@
 import createError, { type FastifyError, type FastifyErrorConstructor } from '@fastify/error'
-import { quoted } from '../../../schemas/unknown-members.ts'
+import { quoteName } from '../../../schemas/unknown-members.ts'
 
 /** Adds `retryAfter` to an error class: the seconds until the request may be repeated, sent as `Retry-After`. */
 function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>): new (seconds: number) => FastifyError {
@@ -114,4 +114,4 @@ export const errors = {
 } as const
 
 /** The error for what is not there, or the caller may not see: both are told in the same words. @param name as the caller gave it */
-export const noSuch = (what: string, name: string): FastifyError => new errors.NoSuch(`${what}: ${quoted(name)}`)
+export const noSuch = (what: string, name: string): FastifyError => new errors.NoSuch(`${what}: ${quoteName(name)}`)

@@ -1,12 +1,12 @@
 import { isObject } from '../../../protocol/json.ts'
-import { sizeOf } from './weight.ts'
+import { valueSize } from './weight.ts'
 
 /** The size of what is written at once, as `sizeOf` counts it: well below a millisecond. */
 const pieceSize = 4_096
 
 /** The JSON text of a value, in pieces: that of a megabyte of small values takes 30 ms to write. */
 export function * jsonPieces (value: unknown): Generator<string> {
-  if (typeof value !== 'object' || value === null || sizeOf(value, pieceSize) <= pieceSize) yield JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || valueSize(value, pieceSize) <= pieceSize) yield JSON.stringify(value)
   else if (Array.isArray(value)) yield * listPieces(value)
   else if (isObject(value)) yield * memberPieces(value)
 }
@@ -15,7 +15,7 @@ function * listPieces (list: readonly unknown[]): Generator<string> {
   let [from, size] = [0, 0]
   yield '['
   for (const [at, each] of list.entries()) {
-    const own = sizeOf(each, pieceSize)
+    const own = valueSize(each, pieceSize)
     if (size > 0 && size + own > pieceSize) {
       yield textOf(list, from, at)
       from = at

@@ -52,7 +52,7 @@ function weighPattern (pattern: string): number {
  * @returns undefined where the cost cannot be bounded so: a reference to itself, a pattern that may backtrack, a keyword that compares
  * parts with each other, or any keyword that is not known here
  */
-export function weightOf (schema: unknown): number | undefined {
+export function schemaWeight (schema: unknown): number | undefined {
   const weight = weigh(schema, { root: schema, weights: new Map() }, 0)
   return Number.isFinite(weight) ? weight : undefined
 }
@@ -111,20 +111,20 @@ function valuesOf (value: unknown): unknown[] {
  * The size of a JSON value: its values, and the length of its texts and names. The count stops above `max`.
  * @param charactersPerStep the characters of a text that count as much as one value
  */
-export function sizeOf (value: unknown, max: number, charactersPerStep = 64): number {
+export function valueSize (value: unknown, max: number, charactersPerStep = 64): number {
   if (typeof value === 'string') return 1 + value.length / charactersPerStep
   let size = 1
   if (typeof value !== 'object' || value === null) return size
   if (Array.isArray(value)) {
     for (const each of value) {
       if (size > max) break
-      size += sizeOf(each, max - size, charactersPerStep)
+      size += valueSize(each, max - size, charactersPerStep)
     }
     return size
   }
   for (const name in value) {
     if (size > max) break
-    size += name.length / charactersPerStep + sizeOf((value as Record<string, unknown>)[name], max - size, charactersPerStep)
+    size += name.length / charactersPerStep + valueSize((value as Record<string, unknown>)[name], max - size, charactersPerStep)
   }
   return size
 }

@@ -4,7 +4,7 @@ import { buildConnector } from 'undici'
 import { Refused, type Policy } from './policy.ts'
 
 /** Resolves a host name, with the signature of `dns.lookup` for all addresses. */
-export type Resolver = (
+export type HostResolver = (
   name: string,
   options: LookupAllOptions,
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
@@ -15,7 +15,7 @@ export type Resolver = (
  * resolves differently a moment later (DNS rebinding) gains nothing. `Host` and SNI keep the name.
  * @param timeout for DNS look-up, connection and TLS together, in ms
  */
-export function guardedConnector (policy: Policy, trusted: boolean, resolve: Resolver, timeout: number): buildConnector.connector {
+export function guardedConnector (policy: Policy, trusted: boolean, resolve: HostResolver, timeout: number): buildConnector.connector {
   const lookup: LookupFunction = (name, options, callback) => {
     resolve(name, { ...options, all: true } as LookupAllOptions, (error, addresses) => {
       if (error) { callback(error, []); return }

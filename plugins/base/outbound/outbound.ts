@@ -5,7 +5,7 @@ import { addressPlaces, writtenByUser } from '../../../schemas/stored-by-user.ts
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/limits.ts'
 import { Allowed } from './allowed.ts'
-import { guardedConnector, type Resolver } from './connector.ts'
+import { guardedConnector, type HostResolver } from './connector.ts'
 import { fetchChunks, fetchWhole, type Fetched, type FetchedChunks, type FetchOptions } from './fetch.ts'
 import { Policy, Refused } from './policy.ts'
 import { resolverFor, systemResolver } from './resolver.ts'
@@ -33,14 +33,14 @@ export interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
   /** Resolves host names for all servers. Default: the system's resolver for servers of admins, one that users share for theirs. */
-  resolve?: Resolver
+  resolve?: HostResolver
 }
 
 /** Makes all connections to other hosts. Addresses are checked once for each connection, and not for each request. */
 export class Outbound {
   readonly #policy: Policy
   readonly #allowed: Allowed
-  readonly #resolve: Resolver | undefined
+  readonly #resolve: HostResolver | undefined
   readonly #trusted: Agent
   /** By owner. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
   readonly #untrusted = new BoundedMap<string, Agent>(limits.outboundOwners)
@@ -138,7 +138,7 @@ export class Outbound {
     return isValid ? undefined : '"proxy.url" must be an absolute http or https address'
   }
 
-  #connector (resolve: Resolver, trusted: boolean): ReturnType<typeof guardedConnector> {
+  #connector (resolve: HostResolver, trusted: boolean): ReturnType<typeof guardedConnector> {
     return guardedConnector(this.#policy, trusted, resolve, limits.connectTimeout)
   }
 

@@ -2,10 +2,10 @@ import { lookup, Resolver as DnsResolver, type LookupAddress } from 'node:dns'
 import { limits } from '../limits/limits.ts'
 import { Semaphore } from '../limits/semaphore.ts'
 import type { Allowed } from './allowed.ts'
-import type { Resolver } from './connector.ts'
+import type { HostResolver } from './connector.ts'
 
 /** The system's resolver, for servers of admins: it knows the hosts file, and holds one of a few threads while it waits. */
-export const systemResolver: Resolver = lookup
+export const systemResolver: HostResolver = lookup
 
 const places = new Semaphore({ places: limits.concurrentLookups, perOwner: limits.lookupsPerUser })
 
@@ -14,7 +14,7 @@ const places = new Semaphore({ places: limits.concurrentLookups, perOwner: limit
  * not delay the look-ups of others, and one user's are looked up one after the other. Names in OUTBOUND_ALLOW are an admin's word, and
  * are left to the system's resolver.
  */
-export function resolverFor (owner: string, allowed: Allowed): Resolver {
+export function resolverFor (owner: string, allowed: Allowed): HostResolver {
   return (name, options, callback) => {
     if (allowed.name(name)) { systemResolver(name, options, callback); return }
     const begun = Date.now()

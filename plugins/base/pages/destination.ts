@@ -1,6 +1,6 @@
 import { isLoopback } from '../config/loopback.ts'
 import { limits } from '../limits/limits.ts'
-import { shown } from './shown.ts'
+import { visibleText } from './shown.ts'
 
 /** The place that a redirect URI leads to, for people. */
 export interface Destination {
@@ -20,14 +20,14 @@ const isWeb = ({ protocol }: URL): boolean => protocol === 'https:' || protocol 
 /** A host is read from its end, so it keeps the end where it is too long. */
 function hostOf (host: string): string {
   const max = limits.pageTexts.host
-  return host.length > max ? `…${shown(host.slice(1 - max), max)}` : shown(host, max)
+  return host.length > max ? `…${visibleText(host.slice(1 - max), max)}` : visibleText(host, max)
 }
 
 /** Where a redirect URI leads to, as the host that the browser will really ask (in ASCII). */
 export function destinationOf (redirectUri: string): Destination {
-  if (!URL.canParse(redirectUri)) return { host: shown(redirectUri) }
+  if (!URL.canParse(redirectUri)) return { host: visibleText(redirectUri) }
   const url = new URL(redirectUri)
-  if (!isWeb(url)) return { host: shown(url.protocol), note: 'an app on this device; any app there could claim this name' }
+  if (!isWeb(url)) return { host: visibleText(url.protocol), note: 'an app on this device; any app there could claim this name' }
   const host = hostOf(url.host)
   if (isLoopback(url.hostname)) return { host, note: 'a program on this computer; any program there could claim this name' }
   return url.protocol === 'http:' ? { host, note: 'over a connection that is not encrypted' } : { host }

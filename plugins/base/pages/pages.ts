@@ -4,10 +4,10 @@ import { limits } from '../limits/limits.ts'
 import { destinationOf, mayLink, publisherOf, redirectSource, websiteOf, type Destination } from './destination.ts'
 import { pageHeaders, styleSource } from './headers.ts'
 import type { PageScope } from './scope-texts.ts'
-import { shown, shownName } from './shown.ts'
+import { visibleText, shownName } from './shown.ts'
 
 /** An HTML page, ready to be sent. */
-export interface Page {
+export interface HtmlPage {
   status: number
   headers: Readonly<Record<string, string>>
   html: string
@@ -57,31 +57,31 @@ export interface ConsentPage extends FormPage {
 /** The pages that people see. Strangers' texts are escaped, cut and shown with what is invisible in them. No page has a script. */
 export interface Pages {
   /** Asks for username and password: the fields `username` and `password`, `csrf`, and `hidden`. */
-  login: (page: LoginPage) => Page
+  login: (page: LoginPage) => HtmlPage
   /** Asks whether a client may have what it wants: the field `decision`, `allow` or `deny`, with `csrf` and `hidden`. */
-  consent: (page: ConsentPage) => Page
+  consent: (page: ConsentPage) => HtmlPage
   /**
    * Leaves for the client by way of a path on this gateway that redirects there. Unlike a redirect of the form, this works where the
    * client's own page redirects on: browsers apply the form's `form-action` to every hop.
    */
-  leave: (page: { client: PageClient, href: string }) => Page
+  leave: (page: { client: PageClient, href: string }) => HtmlPage
   /**
    * An error of which a client is told only if its user wants that, since anybody can have registered it, with any redirect URI (RFC 9700,
    * section 4.11.2).
    * @param href the address of the client with the error
    */
-  refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => Page
+  refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => HtmlPage
   /** An error that must not be told to the client by a redirect. */
-  problem: (page: { title: string, text: string, status: number }) => Page
+  problem: (page: { title: string, text: string, status: number }) => HtmlPage
   /**
    * Asks whether somebody wants to log in at an upstream server.
    * @param whose who will act with the login @param href a path on this gateway, which leads to `url` in the end
    */
-  start: (page: { server: string, whose: string, href: string, url: string }) => Page
+  start: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
   /** What stands at the root. @param endpoint the address of MCP; `docs` and `health`: paths on this gateway */
-  home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) => Page
+  home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) => HtmlPage
   /** The end of a way that leads nowhere else. */
-  done: (page: { title: string, text: string }) => Page
+  done: (page: { title: string, text: string }) => HtmlPage
 }
 
 const templates = ['layout', 'home', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
@@ -101,19 +101,19 @@ export async function loadPages (): Promise<Pages> {
     const body = eta.render(`@${template}`, data)
     return eta.render('@layout', { title, style, icon, body, next })
   }
-  const formHeaders = (redirectUri?: string): Page['headers'] => {
+  const formHeaders = (redirectUri?: string): HtmlPage['headers'] => {
     const redirect = redirectUri === undefined ? undefined : redirectSource(redirectUri)
     return pageHeaders(source, redirect === undefined ? ["'self'"] : ["'self'", redirect])
   }
   const plainHeaders = pageHeaders(source, ["'none'"])
-  const message = (title: string, text: string, status: number): Page => {
-    const data = { title: shown(title), text: shown(text, limits.pageTexts.text) }
+  const message = (title: string, text: string, status: number): HtmlPage => {
+    const data = { title: visibleText(title), text: visibleText(text, limits.pageTexts.text) }
     return { status, headers: plainHeaders, html: render('message', data.title, data) }
   }
 
   return {
     login ({ client, username = '', error, status = 200, others = [], ...form }) {
-      const failed = error === undefined ? undefined : shown(error, limits.pageTexts.text)
+      const failed = error === undefined ? undefined : visibleText(error, limits.pageTexts.text)
       const data = {
         ...formOf(form),
         client: client && clientOf(client),
@@ -129,16 +129,16 @@ export async function loadPages (): Promise<Pages> {
     consent ({ username, client, isSelfRegistered, scopes, resource, logoutAction, ...form }) {
       const data = {
         ...formOf(form),
-        username: shown(username, limits.pageTexts.text),
+        username: visibleText(username, limits.pageTexts.text),
         client: {
           ...clientOf(client),
-          id: shown(client.id, limits.pageTexts.text),
+          id: visibleText(client.id, limits.pageTexts.text),
           publisher: publisherOf(client.id),
           website: client.uri === undefined ? undefined : websiteOf(client.uri)
         },
         isSelfRegistered,
-        scopes: scopes.map(({ name, text }) => ({ name: shown(name), text: text && shown(text, limits.pageTexts.text) })),
-        resource: shown(resource, limits.pageTexts.text),
+        scopes: scopes.map(({ name, text }) => ({ name: visibleText(name), text: text && visibleText(text, limits.pageTexts.text) })),
+        resource: visibleText(resource, limits.pageTexts.text),
         logoutAction: ownPath(logoutAction)
       }
       return { status: 200, headers: formHeaders(client.redirectUri), html: render('consent', 'Allow access?', data) }
@@ -149,13 +149,13 @@ export async function loadPages (): Promise<Pages> {
       return { status: 200, headers: plainHeaders, html }
     },
     home ({ endpoint, docs, health, ...state }) {
-      const data = { ...state, endpoint: shown(endpoint, limits.pageTexts.text), docs: ownPath(docs), health: ownPath(health) }
+      const data = { ...state, endpoint: visibleText(endpoint, limits.pageTexts.text), docs: ownPath(docs), health: ownPath(health) }
       return { status: 200, headers: plainHeaders, html: render('home', 'What this is', data) }
     },
     start ({ server, whose, href, url }) {
       const data = {
         server: shownName(server),
-        whose: shown(whose, limits.pageTexts.text),
+        whose: visibleText(whose, limits.pageTexts.text),
         client: { destination: destinationOf(url) },
         next: ownPath(href)
       }
@@ -163,8 +163,8 @@ export async function loadPages (): Promise<Pages> {
     },
     refused ({ title, text, status, client, href }) {
       const data = {
-        title: shown(title),
-        text: shown(text, limits.pageTexts.text),
+        title: visibleText(title),
+        text: visibleText(text, limits.pageTexts.text),
         client: clientOf(client),
         href: mayLink(href) ? href : undefined
       }

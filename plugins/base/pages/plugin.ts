@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
-import { loadPages, type Page, type Pages } from './pages.ts'
+import { loadPages, type HtmlPage, type Pages } from './pages.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { pages: Pages }
@@ -10,8 +10,8 @@ declare module 'fastify' {
 export default fp(async (app) => { app.decorate('pages', await loadPages()) }, { name: 'pages' })
 
 /** Sends a page; its headers replace those of the scope. */
-export const sendPage = (reply: FastifyReply, { status, headers, html }: Page): FastifyReply =>
+export const sendPage = (reply: FastifyReply, { status, headers, html }: HtmlPage): FastifyReply =>
   reply.code(status).headers(headers).send(html)
 
 export { describeScopes } from './scope-texts.ts'
-export type { ConsentPage, LoginPage, Page, PageClient, Pages } from './pages.ts'
+export type { ConsentPage, LoginPage, HtmlPage as Page, PageClient, Pages } from './pages.ts'

@@ -18,7 +18,7 @@ const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
  * is not escaped: templates do that.
  * @param max in code points
  */
-export function shown (text: string, max: number = limits.pageTexts.name): string {
+export function visibleText (text: string, max: number = limits.pageTexts.name): string {
   // A prefix that surely holds `max` characters; the length of the rest does not matter.
   const clean = text
     .slice(0, max * 8)
@@ -34,6 +34,6 @@ export function shown (text: string, max: number = limits.pageTexts.name): strin
 
 /** A name for a place between quotes. */
 export function shownName (name: string): string {
-  const text = shown(name).replace(quotes, "'")
+  const text = visibleText(name).replace(quotes, "'")
   return visible.test(text.replaceAll('\ufffd', '')) ? text : '(no name)'
 }

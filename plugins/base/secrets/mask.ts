@@ -1,5 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { coverText, isAddress, type Cover } from './tokens.ts'
+import { coverText, isAbsoluteUrl, type Cover } from './tokens.ts'
 
 const dots = '••••'
 
@@ -102,9 +102,9 @@ function maskWord (text: string, cover: Cover, isInner = false): string {
   if (name !== undefined && value !== undefined) {
     if (secretName.test(name) && !isAboutTokens(name, value)) return `${name}=${cover(value, name)}`
     if (!isInner) return `${name}=${headerFlag.test(name) ? maskHeader(value, cover) : maskWord(value, cover, true)}`
-    return isAddress(value) ? `${name}=${maskUrl(value, cover)}` : maskCommand(text, cover)
+    return isAbsoluteUrl(value) ? `${name}=${maskUrl(value, cover)}` : maskCommand(text, cover)
   }
-  if (isAddress(text)) return maskUrl(text, cover)
+  if (isAbsoluteUrl(text)) return maskUrl(text, cover)
   if (secretName.test(/^[\w-]+(?=:)/.exec(text)?.[0] ?? '')) return maskHeader(text, cover)
   if (/^[{[]/.test(text)) return secretName.test(text) ? cover(text, 'json') : text
   return maskCommand(text, cover)
@@ -131,7 +131,7 @@ function maskCommand (text: string, cover: Cover): string {
 function maskPart (word: string, cover: Cover): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(word) ?? []
   if (name !== undefined && value !== undefined && secretName.test(name)) return `${name}=${cover(value, name)}`
-  return isAddress(word) ? maskUrl(word, cover) : word
+  return isAbsoluteUrl(word) ? maskUrl(word, cover) : word
 }
 
 /** A header within one argument, `Name: value`. */
@@ -216,7 +216,7 @@ function maskMember (key: string, value: unknown, parent: string, cover: Cover):
   const owner = parent === 'security' ? 'apiKey' : parent
   const name = key === 'value' ? owner : key
   if (secretName.test(name) && !aboutSecrets.test(name)) return cover(value, name)
-  return isAddress(value) ? maskUrl(value, cover) : value
+  return isAbsoluteUrl(value) ? maskUrl(value, cover) : value
 }
 
 /** Masks all texts and numbers within a value. Booleans are not secret. */

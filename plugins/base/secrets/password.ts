@@ -79,4 +79,4 @@ function parse (stored: string | undefined): { cost: ScryptCost, salt: Buffer, k
 }
 
 /** Whether a hash is not made with today's algorithm and costs, so that the password should be rehashed when it is known. */
-export const isOutdated = (stored: string): boolean => !stored.startsWith(`scrypt$${cost.N}$${cost.r}$${cost.p}$`)
+export const needsRehash = (stored: string): boolean => !stored.startsWith(`scrypt$${cost.N}$${cost.r}$${cost.p}$`)

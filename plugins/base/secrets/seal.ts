@@ -60,7 +60,7 @@ export function unseal (ring: KeyRing, sealed: string, place: string): string {
 }
 
 /** Whether an older key sealed a text, so that it should be sealed again. Not when its key is unavailable: it is left as it is. */
-export function isOutdated (ring: KeyRing, sealed: string): boolean {
+export function needsResealing (ring: KeyRing, sealed: string): boolean {
   const id = sealed.split('.')[1] ?? ''
   return id !== ring.newest?.id && ring.find(id) !== undefined
 }

@@ -2,7 +2,7 @@
 export type Cover = (secret: string, hint: string) => string
 
 /** Whether a text is an absolute URL, as far as its beginning tells. No scheme is longer: a text of a megabyte is not looked through. */
-export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
+export const isAbsoluteUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
 
 /** Tokens of well-known services, by prefixes that no word begins with. */
 const known = new RegExp(
@@ -55,9 +55,9 @@ export function coverPath (address: string, cover: Cover): string {
 
 /** A text whose named secrets are covered already, without what else in it is a token: alone, or in the path of an address. */
 export function coverText (text: string, cover: Cover): string {
-  if (isAddress(text)) return coverPath(text, cover)
+  if (isAbsoluteUrl(text)) return coverPath(text, cover)
   return text.split(/([\s;,='"]+)/).map((word) => {
-    if (isAddress(word)) return coverPath(word, cover)
+    if (isAbsoluteUrl(word)) return coverPath(word, cover)
     return isTokenWord(word) ? cover(word, 'token') : word
   }).join('')
 }

@@ -2,8 +2,8 @@ import type { Vault } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
-import { isLocked, isOutdated, seal, unseal } from './seal.ts'
-import { isAddress } from './tokens.ts'
+import { isLocked, needsResealing, seal, unseal } from './seal.ts'
+import { isAbsoluteUrl } from './tokens.ts'
 
 /** One secret: its path within the value, the secret itself, and the mask that replaced it. */
 type Secret = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
@@ -39,7 +39,7 @@ export class SealedVault implements Vault {
   }
 
   outdated (sealed: string): boolean {
-    return isOutdated(this.#ring, sealed)
+    return needsResealing(this.#ring, sealed)
   }
 
   locked (sealed: string): boolean {
@@ -85,7 +85,7 @@ function maskExcept (
 
 /** A value as it is shown to people, with all addresses masked, too, that may hold a secret. */
 function withoutAddresses (value: unknown, shown: unknown): unknown {
-  if (typeof value === 'string') return value === shown && isAddress(value) && !isPlainAddress(value) ? maskAll(value) : shown
+  if (typeof value === 'string') return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown
   if (!isObject(value) || !isObject(shown)) return shown
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutAddresses(each, shown[key])]))
 }

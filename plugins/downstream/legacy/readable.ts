@@ -2,7 +2,7 @@ import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { readableTool } from '../../../protocol/legacy/readable-tool.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import type { Entry, List } from '../../gateway/list.ts'
+import type { ListEntry, List } from '../../gateway/list.ts'
 import { compiles } from './compiles.ts'
 
 /** Lists as clients of this era can read them, by the lists of the gateway. */
@@ -20,7 +20,7 @@ export async function readableList (list: List): Promise<List> {
 
 async function makeReadable (list: List): Promise<List> {
   const budget = new LoopBudget()
-  const entries: Entry[] = []
+  const entries: ListEntry[] = []
   let isSame = true
   for (const entry of list.entries) {
     const readable = readableEntry(list.kind, entry)
@@ -32,7 +32,7 @@ async function makeReadable (list: List): Promise<List> {
 }
 
 /** Undefined: it is left out. */
-function readableEntry (kind: ListKind, entry: Entry): Entry | undefined {
+function readableEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {
   const { text, item } = entry
   if (!item) return entry
   const known = items.get(item)

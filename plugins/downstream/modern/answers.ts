@@ -10,7 +10,7 @@ import { elicitationOf, isAccepted } from './elicitation.ts'
 import type { ModernExchange } from './exchange.ts'
 import type { Outcome } from './outcome.ts'
 import type { ModernRequest } from './request.ts'
-import { complete, completeList, strictest } from './result.ts'
+import { completeResult, completeList, strictest } from './result.ts'
 import type { States } from './state.ts'
 
 /** Makes answers of this era of what the gateway answers, and requests of those that come back with a state. */
@@ -44,7 +44,7 @@ export function answerer (gateway: Gateway, states: States): Answerer {
   /** `input_required` of a server, with its state sealed together with whose it is. */
   const handedOn = async (text: string, exchange: ModernExchange): Promise<Outcome> => {
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
-    const own = complete(text, exchange.serverInfo)
+    const own = completeResult(text, exchange.serverInfo)
     if (typeof state !== 'string') return result(own)
     const server = await identityOf(gateway, exchange)
     const { requestState: before } = exchange.params
@@ -63,7 +63,7 @@ export function answerer (gateway: Gateway, states: States): Answerer {
       const isOpen = view.principal.kind === 'anonymous'
       if (typeof answer === 'string') {
         if (exchange.isAsked) return handedOn(answer, exchange)
-        return result(complete(answer, serverInfo, method === 'resources/read', isOpen))
+        return result(completeResult(answer, serverInfo, method === 'resources/read', isOpen))
       }
       const { kind } = answer
       // A server without such a list changes nothing of what there is.

@@ -1,5 +1,5 @@
 import { memberOf, smallMemberOf } from '../../../protocol/json.ts'
-import type { Entry, List } from '../../gateway/list.ts'
+import type { ListEntry, List } from '../../gateway/list.ts'
 
 /** Lists without what clients of this era cannot call, by the lists of the gateway. */
 const lists = new WeakMap<List, List>()
@@ -18,5 +18,5 @@ export function callableList (list: List): List {
   return made
 }
 
-const needsTask = ({ text, isModern }: Entry): boolean =>
+const needsTask = ({ text, isModern }: ListEntry): boolean =>
   isModern !== true && text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required'

@@ -21,7 +21,7 @@ import { answerer, checkAccepted, identityOf, type Answerer } from './answers.ts
 import { errorOutcome, ofShare, statusOf } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
-import { Subscriptions } from './subscriptions.ts'
+import { ClientSubscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { ParkedCalls } from './parked.ts'
 import { answersIn, type ParkedCall } from './parked-call.ts'
@@ -81,7 +81,7 @@ class Exchanges {
 export class ModernEndpoint implements Endpoint {
   readonly leases: Leases
   readonly parked: ParkedCalls<ModernExchange>
-  readonly subscriptions: Subscriptions
+  readonly subscriptions: ClientSubscriptions
   readonly #deps: ModernEndpointDeps
   readonly #answerer: Answerer
   /** In flight, parked ones included. */
@@ -101,7 +101,7 @@ export class ModernEndpoint implements Endpoint {
         gateway.forget(client).catch((error: unknown) => { logError(error, 'the links of a client could not be released') })
       }
     })
-    this.subscriptions = new Subscriptions(gateway, this.leases, logError)
+    this.subscriptions = new ClientSubscriptions(gateway, this.leases, logError)
   }
 
   /** What a POST carries, one message. @throws errors in the dialect of the `mcp` scope */

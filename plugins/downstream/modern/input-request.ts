@@ -1,4 +1,4 @@
-import { checkAskable as checkDeclared, type AskedFor, type ClientCapabilities } from '../../../protocol/capabilities.ts'
+import { requireClientCapability as checkDeclared, type AskedFor, type ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
@@ -31,7 +31,7 @@ export function checkAsked (capabilities: ClientCapabilities, text: string): voi
     if (!isObject(each) || typeof each.method !== 'string') throw refused(asksNoRequest)
     const params = isObject(each.params) ? each.params : {}
     try {
-      checkAskable(capabilities, { method: each.method, params })
+      requireDeclared(capabilities, { method: each.method, params })
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       const message = `The server cannot be served: it asks what it may not: ${error.message}`
@@ -45,7 +45,7 @@ export function checkAsked (capabilities: ClientCapabilities, text: string): voi
 const refused = (why: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${why}`, 'upstream')
 
 /** @throws RpcError to answer the server with, when the client has not declared that it can be asked this */
-export function checkAskable (capabilities: ClientCapabilities, asked: AskedFor): void {
+export function requireDeclared (capabilities: ClientCapabilities, asked: AskedFor): void {
   if (!questions.has(asked.method)) throw new RpcError(code.methodNotFound, `The client does not support ${asked.method}`)
   checkDeclared(capabilities, asked)
 }

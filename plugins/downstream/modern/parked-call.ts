@@ -8,7 +8,7 @@ import { memoryOf } from '../../../protocol/text.ts'
 import { memoryOfJson } from '../../base/body/values.ts'
 import { limits } from '../../base/limits/limits.ts'
 import type { Release } from '../../base/limits/shares.ts'
-import { checkAskable, inputRequest } from './input-request.ts'
+import { requireDeclared, inputRequest } from './input-request.ts'
 import type { Outcome } from './outcome.ts'
 import { resultHead } from './result.ts'
 import { usedAlready, type Binding, type States } from './state.ts'
@@ -99,7 +99,7 @@ export class ParkedCall<Exchange extends Parkable> {
 
   /** Puts a question to the client, with the others of the next round. @throws RpcError when it cannot be asked, or the call ends */
   async ask (question: Question): Promise<Response> {
-    checkAskable(this.exchange.capabilities, question)
+    requireDeclared(this.exchange.capabilities, question)
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
     if (this.#questions.size >= limits.parked.questions || !this.#holdRequest() || !this.#hold(size)) {
@@ -222,7 +222,7 @@ export class ParkedCall<Exchange extends Parkable> {
   #refuse (): void {
     for (const [key, { question }] of [...this.#questions]) {
       try {
-        checkAskable(this.exchange.capabilities, question)
+        requireDeclared(this.exchange.capabilities, question)
       } catch (error) {
         this.#take(key)?.reject(error as RpcError)
       }

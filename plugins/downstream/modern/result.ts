@@ -33,7 +33,7 @@ export const strictest = (all: ReadonlyArray<Caching | undefined>, isOpen: boole
  * @param isOpen it needs nothing to get at it
  * @throws RpcError for a text that is no object
  */
-export function complete (text: string, serverInfo: string | undefined, isKept = false, isOpen = false): string {
+export function completeResult (text: string, serverInfo: string | undefined, isKept = false, isOpen = false): string {
   if (text.charCodeAt(0) !== 0x7b && !/^\s*\{/.test(text)) {
     throw new RpcError(code.internal, 'The server answered with a result that is no object', 'upstream')
   }

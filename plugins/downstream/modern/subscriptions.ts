@@ -15,7 +15,7 @@ import type { Leases } from './leases.ts'
 import type { ModernRequest } from './request.ts'
 
 /** The open subscriptions of modern clients. */
-export class Subscriptions {
+export class ClientSubscriptions {
   readonly #gateway: Gateway
   readonly #leases: Leases
   readonly #logError: (error: unknown, sentence: string) => void

@@ -45,7 +45,7 @@ function wordsOf ({ serverInfo, instructions }: Catalogue): string | undefined {
 }
 
 /** The servers of a view that can be called now, in the order of configuration. A server that starts on demand is one of them. */
-export function collect (
+export function collectServers (
   sections: readonly Section[],
   shareOf: (config: Section['server']['config']) => TranslationShare | undefined = () => undefined,
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined

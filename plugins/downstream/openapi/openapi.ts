@@ -6,7 +6,7 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import { prefixOf } from '../../settings/access/item-names.ts'
 import { errors } from '../../base/errors/list.ts'
 import type { Access } from '../../settings/access/index.ts'
-import { ownerOf, userOf } from '../../settings/access/owner.ts'
+import { ownerOf, chargedUser } from '../../settings/access/owner.ts'
 import type { Principal, View } from '../../settings/access/view.ts'
 import { CpuBudgets } from '../../base/json-schema/time-budget.ts'
 import { limits } from '../../base/limits/limits.ts'
@@ -15,10 +15,10 @@ import type { Gateway } from '../../gateway/gateway.ts'
 import type { Precedence } from '../../gateway/precedence.ts'
 import type { Section } from '../../gateway/section.ts'
 import { TextCache, type CachedText } from './cache.ts'
-import { collect, type ListedServer } from './collect.ts'
+import { collectServers, type ListedServer } from './collect.ts'
 import { headOf } from './document.ts'
 import { notations, type Format } from './notation.ts'
-import { TooLarge, writeBody, writeHead, writeServers, type Piece } from './write.ts'
+import { TooLarge, writeBody, writeHead, writeServers, type TextPiece } from './write.ts'
 
 /** The query of a document. */
 export interface DocumentQuery {
@@ -159,8 +159,8 @@ export class OpenApi {
     const hasPlainId = this.#plainIds(sections)
     return {
       contested: sections.flatMap(({ server: { name }, catalogue }) => contested.has(name) ? [[name, catalogue?.id] as const] : []),
-      servers: collect(sections, (config) => {
-        const user = userOf(snapshot, config)
+      servers: collectServers(sections, (config) => {
+        const user = chargedUser(snapshot, config)
         return user === undefined ? undefined : { cpu: this.#cpuBudgets.of(user), isSpent: false }
       }, (name, at) => contested.has(name) ? (key) => hasPlainId(at, key) : undefined)
     }
@@ -221,7 +221,7 @@ const tooLarge = (): ShareError => new ShareError(
 )
 
 /** The pieces of a text in few chunks, made in turns of the event loop; none where it is too large for a document. */
-async function joined (pieces: Iterable<Piece>): Promise<CachedText> {
+async function joined (pieces: Iterable<TextPiece>): Promise<CachedText> {
   try {
     return await chunksOf(pieces)
   } catch (error) {
@@ -231,7 +231,7 @@ async function joined (pieces: Iterable<Piece>): Promise<CachedText> {
 }
 
 /** @throws TooLarge */
-async function chunksOf (pieces: Iterable<Piece>): Promise<CachedText> {
+async function chunksOf (pieces: Iterable<TextPiece>): Promise<CachedText> {
   const hash = createHash('sha256')
   const chunks: Array<Buffer | undefined> = []
   const budget = new LoopBudget()

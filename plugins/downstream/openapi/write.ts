@@ -18,7 +18,7 @@ export const writeServers = (url: string, { members, separator }: Notation): str
   `${members({ servers: [{ url }] }, 2)}${separator}`
 
 /** A part of a document's text. Where it has a `rest`, the text of `writeServers` goes between `text` and `rest`. */
-export interface Piece { readonly text: string, readonly rest?: string }
+export interface TextPiece { readonly text: string, readonly rest?: string }
 
 /** Thrown where a document would have more characters than a document may have. */
 export class TooLarge extends Error {}
@@ -31,7 +31,7 @@ const minPiece = 4_096
  * cached.
  * @throws TooLarge where its components alone are
  */
-export function * writeBody (input: BodyInput, format: Format): Generator<Piece> {
+export function * writeBody (input: BodyInput, format: Format): Generator<TextPiece> {
   const { close, separator, members, begin, end } = notations[format]
   const { components: { schemas, ...components }, ...frame } = frameOf(input)
   yield { text: `${members({ ...frame }, 0)}${separator}${begin('paths', 0)}` }
@@ -61,7 +61,7 @@ class Operations {
     this.#end = `${separator}${members({ responses }, 3)}${end(false)}${end(false)}`
   }
 
-  * pieces (): Generator<Piece> {
+  * pieces (): Generator<TextPiece> {
     for (const server of this.#input.servers) {
       for (const item of server.items) {
         const piece = this.#piece(server, server.toTool(item))
@@ -71,7 +71,7 @@ class Operations {
   }
 
   /** The text of one operation; undefined where the tool is not listed, or cannot be an operation. */
-  #piece (listed: ListedServer, tool: ListedTool | undefined): Piece | undefined {
+  #piece (listed: ListedServer, tool: ListedTool | undefined): TextPiece | undefined {
     if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
     const { item, description } = tool
     const { name: server } = listed

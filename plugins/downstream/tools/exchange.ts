@@ -25,7 +25,7 @@ export class PlainExchange implements Exchange<View> {
     method: string,
     params: Record<string, unknown>,
     { headers, address }: { headers: Headers, address: string },
-    client: Client = callerOf(view, address),
+    client: Client = sessionlessClient(view, address),
     paramsText = JSON.stringify(params)
   ) {
     this.view = view
@@ -57,5 +57,5 @@ export class PlainExchange implements Exchange<View> {
 const plain = new PlainClient('', '')
 
 /** A caller without a session, as a client. @param address counts what a caller without credentials holds */
-export const callerOf = ({ principal }: View, address = ''): Client =>
+export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, ownerOf(principal, address))

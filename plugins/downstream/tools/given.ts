@@ -1,6 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
 import { largeText } from '../../../protocol/large-message.ts'
-import { parse, parseLarge } from '../../base/body/body.ts'
+import { parseJson, parseLarge } from '../../base/body/body.ts'
 import type { ValueMemory } from '../../base/body/memory.ts'
 import { errors } from '../../base/errors/list.ts'
 import { inexactNumber } from '../../base/json-schema/numbers.ts'
@@ -53,7 +53,7 @@ export async function fromBody (text: string, owner: string, values: ValueMemory
 export async function exactJson (text: string, owner: string, values: ValueMemory): Promise<unknown> {
   if (text.length > largeText) return await parseLarge(text, owner, values, { check: mustBeExact })
   if (text.trim() === '') return {}
-  const value = parse(text)
+  const value = parseJson(text)
   mustBeExact(text)
   return value
 }

@@ -5,7 +5,7 @@ import { convertArguments } from '../../base/json-schema/arguments.ts'
 import { shapeOf } from '../../base/json-schema/input-shape.ts'
 import { machine, timeBudgetOf, type CpuBudget } from '../../base/json-schema/time-budget.ts'
 import { createValidator, type RunWithTimeout, type Validator } from '../../base/json-schema/validate.ts'
-import { sizeOf, weightOf } from '../../base/json-schema/weight.ts'
+import { valueSize, schemaWeight } from '../../base/json-schema/weight.ts'
 import { limits } from '../../base/limits/limits.ts'
 
 /**
@@ -60,14 +60,14 @@ function toInput ({ text }: Item, runWithTimeout: RunWithTimeout, runLarge: RunW
   const value: unknown = JSON.parse(text)
   const { inputSchema: schema, execution } = isObject(value) ? value : {}
   const { schema: maxSchema, work: maxWork, largeWork, small } = limits.untimedChecks
-  const weight = text.length > maxSchema ? undefined : weightOf(schema)
+  const weight = text.length > maxSchema ? undefined : schemaWeight(schema)
   /** Whether validating the arguments takes at most this number of steps. */
   const takes = (steps: number, args: unknown, charactersPerStep?: number): boolean =>
-    weight !== undefined && weight * sizeOf(args, steps, charactersPerStep) <= steps
+    weight !== undefined && weight * valueSize(args, steps, charactersPerStep) <= steps
   const isCheap = (args: unknown, charactersPerStep?: number): boolean => takes(maxWork, args, charactersPerStep)
   // Where the cost of a schema is known, it is the arguments that make it high; where it is not, small arguments are not at fault.
   const isLarge = (args: unknown, charactersPerStep?: number): boolean =>
-    !isCheap(args, charactersPerStep) && (weight !== undefined || sizeOf(args, small) > small)
+    !isCheap(args, charactersPerStep) && (weight !== undefined || valueSize(args, small) > small)
   /** Does work on arguments. @returns undefined where the schema makes it slow @throws InvalidInput where the arguments do */
   const work = <Result>(args: unknown, run: () => Result, charactersPerStep?: number): Result | undefined => {
     if (isCheap(args, charactersPerStep)) return run()

@@ -12,7 +12,7 @@ import { CpuBudgets } from '../../base/json-schema/time-budget.ts'
 import { limits } from '../../base/limits/limits.ts'
 import { defaultOwner } from '../../identity/users/username.ts'
 import { Disconnect } from './disconnect.ts'
-import { callerOf, PlainExchange } from './exchange.ts'
+import { sessionlessClient, PlainExchange } from './exchange.ts'
 import { fitting, fittingInTurns } from './fitting.ts'
 import { fromBody, fromQuery } from './given.ts'
 import { ofHop, withoutHop } from './hop.ts'
@@ -79,7 +79,7 @@ export class Tools {
   /** @throws NoSuch for a server that this principal does not see, or a prompt that it is known not to have */
   mustHavePrompt (principal: Principal, server: string, name: string): void {
     const view = this.#access.server(principal, server)
-    const client = callerOf(view)
+    const client = sessionlessClient(view)
     const isKnown = this.#gateway.surface(view, client).capabilities.has(server)
     if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuch('prompt', name)
   }
@@ -173,7 +173,7 @@ export class Tools {
 
   /** The input of a tool, by one of the names that the view takes. */
   #input (view: View, name: string): ToolInput | undefined {
-    const target = this.#gateway.lookUp(view, callerOf(view), 'tools', name)
+    const target = this.#gateway.lookUp(view, sessionlessClient(view), 'tools', name)
     return target && this.#inputOf(target.provider, target.key)
   }
 
@@ -193,7 +193,7 @@ export class Tools {
   }
 
   #exposed (view: View, server: string, tool: string): string | undefined {
-    return this.#gateway.exposedName(view, callerOf(view), 'tools', server, tool)
+    return this.#gateway.exposedName(view, sessionlessClient(view), 'tools', server, tool)
   }
 
   /**
@@ -203,7 +203,7 @@ export class Tools {
   async #exposedLater (
     caller: Caller, view: View, server: string, tool: string, read: () => Promise<Record<string, unknown>>
   ): Promise<string> {
-    if (!this.#gateway.surface(view, callerOf(view)).providers.includes(server)) throw noSuch('tool', tool)
+    if (!this.#gateway.surface(view, sessionlessClient(view)).providers.includes(server)) throw noSuch('tool', tool)
     const params = { name: tool, arguments: await read().catch(() => undefined) }
     const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
     if (exposed === undefined) throw noSuch('tool', tool)

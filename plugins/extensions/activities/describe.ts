@@ -3,7 +3,7 @@ import type { Activity } from '../../../db/ports.ts'
 import { RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { saysError } from '../../../protocol/tool-result.ts'
-import { keyOf } from '../../settings/access/author.ts'
+import { authorKey } from '../../settings/access/author.ts'
 import type { Principal } from '../../settings/access/view.ts'
 import type { FinishedCall } from '../../gateway/hooks.ts'
 import { limits } from '../../base/limits/limits.ts'
@@ -32,7 +32,7 @@ export interface DescribeOptions {
 export function describeCall (call: FinishedCall, { payloads, redact }: DescribeOptions): Activity {
   const { exchange: { view: { principal, scope }, method, address, paramsText }, provider, item, duration, output, error } = call
   const shown = (text: string | undefined, max: number): string | undefined =>
-    text === undefined ? undefined : cut(redact(provider, text.slice(0, max + margin)), max)
+    text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
   /** @param whole the text that it is a part of */
   const payload = (text: string | undefined, whole = ''): string | undefined =>
     text !== undefined && Math.max(text.length, whole.length) <= small ? redact(provider, text) : shown(text, limits.activities.payload)
@@ -49,7 +49,7 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
     output: payloads ? payload(output) : undefined,
     group: scope.kind === 'group' ? scope.name : undefined,
     username: usernameOf(principal),
-    ...keyOf(principal),
+    ...authorKey(principal),
     clientId: principal.kind === 'access-token' ? principal.credential?.name : undefined,
     sourceIp: address,
     errorMessage: shown(message, limits.activities.message)
@@ -97,7 +97,7 @@ export function messageOfError (error: unknown, payloads: boolean): string {
  * The beginning of a text, up to so many bytes and to the end of a character. The result is a copy, since a part of a text keeps all of it
  * in memory.
  */
-export function cut (text: string, max: number): string {
+export function truncateBytes (text: string, max: number): string {
   const bytes = Buffer.from(text.length > max ? text.slice(0, max) : text)
   let end = Math.min(bytes.length, max)
   // Bytes 10xxxxxx continue a character.

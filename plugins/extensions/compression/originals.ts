@@ -12,7 +12,7 @@ export interface OriginalsLimits {
 }
 
 /** A part of an original: `text` from `offset` to `end`, in bytes of UTF-8. `size` is that of the whole. */
-export interface Part { text: string, mimeType: string, offset: number, end: number, size: number }
+export interface OriginalPart { text: string, mimeType: string, offset: number, end: number, size: number }
 
 /**
  * The texts of results before they were compressed, for the principals that got these results. They are kept for some time, in memory;
@@ -59,7 +59,7 @@ export class Originals {
    * @param length in bytes; a part is never longer than `limits.part`
    * @returns undefined when there is none of that URI for this principal
    */
-  read (uri: string, principal: string, offset = 0, length = Infinity): Part | undefined {
+  read (uri: string, principal: string, offset = 0, length = Infinity): OriginalPart | undefined {
     this.expire()
     const kept = this.#kept.get(uri)
     if (kept?.principal !== principal) return undefined

@@ -2,7 +2,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import type { View } from '../../settings/access/view.ts'
-import type { Originals, Part } from './originals.ts'
+import type { Originals, OriginalPart } from './originals.ts'
 
 /** The URIs of originals: `tool-hub://originals/<id>/<number>`, for a part of it with `?offset=0&length=20000`, in bytes. */
 export const originalsPrefix = 'tool-hub://originals/'
@@ -27,7 +27,7 @@ export const originalsProvider = (originals: Originals): Provider & { readonly u
   }
 })
 
-function contentsOf (uri: string, { text, mimeType, offset, end, size }: Part): object {
+function contentsOf (uri: string, { text, mimeType, offset, end, size }: OriginalPart): object {
   const next = end < size ? { 'tool-hub/next': end } : {}
   return { uri, mimeType, text, _meta: { 'tool-hub/offset': offset, 'tool-hub/end': end, 'tool-hub/size': size, ...next } }
 }

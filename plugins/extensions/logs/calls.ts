@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { saysError } from '../../../protocol/tool-result.ts'
-import { keyOf } from '../../settings/access/author.ts'
+import { authorKey } from '../../settings/access/author.ts'
 import { messageOfError, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../../gateway/hooks.ts'
 
@@ -37,7 +37,7 @@ export default fp(async (app) => {
 function lineOf ({ exchange, provider, item, outcome, output, error, duration }: FinishedCall, redact: (text: string) => string): CallLine {
   const { method, address, view: { principal } } = exchange
   const named = method === 'resources/read' ? item?.split(/[?#]/, 1)[0] : item
-  const { keyName } = keyOf(principal)
+  const { keyName } = authorKey(principal)
   return {
     user: usernameOf(principal) ?? principal.kind,
     ...(keyName !== undefined && { key: keyName }),

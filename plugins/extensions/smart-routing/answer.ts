@@ -1,6 +1,6 @@
 import { limits } from '../../base/limits/limits.ts'
 import type { ShownTool } from './search-tools.ts'
-import { shortened, shortSchema, steps, type Step } from './shorten.ts'
+import { shortened, shortSchema, steps, type ShorteningStep } from './shorten.ts'
 
 /** A tool that was found. */
 export interface Found { readonly tool: ShownTool, readonly score: number }
@@ -78,7 +78,7 @@ class Candidate {
 
   shorten (): void { this.text = this.#write(steps[++this.step]) }
 
-  #write (step: Step | undefined): string {
+  #write (step: ShorteningStep | undefined): string {
     const { tool: { name, server }, score } = this.#found
     return JSON.stringify({
       name,

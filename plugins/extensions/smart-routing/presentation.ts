@@ -1,5 +1,5 @@
 import type { Item } from '../../../protocol/lists.ts'
-import { cut } from '../../../protocol/text.ts'
+import { truncate } from '../../../protocol/text.ts'
 import { List } from '../../gateway/list.ts'
 import type { Presented } from '../../gateway/presentation.ts'
 import type { Surface, Target } from '../../gateway/surface.ts'
@@ -9,10 +9,10 @@ import { hint, names, ownTools } from './own-tools.ts'
 /** Max length of the instructions of all servers together, in characters. */
 const mostInstructions = 4_096
 
-const shorten = (text: string): string => text.length <= mostInstructions ? text : `${cut(text, mostInstructions)}\n\n… (cut)`
+const shorten = (text: string): string => text.length <= mostInstructions ? text : `${truncate(text, mostInstructions)}\n\n… (cut)`
 
 /** The name of the provider of `search_tools` and `describe_tool`. No name of a server, since those do not begin with `$`. */
-export const providerName = '$smart'
+export const smartProviderName = '$smart'
 
 /** The servers that have tools on a surface, in its order. */
 export function serversOf ({ parts: { tools } }: Surface): string[] {
@@ -30,7 +30,7 @@ export function presentBySearch ({ merged, before }: Presented, progressive: boo
   const list = new List('tools', items.map(({ text }) => ({ text })), '{}')
   const old = before?.parts.tools.list
   const targets = new Map(items.map((item): [string, Target] => [item.key, {
-    provider: providerName,
+    provider: smartProviderName,
     key: item.key,
     item,
     ...(item.key === names.call && { redirect: callInstead })

@@ -5,12 +5,12 @@ import { isObject, memberOf, oneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/access/view.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import { textOf } from '../../gateway/list.ts'
+import { itemText } from '../../gateway/list.ts'
 import { limits } from '../../base/limits/limits.ts'
 import { answerOf, resultOf } from './answer.ts'
 import { nameIn } from './call-tool.ts'
 import { hint, names, range } from './own-tools.ts'
-import { providerName } from './presentation.ts'
+import { smartProviderName } from './presentation.ts'
 import type { Search } from './search.ts'
 
 /** What a caller asks `search_tools`. */
@@ -18,7 +18,7 @@ interface Asked { readonly query: string, readonly limit: number }
 
 /** Runs `search_tools` and `describe_tool`, over what the caller's view shows. */
 export class SmartProvider implements Provider {
-  readonly name = providerName
+  readonly name = smartProviderName
   readonly #gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>
   readonly #search: Search
   readonly #progressive: () => boolean
@@ -57,7 +57,7 @@ export class SmartProvider implements Provider {
     const { tools } = this.#gateway.surface(merged, exchange.client).parts
     const entry = shown === undefined ? undefined : tools.list.entries[[...tools.targets.keys()].indexOf(shown)]
     if (!entry) throw new RpcError(code.invalidParams, `Unknown tool: ${name}${hint}`, 'unknown-tool')
-    return oneLine(textOf(entry, 'name'))
+    return oneLine(itemText(entry, 'name'))
   }
 }
 

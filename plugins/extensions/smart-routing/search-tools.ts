@@ -1,7 +1,7 @@
 import { isObject } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import type { Entry } from '../../gateway/list.ts'
+import type { ListEntry } from '../../gateway/list.ts'
 import type { Surface, Target } from '../../gateway/surface.ts'
 import type { SearchTool } from './words/index.ts'
 
@@ -25,7 +25,7 @@ export class ShownTool implements SearchTool {
   readonly #description: string | undefined
 
   /** @param name the one under which it is shown */
-  constructor (name: string, { provider, key }: Target, { text, description }: Entry) {
+  constructor (name: string, { provider, key }: Target, { text, description }: ListEntry) {
     this.name = name
     this.ownName = key
     this.server = provider
@@ -40,7 +40,7 @@ export class ShownTool implements SearchTool {
   get inputSchema (): unknown { return parsed(this.#text).inputSchema }
 
   /** Whether it is this tool, unchanged. */
-  is (name: string, { provider, key }: Target, { text, description }: Entry): boolean {
+  is (name: string, { provider, key }: Target, { text, description }: ListEntry): boolean {
     return this.name === name && this.server === provider && this.ownName === key &&
       this.#text === text && this.#description === description
   }
@@ -55,7 +55,7 @@ const mostShown = 8
 /** Views that show an item in the same way share its object, and what is made of it. */
 const byItem = new WeakMap<Item, ShownTool[]>()
 
-function shownTool (name: string, target: Target, entry: Entry): ShownTool {
+function shownTool (name: string, target: Target, entry: ListEntry): ShownTool {
   const { item } = target
   if (!item) return new ShownTool(name, target, entry)
   let tools = byItem.get(item)
@@ -88,7 +88,7 @@ export async function toolsOf ({ parts: { tools } }: Surface, before?: ReadonlyM
 }
 
 /** Whether a surface shows a tool now. */
-export function shows ({ parts: { tools } }: Surface, { name, server, ownName }: SearchTool): boolean {
+export function isListed ({ parts: { tools } }: Surface, { name, server, ownName }: SearchTool): boolean {
   const target = tools.targets.get(name)
   return target?.provider === server && target.key === ownName
 }

@@ -9,7 +9,7 @@ import { fuse } from './fuse.ts'
 import { Indexes } from './indexes.ts'
 import { behind } from './own-tools.ts'
 import { presentBySearch, serversOf } from './presentation.ts'
-import { shows, type ShownTool } from './search-tools.ts'
+import { isListed, type ShownTool } from './search-tools.ts'
 import type { Ranked } from './words/index.ts'
 
 /** How similar tools are to a question, by tool, or why that is not known. */
@@ -71,7 +71,7 @@ export class Search {
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     // Access may have changed meanwhile.
     const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
-    const found = fuse(words, scores, tools).filter(({ tool }) => now !== undefined && shows(now, tool)).slice(0, limit)
+    const found = fuse(words, scores, tools).filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
     const metadata = metadataOf(similarity)
     if (found.length === 0) return nothing(origin, metadata, 'No tool has these words. Say it in other words, best in English')
     return { found, metadata }

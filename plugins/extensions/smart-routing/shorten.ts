@@ -1,12 +1,12 @@
 import { isObject } from '../../../protocol/json.ts'
-import { cut } from '../../../protocol/text.ts'
+import { truncate } from '../../../protocol/text.ts'
 
 // Found tools with less text. What is left out first explains a schema and decides nothing; then what the server checks itself.
 
 type Json = Record<string, unknown>
 
 /** One step of leaving out. Each leaves out what those before it do. */
-export interface Step {
+export interface ShorteningStep {
   /** Max length of a tool's description, and of those within its schema, in characters. */
   readonly description: number
   readonly inner: number
@@ -19,7 +19,7 @@ export interface Step {
   readonly enums: number
 }
 
-export const steps: readonly Step[] = [
+export const steps: readonly ShorteningStep[] = [
   { description: Infinity, inner: Infinity, plain: false, loose: false, levels: Infinity, enums: Infinity },
   { description: 300, inner: 120, plain: true, loose: false, levels: Infinity, enums: Infinity },
   { description: 200, inner: 60, plain: true, loose: true, levels: Infinity, enums: Infinity },
@@ -40,13 +40,13 @@ const byName = new Set(['properties', 'patternProperties', '$defs', 'definitions
 /** A text cut between two words. */
 export function shortened (text: string, length: number): string {
   if (text.length <= length) return text
-  const part = cut(text, length)
+  const part = truncate(text, length)
   const end = part.lastIndexOf(' ')
   return `${end > length / 2 ? part.slice(0, end) : part}…`
 }
 
 /** A schema with less text. */
-export function shortSchema (schema: unknown, step: Step, level = 0): unknown {
+export function shortSchema (schema: unknown, step: ShorteningStep, level = 0): unknown {
   if (step === steps[0] || !isObject(schema)) return schema
   if (level >= step.levels) {
     const values = enumOf(schema, step)
@@ -77,5 +77,5 @@ export function shortSchema (schema: unknown, step: Step, level = 0): unknown {
   return Object.fromEntries(entries)
 }
 
-const enumOf = ({ enum: values }: Json, { enums }: Step): { enum?: unknown[] } =>
+const enumOf = ({ enum: values }: Json, { enums }: ShorteningStep): { enum?: unknown[] } =>
   Array.isArray(values) && values.length <= enums ? { enum: values } : {}

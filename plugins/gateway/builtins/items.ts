@@ -3,7 +3,7 @@ import { makeCatalogue, sameCatalogue, type Catalogue } from '../../../protocol/
 import type { BuiltInPrompt, BuiltInResource } from '../../../schemas/builtins.ts'
 
 /** No name of a server, since those do not begin with `$`. */
-export const providerName = '$builtins'
+export const builtInProviderName = '$builtins'
 
 /** The enabled built-in prompts and resources of one snapshot, and how they are listed. */
 export interface BuiltInItems {
@@ -19,7 +19,7 @@ export function itemsOf (snapshot: Pick<Snapshot, 'prompts' | 'resources'>, vers
   const prompts = byKey(snapshot.prompts.values(), ({ name }) => name)
   const resources = byKey(snapshot.resources.values(), ({ uri }) => uri)
   const made = makeCatalogue({
-    name: providerName,
+    name: builtInProviderName,
     version,
     prompts: [...prompts.values()].map(({ name, title, description, arguments: declared }) => ({
       name,

@@ -5,14 +5,14 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import type { Response } from '../../../protocol/message.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { fill } from './fill.ts'
-import { changedUris, itemsOf, providerName, type BuiltInItems } from './items.ts'
+import { changedUris, itemsOf, builtInProviderName, type BuiltInItems } from './items.ts'
 
 /** The client of some subscriptions, and their URIs. There are no more than resources. */
 interface Subscriber { readonly client: Client, readonly uris: Set<string> }
 
 /** The built-in prompts and resources, as a provider of the gateway. */
 export class BuiltInProvider implements Provider {
-  readonly name = providerName
+  readonly name = builtInProviderName
   readonly #version: string
   readonly #subscribers = new Map<string, Subscriber>()
   #items: BuiltInItems

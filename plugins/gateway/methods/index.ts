@@ -1,6 +1,6 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { complete, callTool, getPrompt, readResource } from './items.ts'
-import { list } from './lists.ts'
+import { completionComplete, callTool, getPrompt, readResource } from './items.ts'
+import { listMethod } from './lists.ts'
 import type { Method } from './method.ts'
 import { setLevel } from './set-level.ts'
 import { subscribe, unsubscribe } from './subscriptions.ts'
@@ -9,16 +9,16 @@ import { listTasks, task } from './tasks.ts'
 /** The methods of clients' requests that the gateway knows. Those of sessions (`initialize`) are handled by an era's adapter. */
 const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', async () => '{}'],
-  ['tools/list', list('tools')],
-  ['prompts/list', list('prompts')],
-  ['resources/list', list('resources')],
-  ['resources/templates/list', list('resourceTemplates')],
+  ['tools/list', listMethod('tools')],
+  ['prompts/list', listMethod('prompts')],
+  ['resources/list', listMethod('resources')],
+  ['resources/templates/list', listMethod('resourceTemplates')],
   ['tools/call', callTool],
   ['prompts/get', getPrompt],
   ['resources/read', readResource],
   ['resources/subscribe', subscribe],
   ['resources/unsubscribe', unsubscribe],
-  ['completion/complete', complete],
+  ['completion/complete', completionComplete],
   ['logging/setLevel', setLevel],
   ['tasks/get', task],
   ['tasks/result', task],

@@ -82,7 +82,7 @@ export const readResource: Method = async (parts, exchange) => {
 }
 
 /** `completion/complete`: for an argument of a prompt, or of a resource template. */
-export const complete: Method = async ({ resolver, forwarder }, exchange) => {
+export const completionComplete: Method = async ({ resolver, forwarder }, exchange) => {
   const { ref } = exchange.params
   if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
     const target = await resolver.named(exchange, 'prompts', ref.name)

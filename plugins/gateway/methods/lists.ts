@@ -4,7 +4,7 @@ import { listKinds, type ListKind } from '../../../protocol/lists.ts'
 import type { Method } from './method.ts'
 
 /** `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`. Large ones have several pages. */
-export const list = (kind: ListKind): Method => async ({ resolver, news, hooks }, exchange) => {
+export const listMethod = (kind: ListKind): Method => async ({ resolver, news, hooks }, exchange) => {
   const { view, client } = exchange
   const surface = await resolver.settled(exchange)
   resolver.mustBeKnown(view, surface, client)

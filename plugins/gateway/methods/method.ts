@@ -4,9 +4,9 @@ import type { Forwarder } from '../forward.ts'
 import type { HookLists } from '../hooks.ts'
 import type { List } from '../list.ts'
 import type { News } from '../news.ts'
-import type { Providers } from '../providers.ts'
+import type { ProviderTable } from '../providers.ts'
 import type { ResourceLinks } from '../resource-links.ts'
-import type { Resolver } from '../resolve.ts'
+import type { ItemResolver } from '../resolve.ts'
 import type { Surfaces } from '../surfaces.ts'
 import type { TaskOwners } from '../task-owners.ts'
 
@@ -15,9 +15,9 @@ export type Result = string | List
 
 /** The parts of the gateway that methods work with. */
 export interface GatewayParts {
-  readonly providers: Providers
+  readonly providers: ProviderTable
   readonly surfaces: Surfaces
-  readonly resolver: Resolver
+  readonly resolver: ItemResolver
   readonly forwarder: Forwarder
   readonly news: News
   readonly hooks: HookLists

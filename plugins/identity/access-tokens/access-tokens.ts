@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { Clients, Revocation, Token, Tokens } from '../../../db/ports.ts'
+import type { Clients, Revocation, StoredToken, Tokens } from '../../../db/ports.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { BoundedMap } from '../../base/limits/bounded-map.ts'
 import { limits } from '../../base/limits/limits.ts'
@@ -23,10 +23,10 @@ const lookBack = 30_000
 const shape = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
 /** A token that the storage knew, and when. */
-interface Known { readonly token: Token, readonly at: number, reading: Promise<Token | undefined> | undefined }
+interface Known { readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined }
 
 /** The newest known token of an authorization. */
-interface Authorization { readonly token: Token, isExpired: boolean }
+interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**
  * Access tokens of the authorization server, from a cache. Emits `ended` with the family of tokens that were revoked: what hangs on them
@@ -59,7 +59,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
    * @returns undefined: this is no access token, or it is not valid
    * @throws StorageError, ShareError
    */
-  find (text: string, address = ''): Token | undefined | Promise<Token | undefined> {
+  find (text: string, address = ''): StoredToken | undefined | Promise<StoredToken | undefined> {
     if (!shape.test(text)) return undefined
     const hash = sha256(text)
     const known = this.#known.get(hash)
@@ -95,13 +95,13 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
 
   close (): void { clearInterval(this.#sweeper) }
 
-  async #readOnce (hash: string, known: Known): Promise<Token | undefined> {
+  async #readOnce (hash: string, known: Known): Promise<StoredToken | undefined> {
     known.reading ??= this.#lookUps.take().then(async (leave) => await this.#ask(hash, leave)).finally(() => { known.reading = undefined })
     return await known.reading
   }
 
   /** Looks an unknown token up, in its turn among those of all addresses. @throws ShareError */
-  async #askFor (hash: string, owner: string): Promise<Token | undefined> {
+  async #askFor (hash: string, owner: string): Promise<StoredToken | undefined> {
     const release = this.#shares.take(owner)
     try {
       return await this.#ask(hash, await this.#unknownLookUps.take(owner))
@@ -111,7 +111,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /** Asks the storage. @param leave gives the place back @throws StorageError */
-  async #ask (hash: string, leave: () => void): Promise<Token | undefined> {
+  async #ask (hash: string, leave: () => void): Promise<StoredToken | undefined> {
     try {
       for (;;) {
         const [at, revocations] = [Date.now(), this.#revocations]
@@ -127,13 +127,13 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /** A client that was removed by an edit of the settings file has left its tokens. One with an address for its id is stored nowhere. */
-  async #read (hash: string): Promise<Token | undefined> {
+  async #read (hash: string): Promise<StoredToken | undefined> {
     const token = await this.#tokens.find(hash)
     if (token?.kind !== 'access') return undefined
     return token.clientId.startsWith('https://') || await this.#clients.find(token.clientId) ? token : undefined
   }
 
-  #remember (hash: string, token: Token, at: number): void {
+  #remember (hash: string, token: StoredToken, at: number): void {
     this.#known.setNewest(hash, { token, at, reading: undefined })
     const former = this.#authorizations.get(token.family)
     if (former && former.token.expiresAt > token.expiresAt) return
@@ -159,7 +159,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
 }
 
 /** Whether a revocation includes a token. */
-function isTarget (token: Token, target: Revocation): boolean {
+function isTarget (token: StoredToken, target: Revocation): boolean {
   if ('hash' in target) return token.hash === target.hash
   if ('family' in target) return token.family === target.family
   const { clientId = token.clientId, username = token.username } = target

@@ -7,7 +7,7 @@ import { mayHaveSession } from '../social/cookies.ts'
 export type RouteClass = 'api' | 'mcp' | 'open'
 
 /** The parts of a request that may carry credentials. `socket`: where it came from; `ip`: the address of the client, behind proxies too. */
-export interface Credentials {
+export interface RequestCredentials {
   headers: IncomingHttpHeaders
   query: Readonly<Record<string, unknown>>
   socket?: { readonly remoteAddress?: string }
@@ -22,10 +22,10 @@ export type Identified = Principal | undefined | Promise<Principal | undefined>
  * not accept: the next step is then tried.
  * @throws StorageAway when the credential cannot be checked now
  */
-export type Step = (credentials: Credentials, routes: RouteClass, snapshot: Snapshot) => Identified
+export type AuthStep = (credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot) => Identified
 
 /** The caller, as the first matching step identifies it (SPEC, "Authentication"; DECISIONS §3). */
-export function identify (chain: readonly Step[], credentials: Credentials, routes: RouteClass, snapshot: Snapshot): Identified {
+export function identify (chain: readonly AuthStep[], credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot): Identified {
   let at = 0
   for (const step of chain) {
     at++
@@ -39,7 +39,7 @@ export function identify (chain: readonly Step[], credentials: Credentials, rout
 }
 
 /** Whether a request carries a text where this class of routes reads credentials. @param keyHeader the header of bearer keys */
-export function hasCredentials ({ headers, query }: Credentials, routes: RouteClass, keyHeader: string): boolean {
+export function hasCredentials ({ headers, query }: RequestCredentials, routes: RouteClass, keyHeader: string): boolean {
   if (headers[keyHeader] !== undefined) return true
   if (routes === 'mcp') return false
   if (routes === 'api' && (query.token !== undefined || mayHaveSession(headers))) return true

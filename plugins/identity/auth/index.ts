@@ -15,7 +15,7 @@ import { canonicalName } from '../users/username.ts'
 import type { Effect } from '../../base/scopes/index.ts'
 import { checkScopes } from './check-scopes.ts'
 import { checkToken, isForAll, otherResource } from './check-token.ts'
-import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
+import { hasCredentials, identify, type RequestCredentials, type Identified, type RouteClass, type AuthStep } from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
@@ -102,16 +102,16 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   // First match wins (SPEC, "Authentication").
   const token = accessToken(app.accessTokens, app.config)
   const [key, local, login] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
-  const chain: readonly Step[] = [key, local, token, socialSession(app.social), login, guest]
-  const operators: readonly Step[] = [key, local, token, login]
+  const chain: readonly AuthStep[] = [key, local, token, socialSession(app.social), login, guest]
+  const operators: readonly AuthStep[] = [key, local, token, login]
   const isLocal = holdsLocal(localToken)
-  const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): Credentials =>
+  const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): RequestCredentials =>
     ({ headers, query: query as Record<string, unknown>, socket, ip })
   /**
    * Identifies a caller; one whose credentials are unknown, again where another replica has just made a change.
    * @throws DataAway while a replica has been without its database for long
    */
-  const identifyFresh = (credentials: Credentials, routes: RouteClass, steps = chain): Identified => {
+  const identifyFresh = (credentials: RequestCredentials, routes: RouteClass, steps = chain): Identified => {
     const former = app.settings.current
     // Never 401, on which clients throw their tokens away.
     if (app.settings.isOutdated && hasCredentials(credentials, routes, headerOf(former)) && !isLocal(credentials)) {
@@ -192,7 +192,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   app.decorate('auth', {
     transport: (request, named) => {
       inOneWay(request)
-      const found: Identified = identifyFresh(request as Credentials, 'mcp')
+      const found: Identified = identifyFresh(request as RequestCredentials, 'mcp')
       return found instanceof Promise ? found.then((principal) => admit(principal, request, named)) : admit(found, request, named)
     },
     management: async (request, { query } = { query: true }) => {
@@ -224,7 +224,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
 }, { name: 'auth', dependencies: ['config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social'] })
 
 /** The credentials in the headers that every program sends them in, and what tells whether a proxy passed them on. */
-function inHeadersOf ({ headers, socket }: FastifyRequest): Credentials {
+function inHeadersOf ({ headers, socket }: FastifyRequest): RequestCredentials {
   const { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor } = headers
   return { headers: { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor }, query: {}, socket }
 }

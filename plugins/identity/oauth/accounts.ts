@@ -11,7 +11,7 @@ export interface Account { readonly username: string, readonly mark: string }
 export const accountOf = (user: User): Account => ({ username: user.username, mark: rightsMarkOf(user) })
 
 /** The user of an account, if the account still stands. */
-export function userOf ({ users }: Snapshot, { username, mark }: Account): User | undefined {
+export function accountUser ({ users }: Snapshot, { username, mark }: Account): User | undefined {
   const user = users.get(username)
   return user && rightsMarkOf(user) === mark ? user : undefined
 }

@@ -1,4 +1,4 @@
-import type { Client } from '../../../db/ports.ts'
+import type { OAuthClient } from '../../../db/ports.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { mcpScope } from '../../settings/access/view.ts'
 import { limits } from '../../base/limits/limits.ts'
@@ -8,7 +8,7 @@ import { checkRedirectUris } from './redirect-uris.ts'
 import { manageScope, type OAuthSettings } from './settings.ts'
 
 /** The members of a client that it states itself, or an admin for it. */
-export type ClientMetadata = Omit<Client, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
+export type ClientMetadata = Omit<OAuthClient, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
 
 const invalid = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
 
@@ -105,7 +105,7 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
 }
 
 /** A client as RFC 7591 writes it, without its secret. Times are in seconds. */
-export function toRegistered (client: Client): Record<string, unknown> {
+export function toRegistered (client: OAuthClient): Record<string, unknown> {
   const { clientId, name, redirectUris, grantTypes, responseTypes, tokenEndpointAuthMethod, scope, createdAt } = client
   const { clientUri, logoUri, policyUri, tosUri, contacts, softwareId, softwareVersion } = client
   return {

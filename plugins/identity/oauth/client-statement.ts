@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { Client } from '../../../db/ports.ts'
+import type { OAuthClient } from '../../../db/ports.ts'
 import { OAuthClientUpdate } from '../../../schemas/oauth.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/list.ts'
@@ -33,7 +33,7 @@ export function checkChange (statement: object): void {
 export function readStatement (
   { name, redirectUris, grants, scopes, requireSecret }: ClientStatement,
   settings: OAuthSettings,
-  client?: Client
+  client?: OAuthClient
 ): Partial<ClientMetadata> {
   const isSecret = client ? client.secretHash !== undefined : undefined
   if (requireSecret === false && settings.requireClientSecret) {
@@ -71,7 +71,7 @@ function grantsOf (grants: readonly string[]): readonly string[] {
   return allGrantTypes.filter((type) => grants.includes(type))
 }
 
-function scopeOf (scopes: readonly string[], { allowedScopes }: OAuthSettings, client: Client | undefined): string {
+function scopeOf (scopes: readonly string[], { allowedScopes }: OAuthSettings, client: OAuthClient | undefined): string {
   const had = client?.scope.split(' ') ?? []
   for (const scope of scopes) {
     if (!allowedScopes.includes(scope) && !had.includes(scope)) {

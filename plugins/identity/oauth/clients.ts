@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Client, Clients } from '../../../db/ports.ts'
+import type { OAuthClient, Clients } from '../../../db/ports.ts'
 import { withoutAbsent } from '../../../protocol/json.ts'
 import type { Author } from '../../settings/access/author.ts'
 import { errors, noSuch } from '../../base/errors/list.ts'
@@ -10,13 +10,13 @@ import { allGrantTypes } from './metadata.ts'
 import { OAuthError } from '../../base/errors/oauth-error.ts'
 import type { OAuthSettings } from './settings.ts'
 
-export type { Client }
+export type { OAuthClient as Client }
 
 /** A client, with the secrets that are shown only now. */
-export interface Issued { readonly client: Client, readonly secret?: string, readonly registrationToken?: string }
+export interface IssuedClient { readonly client: OAuthClient, readonly secret?: string, readonly registrationToken?: string }
 
 /** Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such client. */
-export type NoteChange = (by: Author, before: Client | undefined, after: Client | undefined) => void
+export type NoteChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
 
 /** What a new client cannot be without. */
 interface NewClient { readonly name: string, readonly redirectUris: string[] }
@@ -26,7 +26,7 @@ type Json = Readonly<Record<string, unknown>>
 const newToken = (): string => randomBytes(32).toString('base64url')
 
 /** Whether a secret has this SHA-256, in the same time for every answer. */
-export const matches = (secret: string, hash: string | undefined): boolean =>
+export const matchesHash = (secret: string, hash: string | undefined): boolean =>
   hash !== undefined && timingSafeEqual(Buffer.from(sha256(secret)), Buffer.from(hash.padEnd(64, '-').slice(0, 64)))
 
 /** Members of the answer to a registration that a client must not send back (RFC 7592, section 2.2). */
@@ -54,29 +54,29 @@ export class ClientRegistry {
   }
 
   /** Registers a client (RFC 7591). @throws OAuthError */
-  async register (body: unknown): Promise<Issued> {
+  async register (body: unknown): Promise<IssuedClient> {
     const registrationToken = newToken()
     return { ...await this.#create(readClientMetadata(asObject(body), this.#settings()), registrationToken), registrationToken }
   }
 
   /** A client that registered itself, by its registration token. @throws OAuthError `invalid_token`, also for an unknown client */
-  async registered (clientId: string, token: string | undefined): Promise<Client> {
+  async registered (clientId: string, token: string | undefined): Promise<OAuthClient> {
     const client = await this.#clients.find(clientId)
-    if (token === undefined || !client || !matches(token, client.registrationTokenHash)) {
+    if (token === undefined || !client || !matchesHash(token, client.registrationTokenHash)) {
       throw new OAuthError('invalid_token', 'The registration access token is not valid for this client', 401)
     }
     return client
   }
 
   /** Replaces the metadata of a client that registered itself (RFC 7592, section 2.2). @throws OAuthError */
-  async updateRegistered (clientId: string, token: string | undefined, body: unknown): Promise<Issued> {
+  async updateRegistered (clientId: string, token: string | undefined, body: unknown): Promise<IssuedClient> {
     const client = await this.registered(clientId, token)
     const sent = asObject(body)
     const surplus = notSentBack.find((name) => sent[name] !== undefined)
     if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not hold "${surplus}"`)
     if (sent.client_id !== clientId) throw new OAuthError('invalid_request', '"client_id" must be that of the client, which never changes')
     const secret = sent.client_secret
-    if (secret !== undefined && !(typeof secret === 'string' && matches(secret, client.secretHash))) {
+    if (secret !== undefined && !(typeof secret === 'string' && matchesHash(secret, client.secretHash))) {
       throw new OAuthError('invalid_request', '"client_secret" must be that of the client: it cannot be chosen')
     }
     const metadata = readClientMetadata(sent, this.#settings())
@@ -90,19 +90,19 @@ export class ClientRegistry {
   }
 
   /** A client of any origin; undefined where it is unknown, or described by a document of its own. */
-  async find (clientId: string): Promise<Client | undefined> { return await this.#clients.find(clientId) }
+  async find (clientId: string): Promise<OAuthClient | undefined> { return await this.#clients.find(clientId) }
 
   /** One page of the clients, oldest first, and how many there are. @param page from 1 */
-  async list (page: number, limit: number): Promise<{ clients: Client[], total: number }> {
+  async list (page: number, limit: number): Promise<{ clients: OAuthClient[], total: number }> {
     const [clients, total] = await Promise.all([this.#clients.list({ offset: (page - 1) * limit, limit }), this.#clients.count()])
     return { clients, total }
   }
 
   /** @throws NoSuch */
-  async get (clientId: string): Promise<Client> { return existing(await this.#clients.find(clientId), clientId) }
+  async get (clientId: string): Promise<OAuthClient> { return existing(await this.#clients.find(clientId), clientId) }
 
   /** Makes a client for an admin. @param by the admin @throws InvalidInput */
-  async create (by: Author, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<Issued> {
+  async create (by: Author, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<IssuedClient> {
     const settings = this.#settings()
     const stated = readStatement({ name, redirectUris, ...statement }, settings)
     const issued = await this.#create({
@@ -119,7 +119,7 @@ export class ClientRegistry {
   }
 
   /** Changes what an admin states of a client, and nothing else. @throws InvalidInput, NoSuch */
-  async update (by: Author, clientId: string, statement: ClientStatement): Promise<Issued> {
+  async update (by: Author, clientId: string, statement: ClientStatement): Promise<IssuedClient> {
     checkChange(statement)
     const former = await this.get(clientId)
     const issued = await this.#update(clientId, (client) => ({
@@ -140,7 +140,7 @@ export class ClientRegistry {
   }
 
   /** Gives a client another secret; its tokens end. @throws NoSuch, InvalidInput for a public client */
-  async regenerateSecret (by: Author, clientId: string): Promise<Issued> {
+  async regenerateSecret (by: Author, clientId: string): Promise<IssuedClient> {
     const former = await this.get(clientId)
     if (former.secretHash === undefined) throw new errors.InvalidInput('This client is public: it has no secret')
     const secret = newToken()
@@ -153,9 +153,9 @@ export class ClientRegistry {
     return { client, secret }
   }
 
-  async #create (metadata: ClientMetadata, registrationToken?: string): Promise<Issued> {
+  async #create (metadata: ClientMetadata, registrationToken?: string): Promise<IssuedClient> {
     const secret = needsSecret(metadata) ? newToken() : undefined
-    const client: Client = {
+    const client: OAuthClient = {
       ...metadata,
       clientId: newToken().slice(0, 22),
       ...(secret === undefined ? {} : { secretHash: sha256(secret) }),
@@ -168,7 +168,7 @@ export class ClientRegistry {
   }
 
   /** A client that begins to need a secret gets one; one that needs none any more loses it. */
-  async #update (clientId: string, change: (client: Client) => ClientMetadata): Promise<Issued> {
+  async #update (clientId: string, change: (client: OAuthClient) => ClientMetadata): Promise<IssuedClient> {
     const secret = newToken()
     let isNew = false
     let former: readonly string[] = []
@@ -202,7 +202,7 @@ export class ClientRegistry {
 
 const needsSecret = ({ tokenEndpointAuthMethod }: ClientMetadata): boolean => tokenEndpointAuthMethod !== 'none'
 
-function existing (client: Client | undefined, clientId: string): Client {
+function existing (client: OAuthClient | undefined, clientId: string): OAuthClient {
   if (!client) throw noSuch('client', clientId)
   return client
 }

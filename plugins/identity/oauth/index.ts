@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Provider } from 'oidc-provider'
-import type { Client, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../../db/ports.ts'
+import type { OAuthClient, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../../db/ports.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { mcpScope } from '../../settings/access/view.ts'
 import { trustsPeer } from '../../base/config/trust-proxy.ts'
@@ -9,14 +9,14 @@ import type { Parts } from '../../settings/audit/entries.ts'
 import { unanswered } from '../../base/errors/handlers.ts'
 import { errors, noSuch } from '../../base/errors/list.ts'
 import { subjectOf } from '../users/mark.ts'
-import { accountOf, parseAccountId, userOf, type Account } from './accounts.ts'
+import { accountOf, parseAccountId, accountUser, type Account } from './accounts.ts'
 import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
 import { issuerOf, issuerPath } from './issuer.ts'
 import { requestOf } from './provider/hand-over.ts'
 import type { Problem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
-import { Providers } from './providers.ts'
+import { OidcProviders } from './providers.ts'
 import { resourceName } from './resources.ts'
 import { oauthSettingsOf, problemsOf, scopesFor, type OAuthSettings } from './settings.ts'
 
@@ -94,7 +94,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
       },
       revoke: async (family) => { await accessTokens.revoke({ family }) },
       endRevoked: async () => { await accessTokens.endRevoked() },
-      stands: (id) => userOf(app.settings.current, parseAccountId(id)) !== undefined
+      stands: (id) => accountUser(app.settings.current, parseAccountId(id)) !== undefined
     },
     settings,
     outbound: app.outbound,
@@ -109,7 +109,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     countRegistration: async (raw) => { await app.attempts.countClient(requestOf(raw)) },
     log: (error, sentence) => { app.log.error({ err: error }, sentence) }
   }
-  const providers = new Providers(async (issuer) => await loadProvider(issuer, deps))
+  const providers = new OidcProviders(async (issuer) => await loadProvider(issuer, deps))
   app.decorate('oauth', {
     mustBeOn: () => { if (!settings().enabled) throw new errors.NotFound() },
     get settings () { return settings() },
@@ -150,7 +150,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
 })
 
 /** A change of a client, for the audit log. */
-function auditOf (before: Client | undefined, after: Client | undefined): Parts {
+function auditOf (before: OAuthClient | undefined, after: OAuthClient | undefined): Parts {
   const isSecretNew = before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
   return {
     entity: 'oauthClient',
@@ -171,7 +171,7 @@ const auditOfConsent = (before: Consent | undefined, after: Consent | undefined)
 
 const withoutMark = ({ mark: _, ...consent }: Consent): Record<string, unknown> => consent
 
-const withoutSecrets = ({ secretHash: _, registrationTokenHash: __, ...client }: Client): Record<string, unknown> => ({ ...client })
+const withoutSecrets = ({ secretHash: _, registrationTokenHash: __, ...client }: OAuthClient): Record<string, unknown> => ({ ...client })
 
 /** An error of the library, for the person in front of the browser. */
 function sentenceOf ({ error, error_description: text }: Problem): string {

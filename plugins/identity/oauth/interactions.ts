@@ -20,7 +20,7 @@ export interface BrowserRequest {
 }
 
 /** The answer to a browser: a page, or a redirect. `client`: the redirect leads to this client in the end. */
-export type Answer = Page | { readonly location: string, readonly client?: PageClient }
+export type BrowserAnswer = Page | { readonly location: string, readonly client?: PageClient }
 
 export interface InteractionDeps {
   readonly pages: Pages
@@ -84,14 +84,14 @@ export class Interactions {
   }
 
   /** The page that an interaction is at. */
-  async show (request: BrowserRequest): Promise<Answer> {
+  async show (request: BrowserRequest): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     return details.prompt.name === 'login' ? await this.#login(request, details, {}) : await this.#consent(request, details)
   }
 
   /** Logs a user in, from the fields of the form. @throws what `authenticate` throws */
-  async login (request: BrowserRequest, fields: Fields, authenticate: Authenticate): Promise<Answer> {
+  async login (request: BrowserRequest, fields: Fields, authenticate: Authenticate): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     if (!this.#isOwnForm(request, details, fields)) return this.#expired()
@@ -102,14 +102,14 @@ export class Interactions {
     return await this.#enter(request, details, user)
   }
 
-  async #enter (request: BrowserRequest, details: Interaction, user: User): Promise<Answer> {
+  async #enter (request: BrowserRequest, details: Interaction, user: User): Promise<BrowserAnswer> {
     const account = accountId(accountOf(user))
     await this.#changeAccount(request, details, account)
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
   }
 
   /** Goes on after a login by a provider. @param user whom the browser's session of a social login stands for; undefined: nobody */
-  async enter (request: BrowserRequest, user: User | undefined): Promise<Answer> {
+  async enter (request: BrowserRequest, user: User | undefined): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     if (details.prompt.name !== 'login') return await this.#consent(request, details)
@@ -118,13 +118,13 @@ export class Interactions {
   }
 
   /** The login page again, with what went wrong. */
-  async refuse (request: BrowserRequest, fields: Fields, error: string, status: number): Promise<Answer> {
+  async refuse (request: BrowserRequest, fields: Fields, error: string, status: number): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     return 'html' in details ? details : await this.#login(request, details, { username: fields.username, error, status })
   }
 
   /** Takes the user's decision, from the fields of the form. */
-  async decide (request: BrowserRequest, fields: Fields): Promise<Answer> {
+  async decide (request: BrowserRequest, fields: Fields): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     const account = details.session?.accountId
@@ -154,7 +154,7 @@ export class Interactions {
   }
 
   /** Ends the browser's login session. @returns where the same authorization request begins anew */
-  async logout (request: BrowserRequest, fields: Fields): Promise<Answer> {
+  async logout (request: BrowserRequest, fields: Fields): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     if (!this.#isOwnForm(request, details, fields)) return this.#expired()
@@ -215,7 +215,7 @@ export class Interactions {
     })
   }
 
-  async #consent (request: BrowserRequest, details: Interaction): Promise<Answer> {
+  async #consent (request: BrowserRequest, details: Interaction): Promise<BrowserAnswer> {
     const { pages, path } = this.#deps
     const { csrfKey, issuer } = request
     const { uid, params, session } = details
@@ -262,7 +262,7 @@ export class Interactions {
     await details.persist()
   }
 
-  async #finish (request: BrowserRequest, details: Interaction, result: InteractionResults): Promise<Answer> {
+  async #finish (request: BrowserRequest, details: Interaction, result: InteractionResults): Promise<BrowserAnswer> {
     const { provider, raw, reply } = request
     const client = await this.#clientOf(request, details)
     return { location: await provider.interactionResult(raw, reply, result), client }

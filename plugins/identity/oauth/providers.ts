@@ -3,7 +3,7 @@ import { BoundedMap } from '../../base/limits/bounded-map.ts'
 import { limits } from '../../base/limits/limits.ts'
 
 /** The library's providers, one for each issuer, loaded at their first use. A failure is not kept: the next use tries again. */
-export class Providers {
+export class OidcProviders {
   readonly #load: (issuer: string) => Promise<Provider>
   readonly #known = new BoundedMap<string, Promise<Provider>>(limits.oauth.issuers)
 

@@ -1,5 +1,5 @@
 import { Value } from '@sinclair/typebox/value'
-import type { Client } from '../../../db/ports.ts'
+import type { OAuthClient } from '../../../db/ports.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { OAuthServer } from '../../../schemas/oauth.ts'
 import { isLoopback } from '../../base/config/loopback.ts'
@@ -64,7 +64,7 @@ export const manageScope = 'manage'
  * admin made it.
  * @param client undefined: one that a document of its own describes
  */
-export function scopesFor (client: Pick<Client, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings): string[] {
+export function scopesFor (client: Pick<OAuthClient, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings): string[] {
   const own = client?.scope.split(' ')
   return allowedScopes.filter((scope) => (own?.includes(scope) ?? true) && (scope !== manageScope || client?.origin === 'admin'))
 }

@@ -6,7 +6,7 @@ import { errors, noSuch } from '../../base/errors/list.ts'
 import type { Principal } from '../../settings/access/view.ts'
 import { checkUnchanged } from '../../base/body/unchanged.ts'
 import { limits } from '../../base/limits/limits.ts'
-import { isOutdated, type Passwords } from '../../base/secrets/password.ts'
+import { needsRehash, type Passwords } from '../../base/secrets/password.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { checkChosenPassword, checkGivenPassword, weaknesses } from './policy.ts'
 import { removalOf } from './removal.ts'
@@ -79,7 +79,7 @@ export class Users {
     const user = this.get(username)
     const all = [...this.#settings.current.users.values()].map((each) => each.password)
     if (!(await this.#passwords.verify(password, user?.password, all)) || !user) return undefined
-    if (user.password === undefined || !isOutdated(user.password) || this.#options.readonly) return user
+    if (user.password === undefined || !needsRehash(user.password) || this.#options.readonly) return user
     return await this.#rehash(user, password)
   }
 

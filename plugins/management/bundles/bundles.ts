@@ -12,11 +12,11 @@ import { ArchiveError, type ArchiveEntry } from './archive/archive.ts'
 import { cutSignature } from './archive/end.ts'
 import { readEntries } from './archive/entries.ts'
 import { extract } from './archive/extract.ts'
-import { codeOf } from './durable.ts'
+import { systemCodeOf } from './durable.ts'
 import type { BundleFolder } from './folder.ts'
 import { launchOf, shownManifest } from './launch.ts'
 import { readManifest } from './manifest.ts'
-import { receive, type Part } from './receive.ts'
+import { receive, type MultipartPart } from './receive.ts'
 import { findCommand } from './runtime.ts'
 import { bundlesOf } from './usage.ts'
 
@@ -57,7 +57,7 @@ export class Bundles {
    * @param signal aborted when the client is gone
    * @throws InvalidInput, InvalidBundle, BundleTooLarge, TooSlow, ShareError, StorageFull, DiskFailing, StorageAway
    */
-  async upload (owner: string, parts: AsyncIterable<Part>, signal: AbortSignal): Promise<UploadedBundle> {
+  async upload (owner: string, parts: AsyncIterable<MultipartPart>, signal: AbortSignal): Promise<UploadedBundle> {
     const release = this.#uploads.take(owner)
     let temporary: string | undefined
     try {
@@ -168,7 +168,7 @@ async function unpack (archive: string, unpacked: string, signal: AbortSignal): 
 
 function toHttpError (error: unknown): unknown {
   if (error instanceof ArchiveError) return new errors.InvalidBundle(error.message)
-  const code = codeOf(error)
+  const code = systemCodeOf(error)
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new errors.StorageFull('the bundle was not stored. Free some space where DATA_DIR is, then upload it again')
   }

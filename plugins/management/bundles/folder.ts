@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { makeFolder } from '../../../db/folder.ts'
-import { codeOf, syncPath } from './durable.ts'
+import { systemCodeOf, syncPath } from './durable.ts'
 import { current } from './usage.ts'
 
 const temporary = '.tmp-'
@@ -59,7 +59,7 @@ export class BundleFolder {
   async install (name: string, unpacked: string): Promise<void> {
     const folder = join(this.root, name)
     const version = randomUUID()
-    await mkdir(folder, { mode: 0o755 }).catch((error: unknown) => { if (codeOf(error) !== 'EEXIST') throw error })
+    await mkdir(folder, { mode: 0o755 }).catch((error: unknown) => { if (systemCodeOf(error) !== 'EEXIST') throw error })
     const before = await this.#currentOf(name)
     await rename(unpacked, join(folder, version))
     try {
@@ -77,7 +77,7 @@ export class BundleFolder {
   async remove (name: string): Promise<void> {
     const path = join(this.root, `${temporary}${randomUUID()}`)
     // Gone at once: a large folder takes a while.
-    await rename(join(this.root, name), path).catch((error: unknown) => { if (codeOf(error) !== 'ENOENT') throw error })
+    await rename(join(this.root, name), path).catch((error: unknown) => { if (systemCodeOf(error) !== 'ENOENT') throw error })
     await rm(path, { recursive: true, force: true })
   }
 

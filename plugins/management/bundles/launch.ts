@@ -1,7 +1,7 @@
 import { join, sep } from 'node:path'
 import type { BundleManifest, BundleOption, RequiredOption } from '../../../schemas/bundle.ts'
 import { mask } from '../../base/secrets/mask.ts'
-import { ArchiveError, shown } from './archive/archive.ts'
+import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
 /** How a bundle is started, before anybody looked whether its command exists. */
 export interface Launch {
@@ -53,7 +53,7 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
   }
   const mustBeSet = (key: string): boolean => {
     const option = options.get(key)
-    if (option === undefined) throw new ArchiveError(`its manifest.json uses the option ${shown(key)}, which it does not declare`)
+    if (option === undefined) throw new ArchiveError(`its manifest.json uses the option ${quoteEntryName(key)}, which it does not declare`)
     return defaultOf(option) === undefined && (option.required === true || option.default !== undefined)
   }
   const hasNoValue = (text: string): boolean => openOptions(text).some((key) => {
@@ -64,7 +64,7 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
     const place = places.get(name)
     if (place !== undefined) return place
     if (optionKey.test(name)) return written
-    throw new ArchiveError(`its manifest.json uses the variable ${shown(written)}, which bundles do not have`)
+    throw new ArchiveError(`its manifest.json uses the variable ${quoteEntryName(written)}, which bundles do not have`)
   })
   const valuesOf = (key: string): string[] | undefined => {
     const option = options.get(key)
@@ -125,7 +125,7 @@ function leftOutOf (env: ReadonlyArray<readonly [name: string, text: string]>, a
     ...args.map((arg) => [`The argument ${JSON.stringify(arg)}`, arg])
   ]
   return left.map(([what = '', text = '']) =>
-    `${what} is left out of the config, since ${openOptions(text).map(shown).join(', ')} has no value: add it to give one`)
+    `${what} is left out of the config, since ${openOptions(text).map(quoteEntryName).join(', ')} has no value: add it to give one`)
 }
 
 function warningsOf (

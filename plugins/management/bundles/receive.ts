@@ -3,13 +3,13 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errors } from '../../base/errors/list.ts'
 import { limits } from '../../base/limits/limits.ts'
-import { codeOf } from './durable.ts'
+import { systemCodeOf } from './durable.ts'
 
 /** The field that holds the bundle. */
 const field = 'mcpbFile'
 
 /** One part of a multipart body, as @fastify/multipart gives it. */
-export type Part =
+export type MultipartPart =
   | { readonly type: 'field', readonly fieldname: string }
   | { readonly type: 'file', readonly fieldname: string, readonly file: Readable }
 
@@ -17,7 +17,7 @@ export type Part =
  * Writes the one file of a multipart body to disk while it arrives.
  * @throws InvalidInput, BundleTooLarge, TooSlow; the system's error
  */
-export async function receive (parts: AsyncIterable<Part>, path: string, signal: AbortSignal): Promise<void> {
+export async function receive (parts: AsyncIterable<MultipartPart>, path: string, signal: AbortSignal): Promise<void> {
   let isReceived = false
   try {
     for await (const part of parts) {
@@ -60,7 +60,7 @@ const unexpected = (): Error => new errors.InvalidInput(`The body must hold one 
 
 /** The error for one of the parser's. */
 function toError (error: unknown): unknown {
-  const code = codeOf(error) ?? ''
+  const code = systemCodeOf(error) ?? ''
   if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(limits.bundles.upload)
   if (code.startsWith('FST_') || (error instanceof Error && /multipart|part terminated|boundary/i.test(error.message))) return unexpected()
   return error

@@ -1,7 +1,7 @@
 import { access, chmod, constants, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, sep } from 'node:path'
 import type { BundleManifest } from '../../../schemas/bundle.ts'
-import { ArchiveError, shown } from './archive/archive.ts'
+import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
 /** What must be installed for bundles of each kind, for a message. */
 const runtimes: Readonly<Record<BundleManifest['server']['type'], string>> = {
@@ -40,18 +40,18 @@ export async function findCommand (
   if (command.startsWith(folder + sep)) {
     const file = join(unpacked, command.slice(folder.length))
     const isFile = file.startsWith(unpacked + sep) && await stat(file).then((stats) => stats.isFile(), () => false)
-    if (!isFile) throw new ArchiveError(`its command is the file ${shown(command.slice(folder.length + 1))}, which it does not have`)
+    if (!isFile) throw new ArchiveError(`its command is the file ${quoteEntryName(command.slice(folder.length + 1))}, which it does not have`)
     // Packers on Windows lose the mode.
     await chmod(file, 0o755)
     return { command }
   }
   if (isAbsolute(command) || command.includes('/')) {
-    return await isProgram(command) ? { command } : { command, warning: `Its command ${shown(command)} does not exist on this machine` }
+    return await isProgram(command) ? { command } : { command, warning: `Its command ${quoteEntryName(command)} does not exist on this machine` }
   }
   if (await isInPath(command, path)) return { command }
   const alias = Object.hasOwn(aliases, command) ? aliases[command] : undefined
   if (alias !== undefined && await isInPath(alias, path)) return { command: alias }
   if (command === 'node') return { command: process.execPath }
-  const missing = `It needs the command ${shown(command)}, which is not in the PATH of the gateway`
+  const missing = `It needs the command ${quoteEntryName(command)}, which is not in the PATH of the gateway`
   return { command, warning: `${missing}: install ${runtimes[kind]} first` }
 }

@@ -7,7 +7,7 @@ import { errors } from '../../base/errors/list.ts'
 import { limits } from '../../base/limits/limits.ts'
 
 /** @throws ShareUsed when the principal has as many groups as a user may have */
-export function checkRoom ({ groups }: Snapshot, { isAdmin, username }: Principal): void {
+export function checkGroupCount ({ groups }: Snapshot, { isAdmin, username }: Principal): void {
   if (isAdmin) return
   const own = [...groups.values()].filter(({ owner }) => owner === username).length
   if (own >= limits.groupsPerUser) throw new errors.ShareUsed(`You have ${limits.groupsPerUser} groups already: remove one first`)
@@ -28,7 +28,7 @@ export function checkName (snapshot: Snapshot, principal: Principal, { id, name 
 }
 
 /** The warning for a group that shares its name with a server. */
-export function sharesName (snapshot: Snapshot, name: string): string[] {
+export function serverNameWarnings (snapshot: Snapshot, name: string): string[] {
   const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return []
   const target = takesPlace(snapshot, group, server) ? 'group' : 'server, since the owner of the group is not an admin'

@@ -12,7 +12,7 @@ import { limits } from '../../base/limits/limits.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { defaultOwner, knownName } from '../../identity/users/username.ts'
-import { checkName, checkRoom, sharesName } from './checks.ts'
+import { checkName, checkGroupCount, serverNameWarnings } from './checks.ts'
 import { withOwnNames } from './own-names.ts'
 import { unlistedIn } from './unlisted.ts'
 
@@ -81,10 +81,10 @@ export class Groups {
         owner: wantedOwner(base, principal, input) ?? ownerOf(base, principal)
       }
       checkName(base, principal, group)
-      checkRoom(base, principal)
+      checkGroupCount(base, principal)
       return [{ entity: 'groups', key: id, value: group }]
     }, principal)
-    return { group: this.get(principal, id), warnings: [...sharesName(snapshot, input.name), ...this.#unlisted(principal, id)] }
+    return { group: this.get(principal, id), warnings: [...serverNameWarnings(snapshot, input.name), ...this.#unlisted(principal, id)] }
   }
 
   /** Changes the given members of a group. A new name goes into the scopes of keys, too. @throws NoSuch, Forbidden, InvalidInput */
@@ -106,7 +106,7 @@ export class Groups {
       return [{ entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)]
     }, principal)
     const group = this.get(principal, id)
-    return { group, warnings: [...sharesName(snapshot, group.name), ...input.servers ? this.#unlisted(principal, id) : []] }
+    return { group, warnings: [...serverNameWarnings(snapshot, group.name), ...input.servers ? this.#unlisted(principal, id) : []] }
   }
 
   /** The members that the principal may see, with all selectors. @throws NoSuch */

@@ -4,9 +4,9 @@ import type { CloudServer, CloudTool } from '../../../schemas/catalogues.ts'
 import { incomplete } from '../../../schemas/server.ts'
 import { errors, noSuch } from '../../base/errors/list.ts'
 import { limits } from '../../base/limits/limits.ts'
-import { plain } from './inputs.ts'
+import { plainText } from './inputs.ts'
 import { localName } from './names.ts'
-import type { Answer, Source } from './source.ts'
+import type { SourceAnswer, Source } from './source.ts'
 import { Unusable } from './unusable.ts'
 
 /** `mcpRouter` of the system configuration. */
@@ -31,7 +31,7 @@ export class Cloud {
   }
 
   /** All servers. @throws InvalidInput without address or key, and as `Source.ask` */
-  async servers (owner: string): Promise<Answer<CloudServer[]>> {
+  async servers (owner: string): Promise<SourceAnswer<CloudServer[]>> {
     const seen = new Map<string, CloudServer>()
     let staleSince: string | undefined
     for (let page = 1; page <= limits.catalogues.pages && seen.size < limits.catalogues.entries; page++) {
@@ -46,7 +46,7 @@ export class Cloud {
   }
 
   /** @param name the name here, the service's key, or its name of the config @throws NoSuch, and as `servers` */
-  async server (name: string, owner: string): Promise<Answer<CloudServer>> {
+  async server (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
     const { value, staleSince } = await this.servers(owner)
     const server = value.find((each) => each.name === name) ?? value.find((each) => each.server_key === name || each.config_name === name)
     if (!server) throw noSuch('server in this catalogue', name)
@@ -54,12 +54,12 @@ export class Cloud {
   }
 
   /** The tools of a server. @throws as `server` */
-  async tools (name: string, owner: string): Promise<Answer<CloudTool[]>> {
+  async tools (name: string, owner: string): Promise<SourceAnswer<CloudTool[]>> {
     const { value: { server_key: server } } = await this.server(name, owner)
     return await this.#post('list-tools', { server }, toolsOf, owner)
   }
 
-  async #post<Value> (path: string, body: object, read: (answer: unknown) => Value, owner: string): Promise<Answer<Value>> {
+  async #post<Value> (path: string, body: object, read: (answer: unknown) => Value, owner: string): Promise<SourceAnswer<Value>> {
     const { apiKey, baseUrl, referer, title } = this.#settings()
     if (!isText(apiKey) || !isText(baseUrl)) {
       throw new errors.InvalidInput('The cloud catalogue is not set up: an admin has to set "mcpRouter.baseUrl" and "mcpRouter.apiKey"')
@@ -112,7 +112,7 @@ const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').
 function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 'reason'> {
   if (address === '') return { required: [], reason: 'the service states no address for it' }
   try {
-    const url = plain(address, 'server_url')
+    const url = plainText(address, 'server_url')
     const problem = incomplete({ type: 'streamable-http', url })
     if (problem !== undefined) throw new Unusable(problem)
     return {

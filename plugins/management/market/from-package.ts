@@ -1,6 +1,6 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Argument, Package } from '../../../schemas/server-json.ts'
-import { plain, shown, type Inputs } from './inputs.ts'
+import { plainText, quoteText, type Inputs } from './inputs.ts'
 import { Unusable } from './unusable.ts'
 
 /** How packages of one type are run. */
@@ -52,14 +52,14 @@ export function fromPackage (given: Package, inputs: Inputs): ServerConfig {
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
   if (!runner) {
     const known = Object.hasOwn(others, registryType) ? others[registryType] : undefined
-    throw new Unusable(known ?? `packages of the type ${shown(registryType)} cannot be run here (npm, pypi and oci can)`)
+    throw new Unusable(known ?? `packages of the type ${quoteText(registryType)} cannot be run here (npm, pypi and oci can)`)
   }
   checkSource(given, runner)
   if (transport.type !== 'stdio') throw new Unusable(notStdio(transport.type, transport.url))
   const env: Record<string, string> = {}
   for (const variable of environmentVariables) {
     if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(variable.name) || variable.name === '__proto__') {
-      throw new Unusable(`${shown(variable.name)} cannot be the name of a variable`)
+      throw new Unusable(`${quoteText(variable.name)} cannot be the name of a variable`)
     }
     const value = inputs.fill(variable, 'env', variable.name)
     if (value !== undefined) env[variable.name] = value
@@ -73,14 +73,14 @@ export function fromPackage (given: Package, inputs: Inputs): ServerConfig {
 function checkSource (given: Package, runner: Runner): void {
   const { identifier, version, registryBaseUrl, registryType, fileSha256, runtimeHint, runtimeArguments = [] } = given
   const { command } = runner
-  if (!runner.identifier.test(identifier)) throw new Unusable(`${shown(identifier)} is not the name of a package that ${command} runs`)
-  if (version !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._+!~-]*$/.test(version)) throw new Unusable(`${shown(version)} is not one version`)
+  if (!runner.identifier.test(identifier)) throw new Unusable(`${quoteText(identifier)} is not the name of a package that ${command} runs`)
+  if (version !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._+!~-]*$/.test(version)) throw new Unusable(`${quoteText(version)} is not one version`)
   if (registryBaseUrl !== undefined && runner.registry?.test(registryBaseUrl) === false) {
-    throw new Unusable(`it comes from ${shown(registryBaseUrl)}, and ${command} takes packages from the registry that \`install\` names`)
+    throw new Unusable(`it comes from ${quoteText(registryBaseUrl)}, and ${command} takes packages from the registry that \`install\` names`)
   }
   if (fileSha256 !== undefined && registryType !== 'oci') throw new Unusable(`it has a checksum, which ${command} does not compare`)
   if (runtimeHint !== undefined && runtimeArguments.length > 0 && !runner.hints.includes(runtimeHint)) {
-    throw new Unusable(`its arguments are those of ${shown(runtimeHint)}, and it would be run by ${command}`)
+    throw new Unusable(`its arguments are those of ${quoteText(runtimeHint)}, and it would be run by ${command}`)
   }
 }
 
@@ -102,8 +102,8 @@ function withHost (identifier: string, registryBaseUrl: string | undefined): str
 }
 
 function notStdio (type: string, url: string | undefined): string {
-  if (type !== 'streamable-http' && type !== 'sse') return `the transport ${shown(type)} is not known here`
-  const address = url === undefined ? '' : ` (${shown(url)})`
+  if (type !== 'streamable-http' && type !== 'sse') return `the transport ${quoteText(type)} is not known here`
+  const address = url === undefined ? '' : ` (${quoteText(url)})`
   return `it serves HTTP instead of stdio: run it yourself, and add a server of type ${type} with its address${address}`
 }
 
@@ -114,9 +114,9 @@ function words (given: readonly Argument[], inputs: Inputs): string[] {
       const value = inputs.fill(argument, 'argument', argument.valueHint ?? `argument ${at + 1}`)
       return value === undefined ? [] : [value]
     }
-    if (argument.type !== 'named') throw new Unusable(`arguments of the type ${shown(argument.type)} are not known here`)
+    if (argument.type !== 'named') throw new Unusable(`arguments of the type ${quoteText(argument.type)} are not known here`)
     if (argument.name === undefined || argument.name === '') throw new Unusable('it has a named argument without a name')
-    const name = plain(argument.name, 'an argument')
+    const name = plainText(argument.name, 'an argument')
     // A switch is there or not.
     const isSwitch = argument.format === 'boolean'
     if (isSwitch && argument.isRequired === true && argument.value === undefined && argument.default === undefined) return [name]

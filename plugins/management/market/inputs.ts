@@ -36,7 +36,7 @@ export class Inputs {
   fill (input: InputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
     const { value, default: usual, isRequired = false } = input
     if (value !== undefined) return this.#compose(value, input, place, title, isNeeded)
-    if (usual !== undefined) return plain(usual, title)
+    if (usual !== undefined) return plainText(usual, title)
     if (!isRequired && !isNeeded) return this.#leaveOut(input, place, title)
     return `\${${this.#key(input, place, title)}}`
   }
@@ -87,20 +87,20 @@ export class Inputs {
 const upper = (text: string): string => text.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 64)
 
 /** A stranger's text as it may stand in a config. @throws Unusable */
-export const plain = (text: string, title: string): string => check(unmarked(text, title), title)
+export const plainText = (text: string, title: string): string => check(unmarked(text, title), title)
 
 /** @throws Unusable for a text with control characters */
 function unmarked (text: string, title: string): string {
-  if (/\p{Cc}/u.test(text)) throw new Unusable(`the value of ${shown(title)} holds a control character`)
+  if (/\p{Cc}/u.test(text)) throw new Unusable(`the value of ${quoteText(title)} holds a control character`)
   return text
 }
 
 /** @throws Unusable for a text that the gateway would take for something else than text */
 function check (text: string, title: string): string {
-  if (/\$\{[A-Za-z_]/.test(text)) throw new Unusable(`the value of ${shown(title)} names a variable of this gateway's environment (\${…})`)
-  if (isMask(text)) throw new Unusable(`the value of ${shown(title)} looks like a masked secret`)
+  if (/\$\{[A-Za-z_]/.test(text)) throw new Unusable(`the value of ${quoteText(title)} names a variable of this gateway's environment (\${…})`)
+  if (isMask(text)) throw new Unusable(`the value of ${quoteText(title)} looks like a masked secret`)
   return text
 }
 
 /** A stranger's name within a sentence. */
-export const shown = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
+export const quoteText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)

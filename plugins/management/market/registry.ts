@@ -6,7 +6,7 @@ import { isObject } from '../../../protocol/json.ts'
 import type { Pause } from '../../../protocol/large-message.ts'
 import { noSuch } from '../../base/errors/list.ts'
 import { limits } from '../../base/limits/limits.ts'
-import type { Answer, Question, Source } from './source.ts'
+import type { SourceAnswer, SourceQuery, Source } from './source.ts'
 import { toConfigs } from './to-configs.ts'
 
 /** Who asks for an entry that was deleted is told so, and why. */
@@ -27,23 +27,23 @@ export class Registry {
   }
 
   /** One page of the entries. @throws as `Source.ask` */
-  async list (query: RegistryQuery, owner: string): Promise<Answer<RegistryPage>> {
+  async list (query: RegistryQuery, owner: string): Promise<SourceAnswer<RegistryPage>> {
     const given = Object.entries({ limit: 30, ...query }).filter(([, value]) => value !== undefined)
     const parameters = new URLSearchParams(given.sort().map(([name, value]): [string, string] => [name, String(value)]))
     return await this.#ask(`/v0.1/servers?${parameters.toString()}`, pageOf, owner)
   }
 
   /** All versions of one entry. @throws as `Source.ask` */
-  async versions (name: string, owner: string): Promise<Answer<RegistryPage>> {
+  async versions (name: string, owner: string): Promise<SourceAnswer<RegistryPage>> {
     return await this.#ask(`/v0.1/servers/${segment(name)}/versions?${deletedToo}`, pageOf, owner)
   }
 
   /** One version of one entry. @param version `latest`, or an exact one @throws as `Source.ask` */
-  async version (name: string, version: string, owner: string): Promise<Answer<RegistryEntry>> {
+  async version (name: string, version: string, owner: string): Promise<SourceAnswer<RegistryEntry>> {
     return await this.#ask(`/v0.1/servers/${segment(name)}/versions/${segment(version)}?${deletedToo}`, entryOf, owner)
   }
 
-  async #ask<Value> (path: string, read: Question<Value>['read'], owner: string): Promise<Answer<Value>> {
+  async #ask<Value> (path: string, read: SourceQuery<Value>['read'], owner: string): Promise<SourceAnswer<Value>> {
     return await this.#source.ask({ key: path, url: `${this.#base}${path}`, read }, owner)
   }
 }

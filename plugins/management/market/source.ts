@@ -14,7 +14,7 @@ import type { Fetched } from '../../base/outbound/fetch.ts'
 import type { Outbound } from '../../base/outbound/outbound.ts'
 
 /** One question to a service. Questions with the same `key` have the same answer. */
-export interface Question<Value> {
+export interface SourceQuery<Value> {
   readonly key: string
   readonly url: string
   readonly method?: 'GET' | 'POST'
@@ -25,7 +25,7 @@ export interface Question<Value> {
 }
 
 /** An answer, and the time at which the service gave it where that is not now, as ISO 8601. */
-export interface Answer<Value> { readonly value: Value, readonly staleSince?: string }
+export interface SourceAnswer<Value> { readonly value: Value, readonly staleSince?: string }
 
 interface Kept {
   readonly value: unknown
@@ -86,7 +86,7 @@ export class Source {
    * @param owner in whose name it is asked (`ownerOf`)
    * @throws NoSuch for 404 · InvalidInput for 400 and 422 · UpstreamFailed when there is no answer, and none was kept · ShareError
    */
-  async ask<Value> (question: Question<Value>, owner: string): Promise<Answer<Value>> {
+  async ask<Value> (question: SourceQuery<Value>, owner: string): Promise<SourceAnswer<Value>> {
     const kept = this.#kept.get(question.key)
     if (kept && kept.dueAt > this.#deps.now()) return answerOf(kept)
     const release = this.#shares.take(owner)
@@ -113,7 +113,7 @@ export class Source {
   }
 
   /** The kept answer in place of one, where the service failed. @throws as `ask` */
-  #withoutAnswer<Value> (error: unknown, key: string): Answer<Value> {
+  #withoutAnswer<Value> (error: unknown, key: string): SourceAnswer<Value> {
     const { name, now } = this.#deps
     if (error instanceof NotAnswered) {
       this.#kept.delete(key)
@@ -130,7 +130,7 @@ export class Source {
     return answerOf(kept)
   }
 
-  async #request (question: Question<unknown>, kept: Kept | undefined, owner: string): Promise<Kept> {
+  async #request (question: SourceQuery<unknown>, kept: Kept | undefined, owner: string): Promise<Kept> {
     const { key, url, method = 'GET', headers, body, read } = question
     const { outbound, now } = this.#deps
     const answer = await outbound.fetch(url, {
@@ -169,7 +169,7 @@ export class Source {
   }
 }
 
-const answerOf = <Value>({ value, givenAt, isStale }: Kept): Answer<Value> =>
+const answerOf = <Value>({ value, givenAt, isStale }: Kept): SourceAnswer<Value> =>
   ({ value: value as Value, ...(isStale && { staleSince: new Date(givenAt).toISOString() }) })
 
 /** @param isOfCaller whether a caller chose what is asked for @throws NotAnswered, UpstreamError */

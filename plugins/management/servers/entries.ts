@@ -1,5 +1,5 @@
 import { orderedEntries } from '../../../db/order.ts'
-import { readForeign, type Entry } from '../../../schemas/foreign-document.ts'
+import { readForeign, type ForeignServer } from '../../../schemas/foreign-document.ts'
 import { errors } from '../../base/errors/list.ts'
 
 /** Max servers of one request. */
@@ -10,7 +10,7 @@ const mostEntries = 1_000
  * @returns `warnings`: sentences about the other members of such a file
  * @throws InvalidInput
  */
-export function entriesOf (body: unknown): { servers: readonly Entry[], warnings: string[] } {
+export function serverEntries (body: unknown): { servers: readonly ForeignServer[], warnings: string[] } {
   const document = readForeign(body, orderedEntries)
   if (document === undefined || document.servers.length === 0) {
     throw new errors.InvalidInput('"servers": expected a list of {"name": "…", "config": {…}}, or "mcpServers": {"<name>": {…}}')

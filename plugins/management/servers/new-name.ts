@@ -54,7 +54,7 @@ export function checkNewName (
 }
 
 /** The warning for a server that shares its name with a group; undefined when it does not. */
-export function sharesName (snapshot: Snapshot, name: string): string | undefined {
+export function groupNameWarning (snapshot: Snapshot, name: string): string | undefined {
   const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return undefined
   const { owner = defaultOwner } = group
@@ -84,7 +84,7 @@ export function checkConfigRoom ({ servers }: Snapshot, { isAdmin, username }: P
  * @param added how many others the same request adds
  * @throws ShareUsed
  */
-export function checkRoom ({ servers }: Snapshot, { isAdmin, username }: Principal, added: number): void {
+export function checkServerCount ({ servers }: Snapshot, { isAdmin, username }: Principal, added: number): void {
   if (isAdmin || username === undefined) return
   const own = [...servers.values()].filter(({ config }) => config.owner === username).length + added
   if (own >= limits.serversPerUser) throw new errors.ShareUsed(`You have ${limits.serversPerUser} servers already: remove one first`)

@@ -11,10 +11,10 @@ import { defaultOwner } from '../../identity/users/username.ts'
 import { ItemTexts } from './item-texts.ts'
 
 /** One tool, prompt or resource as the management API shows it: as the upstream listed it, with its override. */
-export type ShownItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
+export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
 /** A server as the management API shows it. */
-export interface ServerRecord {
+export interface PresentedServer {
   name: string
   enabled: boolean
   status: ProviderStatus
@@ -73,7 +73,7 @@ export function toRecord (
   catalogue: Catalogue | undefined,
   manages: boolean,
   wanted?: WantedLogin
-): ServerRecord {
+): PresentedServer {
   const { name, config: stored, problem, separator, warnings: remarks = [] } = server
   const { createdAt, storedByUser: _ours, ...config } = withDefaults(stored)
   const badName = disabling(server)
@@ -120,16 +120,16 @@ function shownError (error: string | null, manages: boolean, wanted: WantedLogin
 }
 
 /** One item as the API shows it; undefined: the server does not list it, as far as is known. */
-export function findItem (kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {
+export function findItem (kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]): PresentedItem | undefined {
   for (const { lists } of catalogues) {
     const item = lists[kind].find((each) => each.key === key)
-    if (item) return JSON.parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)), itemDefaults)) as ShownItem
+    if (item) return JSON.parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)), itemDefaults)) as PresentedItem
   }
   return undefined
 }
 
 /** An item that no catalogue lists, with what its override says of it. */
-export function unlistedItem (kind: ItemKind, key: string, server: Server): ShownItem {
+export function unlistedItem (kind: ItemKind, key: string, server: Server): PresentedItem {
   const override = overrideOf(server, kind, key)
   return {
     [kind === 'resources' ? 'uri' : 'name']: key,

@@ -5,8 +5,8 @@ import { limits } from '../../base/limits/limits.ts'
 import { ownNames } from '../../settings/access/item-names.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { adopt } from '../../../schemas/foreign-config.ts'
-import type { Entry } from '../../../schemas/foreign-document.ts'
-import { maxEntries } from '../../../schemas/openapi-upstream.ts'
+import type { ForeignServer } from '../../../schemas/foreign-document.ts'
+import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors, noSuch } from '../../base/errors/list.ts'
 import type { Principal } from '../../settings/access/view.ts'
@@ -17,9 +17,9 @@ import { withoutNames } from '../../identity/keys/scope.ts'
 import type { Settings } from '../../settings/settings.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import type { Upstreams } from '../../upstream/upstreams.ts'
-import { checkNewName, checkRoom, sharesName } from './new-name.ts'
+import { checkNewName, checkServerCount, groupNameWarning } from './new-name.ts'
 import { ownOverrideOf, withOverride, type ItemKind, type OverrideChange } from '../../settings/access/overrides.ts'
-import { disabling, findItem, toRecord, unlistedItem, type ServerRecord, type ShownItem } from './present.ts'
+import { disabling, findItem, toRecord, unlistedItem, type PresentedServer, type PresentedItem } from './present.ts'
 import { ServerLogins } from './login.ts'
 import { checkMayRun, managed, visible } from './rights.ts'
 import { testRecord, Tests, type ServerTest } from './test-record.ts'
@@ -55,7 +55,7 @@ export class Servers {
   }
 
   /** The same as `list`, with the addresses at which the principal has to log in. */
-  async listToLogIn (principal: Principal): Promise<ServerRecord[]> {
+  async listToLogIn (principal: Principal): Promise<PresentedServer[]> {
     const snapshot = this.#settings.current
     const seen = [...snapshot.servers.values()].filter((server) => canSee(principal, server, 'public'))
     await Promise.all(seen.map(async (server) => { await this.#login.prepare(principal, server) }))
@@ -63,7 +63,7 @@ export class Servers {
   }
 
   /** The same as `get`, with the address at which the principal has to log in. @throws NoSuch */
-  async getToLogIn (principal: Principal, name: string): Promise<ServerRecord> {
+  async getToLogIn (principal: Principal, name: string): Promise<PresentedServer> {
     await this.#login.prepare(principal, visible(this.#settings.current, principal, name))
     return this.get(principal, name)
   }
@@ -84,7 +84,7 @@ export class Servers {
   }
 
   /** The servers that the principal may see. */
-  list (principal: Principal): ServerRecord[] {
+  list (principal: Principal): PresentedServer[] {
     const snapshot = this.#settings.current
     return [...snapshot.servers.values()]
       .filter((server) => canSee(principal, server, 'public'))
@@ -92,21 +92,21 @@ export class Servers {
   }
 
   /** The same, and their configs by name. A Map, since an object would move names like `7` to the front. */
-  listed (principal: Principal): { servers: ServerRecord[], mcpServers: Map<string, Record<string, unknown>> } {
+  listed (principal: Principal): { servers: PresentedServer[], mcpServers: Map<string, Record<string, unknown>> } {
     const servers = this.list(principal)
     return { servers, mcpServers: new Map(servers.map(({ name, config }) => [name, config])) }
   }
 
   /** @throws NoSuch, also for a server that the principal may not see */
-  get (principal: Principal, name: string): ServerRecord {
+  get (principal: Principal, name: string): PresentedServer {
     return this.#record(principal, visible(this.#settings.current, principal, name))
   }
 
   /** Adds a server; it connects in the background. @throws InvalidInput, Forbidden, ShareUsed */
-  async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<ServerRecord> {
+  async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<PresentedServer> {
     await this.#settings.change((snapshot) => {
       checkNewName(snapshot, principal, name, 'name')
-      checkRoom(snapshot, principal, 0)
+      checkServerCount(snapshot, principal, 0)
       return [toStore(snapshot, principal, name, config, this.#usersMayRun)]
     }, principal)
     return this.get(principal, name)
@@ -123,7 +123,7 @@ export class Servers {
     const snapshot = this.#settings.current
     const isStored = name !== undefined && snapshot.servers.has(name)
     if (name !== undefined && !isStored) checkNewName(snapshot, principal, name, 'name')
-    if (!isStored) checkRoom(snapshot, principal, 0)
+    if (!isStored) checkServerCount(snapshot, principal, 0)
     const { value } = toStore(snapshot, principal, name ?? unnamed, config, this.#usersMayRun)
     if (value === undefined) throw new errors.InvalidInput('"config" is missing')
     const end = this.#testing.begin(principal)
@@ -140,7 +140,7 @@ export class Servers {
    * @param newName renames the server, in groups and in the scopes of keys too
    * @throws NoSuch, Forbidden, InvalidInput
    */
-  async update (principal: Principal, name: string, config: Record<string, unknown>, newName?: string): Promise<ServerRecord> {
+  async update (principal: Principal, name: string, config: Record<string, unknown>, newName?: string): Promise<PresentedServer> {
     await this.#settings.change((snapshot) => {
       managed(snapshot, principal, name)
       const isRenamed = newName !== undefined && newName !== name
@@ -157,7 +157,7 @@ export class Servers {
    * @param sent the config as it was sent, in whose members other programs may have written
    */
   warnings (name: string, sent: Record<string, unknown> = {}): string[] {
-    return [...adopt(sent).warnings, this.#refusal(name), sharesName(this.#settings.current, name)].filter((each) => each !== undefined)
+    return [...adopt(sent).warnings, this.#refusal(name), groupNameWarning(this.#settings.current, name)].filter((each) => each !== undefined)
   }
 
   /** The reason why a stored server will not be connected; undefined when none is known. */
@@ -198,7 +198,7 @@ export class Servers {
   }
 
   /** Enables or disables a server. @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError */
-  async toggle (principal: Principal, name: string, enabled: boolean): Promise<ServerRecord> {
+  async toggle (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     await this.#settings.change((snapshot) => {
       const server = managed(snapshot, principal, name)
@@ -216,7 +216,7 @@ export class Servers {
    * already, as it would be stored, stays.
    * @returns the result of each, in their order
    */
-  async createMany (principal: Principal, servers: readonly Entry[]): Promise<Outcome[]> {
+  async createMany (principal: Principal, servers: readonly ForeignServer[]): Promise<Outcome[]> {
     let outcomes: Outcome[] = []
     await this.#settings.change((snapshot) => {
       const names = new Set<string>()
@@ -233,7 +233,7 @@ export class Servers {
             return { name, success: true, unchanged: true }
           }
           checkNewName(snapshot, principal, name, 'name')
-          checkRoom(snapshot, principal, names.size)
+          checkServerCount(snapshot, principal, names.size)
           changes.push(toStore(snapshot, principal, name, each.config, this.#usersMayRun))
           names.add(name)
           return { name, success: true }
@@ -258,15 +258,15 @@ export class Servers {
    * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than `maxEntries` overrides;
    * ShareError
    */
-  async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<ShownItem> {
+  async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<PresentedItem> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     let own = key
     await this.#settings.change((snapshot) => {
       const { server, own: ownKey } = this.#withItem(snapshot, principal, name, kind, key)
       own = ownKey
       const value = withOverride(server, kind, own, change)
-      if (Object.keys(value[kind] ?? {}).length > Math.max(maxEntries, Object.keys(server.config[kind] ?? {}).length)) {
-        throw new errors.InvalidInput(`A server has at most ${maxEntries} overrides of its ${kind}: reset one first`)
+      if (Object.keys(value[kind] ?? {}).length > Math.max(maxConfigEntries, Object.keys(server.config[kind] ?? {}).length)) {
+        throw new errors.InvalidInput(`A server has at most ${maxConfigEntries} overrides of its ${kind}: reset one first`)
       }
       return [{ entity: 'mcpServers', key: name, value }]
     }, principal)
@@ -275,7 +275,7 @@ export class Servers {
   }
 
   /** Closes the connections to a server and connects it again. @throws NoSuch, Forbidden */
-  async reload (principal: Principal, name: string): Promise<ServerRecord> {
+  async reload (principal: Principal, name: string): Promise<PresentedServer> {
     const server = managed(this.#settings.current, principal, name)
     checkMayRun(principal, server.config, this.#usersMayRun)
     await this.#upstreams.restart(name)
@@ -304,7 +304,7 @@ export class Servers {
     await Promise.race([this.#upstreams.ended(name), sleep(endTimeout, undefined, { ref: false })])
   }
 
-  #record (principal: Principal, server: Server): ServerRecord {
+  #record (principal: Principal, server: Server): PresentedServer {
     const { name } = server
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)

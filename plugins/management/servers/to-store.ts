@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { adopt } from '../../../schemas/foreign-config.ts'
 import { problemOf } from '../../../schemas/problem.ts'
-import { maxEntries } from '../../../schemas/openapi-upstream.ts'
+import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import { incomplete, ServerConfig } from '../../../schemas/server.ts'
 import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -101,7 +101,7 @@ function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
 
 /** Whether some member has more entries than one may have. */
 const hasTooMany = (config: Record<string, unknown>): boolean =>
-  Object.values(config).some((value) => typeof value === 'object' && value !== null && Object.keys(value).length > maxEntries)
+  Object.values(config).some((value) => typeof value === 'object' && value !== null && Object.keys(value).length > maxConfigEntries)
 
 /**
  * A config with its owner, its visibility, and the members that the update left out.

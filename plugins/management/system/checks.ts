@@ -28,7 +28,7 @@ const isHttpUrl = (text: string): boolean => !/\p{Cc}/u.test(text) && URL.canPar
 const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
 
 /** Checks what the schema of the system configuration cannot express. @throws InvalidInput */
-export function check (sent: SystemSections): void {
+export function checkSections (sent: SystemSections): void {
   const wrong = (path: string, why: string): Error => new errors.InvalidInput(`"${path}": ${why}`)
   // A section may be null, which resets it to its defaults.
   const [routing, install, smartRouting, mcpRouter] = [

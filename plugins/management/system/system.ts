@@ -7,7 +7,7 @@ import { errors } from '../../base/errors/list.ts'
 import type { Principal } from '../../settings/access/view.ts'
 import { isMask, maskConfig } from '../../base/secrets/mask.ts'
 import type { Settings } from '../../settings/settings.ts'
-import { check, checkTargets } from './checks.ts'
+import { checkSections, checkTargets } from './checks.ts'
 import { legacyKeyIgnored, legacyKeyWarning } from '../../identity/keys/legacy-key.ts'
 import { merge } from './merge.ts'
 
@@ -66,7 +66,7 @@ export class System {
       if (holdsLegacyKey(body)) warning = hasKeys ? legacyKeyIgnored : legacyKeyWarning
       const stored = renamed(system)
       const next = merge(stored, sent, show(system), SystemSections)
-      check(sent)
+      checkSections(sent)
       checkTargets(sent, stored, next)
       return [{ entity: 'systemConfig', value: next }]
     }, principal)

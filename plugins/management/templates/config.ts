@@ -6,7 +6,7 @@ import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { maskAll, maskConfig } from '../../base/secrets/mask.ts'
 import { coverText } from '../../base/secrets/tokens.ts'
 import { fillPlaces, leftAsWritten } from '../../upstream/links/variables.ts'
-import { referencesIn, type Variables } from './variables.ts'
+import { referencesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>
 
@@ -42,7 +42,7 @@ export function referenced ({ env, headers, url, args, proxy, oauth, openapi }: 
  * A config with variables in the places of its secrets: of what is masked for people, and of what else looks like a token. A `${NAME}` that
  * a user wrote is replaced as well: an admin who imports the template would fill it in (DECISIONS §15).
  */
-export function withoutSecrets (name: string, config: Readonly<Json>, variables: Variables): Json {
+export function withoutSecrets (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isUsers = isByUser(config)
   const cover = variables.coverOf(name, { isUsers })
   const { env, ...rest } = isUsers ? withoutUsersVariables(name, config, variables) : portable(config)
@@ -59,7 +59,7 @@ const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !==
  * What `portable` keeps of a config, with other variables in place of those that are not filled in here, in any notation: the import reads
  * those of other programs.
  */
-function withoutUsersVariables (name: string, config: Readonly<Json>, variables: Variables): Json {
+function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isLeft = leftAsWritten(config.storedByUser as StoredByUser)
   return fillPlaces(portable(config) as ServerConfig, (text, place, ...within) => isLeft(place, ...within)
     ? text.replace(anyVariable, (written) => variables.ofUsers(written, name, String(within[0] ?? place)))
@@ -67,13 +67,13 @@ function withoutUsersVariables (name: string, config: Readonly<Json>, variables:
 }
 
 /** The description of an API is no place of tokens: its names and texts may look like some. */
-function coverOpenApi (value: unknown, cover: ReturnType<Variables['coverOf']>): unknown {
+function coverOpenApi (value: unknown, cover: ReturnType<TemplateVariables['coverOf']>): unknown {
   if (!isObject(value)) return value
   const { schema, ...rest } = value
   return { ...coverAll(rest, cover) as Json, ...(schema === undefined ? {} : { schema }) }
 }
 
-function coverAll (value: unknown, cover: ReturnType<Variables['coverOf']>): unknown {
+function coverAll (value: unknown, cover: ReturnType<TemplateVariables['coverOf']>): unknown {
   if (typeof value === 'string') return coverText(value, cover)
   if (Array.isArray(value)) return value.map((each) => coverAll(each, cover))
   if (!isObject(value)) return value

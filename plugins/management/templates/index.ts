@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { Environment } from '../../upstream/links/variables.ts'
+import type { ProcessEnvironment } from '../../upstream/links/variables.ts'
 import { Templates } from './templates.ts'
 
 declare module 'fastify' {
@@ -8,7 +8,7 @@ declare module 'fastify' {
 
 export interface TemplateOptions {
   /** The gateway's own environment, which variables of configs are filled in from. */
-  environment: Environment
+  environment: ProcessEnvironment
 }
 
 /** `app.templates`: servers and groups without owners and secrets, from one gateway to another. */

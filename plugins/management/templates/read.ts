@@ -4,7 +4,7 @@ import { problemOf } from '../../../schemas/problem.ts'
 import { GroupMember } from '../../../schemas/settings.ts'
 import type { SentTemplate } from '../../../schemas/templates.ts'
 import { Template, TemplateGroup } from '../../../schemas/templates.ts'
-import { isComment, quoted } from '../../../schemas/unknown-members.ts'
+import { isComment, quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../../base/errors/list.ts'
 import { leftOut, portable } from './config.ts'
 
@@ -23,7 +23,7 @@ const capped = (warnings: Iterable<string>): string[] => [...new Set(warnings)].
 export function warningsOf (template: SentTemplate): string[] {
   const known = Object.keys(Template.properties).map((name) => `"${name}"`).join(', ')
   return capped(unknownIn(template, Template.properties).map((name) =>
-    `${quoted(name)} is not known and has no effect; a template has ${known}`))
+    `${quoteName(name)} is not known and has no effect; a template has ${known}`))
 }
 
 /**
@@ -37,7 +37,7 @@ export function readServer (name: string, value: unknown): { config: Json, warni
     throw new errors.InvalidInput('A server is an object, its config: {"url": "…"}, or {"command": "…", "args": ["…"]}')
   }
   const { config, warnings } = adopt(value)
-  const dropped = leftOut(config).map((path) => `${quoted(path)} is not taken from a template`)
+  const dropped = leftOut(config).map((path) => `${quoteName(path)} is not taken from a template`)
   return { config: portable(config), warnings: capped([...dropped, ...warnings]) }
 }
 
@@ -56,7 +56,7 @@ export function readGroup (value: unknown): { group: TemplateGroup, warnings: st
   const ofMembers = group.servers.flatMap((member, at) =>
     typeof member === 'string' ? [] : unknownIn(member, GroupMember.properties).map((name) => `servers.${at}.${name}`))
   const unknown = [...unknownIn(value, TemplateGroup.properties), ...ofMembers]
-  return { group, warnings: capped(unknown.map((path) => `${quoted(path)} is not known and has no effect`)) }
+  return { group, warnings: capped(unknown.map((path) => `${quoteName(path)} is not known and has no effect`)) }
 }
 
 /** A message about the first wrong member of a group; undefined: none is wrong. */

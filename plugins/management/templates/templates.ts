@@ -4,7 +4,7 @@ import { lockOf } from '../../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../../db/order.ts'
 import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template, TemplateGroup } from '../../../schemas/templates.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
-import { quoted } from '../../../schemas/unknown-members.ts'
+import { quoteName } from '../../../schemas/unknown-members.ts'
 import type { Principal } from '../../settings/access/view.ts'
 import { canManage } from '../../settings/access/visibility.ts'
 import { errors } from '../../base/errors/list.ts'
@@ -13,10 +13,10 @@ import { limits } from '../../base/limits/limits.ts'
 import { turns } from '../../base/limits/turns.ts'
 import type { Servers } from '../servers/servers.ts'
 import type { Settings } from '../../settings/settings.ts'
-import type { Environment } from '../../upstream/links/variables.ts'
+import type { ProcessEnvironment } from '../../upstream/links/variables.ts'
 import { portable, referenced, withoutSecrets } from './config.ts'
 import { readGroup, readServer, warningsOf } from './read.ts'
-import { Variables } from './variables.ts'
+import { TemplateVariables } from './variables.ts'
 
 const version = '1.0'
 
@@ -30,10 +30,10 @@ export class Templates {
   readonly #settings: Settings
   readonly #servers: Servers
   readonly #groups: Groups
-  readonly #environment: Environment
+  readonly #environment: ProcessEnvironment
 
   /** @param environment the one that variables of configs are filled in from */
-  constructor (settings: Settings, servers: Servers, groups: Groups, environment: Environment) {
+  constructor (settings: Settings, servers: Servers, groups: Groups, environment: ProcessEnvironment) {
     this.#settings = settings
     this.#servers = servers
     this.#groups = groups
@@ -63,7 +63,7 @@ export class Templates {
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
     const { covered, required } = await turns.run(owner, async (pause) => {
       const named = await inSteps(configs, ([, config]) => referenced(portable(config)), pause)
-      const variables = new Variables(named.flat(), this.#environment)
+      const variables = new TemplateVariables(named.flat(), this.#environment)
       const covered = await inSteps(configs, ([each, config]) => [each, withoutSecrets(each, config, variables)] as const, pause)
       return { covered, required: await inSteps(covered, ([, config]) => referenced(config), pause) }
     })
@@ -197,7 +197,7 @@ function lookedUp<Value> (kind: 'server' | 'group', name: string, find: () => Va
   try {
     return find()
   } catch (error) {
-    if (error instanceof errors.Forbidden) throw new errors.Forbidden(`${error.message}: ${quoted(name)}`)
+    if (error instanceof errors.Forbidden) throw new errors.Forbidden(`${error.message}: ${quoteName(name)}`)
     throw error
   }
 }

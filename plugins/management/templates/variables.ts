@@ -1,7 +1,7 @@
 import { Env } from '../../../schemas/env.ts'
 import { isNoSecret } from '../../base/secrets/mask.ts'
 import type { Cover } from '../../base/secrets/tokens.ts'
-import { isOurs, variablePattern, type Environment } from '../../upstream/links/variables.ts'
+import { isOurs, variablePattern, type ProcessEnvironment } from '../../upstream/links/variables.ts'
 
 /** Variables of any gateway, its machine and its runtime, also of the gateway that imports: they have values of another meaning. */
 const occupied = new Set([
@@ -31,7 +31,7 @@ export interface Naming {
 }
 
 /** The variables that stand for the secrets of one template. A variable stands for one secret. */
-export class Variables {
+export class TemplateVariables {
   /** The secret of each variable; undefined: one that the configs name themselves. */
   readonly #secrets = new Map<string, string | undefined>()
 
@@ -45,7 +45,7 @@ export class Variables {
    * @param named variables that the configs name themselves
    * @param environment the one that the gateway fills in from: none of its variables stands for a secret
    */
-  constructor (named: Iterable<string>, environment: Environment) {
+  constructor (named: Iterable<string>, environment: ProcessEnvironment) {
     for (const name of named) this.#secrets.set(name, undefined)
     this.#present = new Set(Object.keys(environment).map((name) => name.toUpperCase()))
   }

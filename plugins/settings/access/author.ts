@@ -4,7 +4,7 @@ import type { Principal } from './view.ts'
 export interface Author { readonly username: string, readonly keyId?: string, readonly keyName?: string }
 
 /** The bearer key of a principal, for records. */
-export const keyOf = ({ kind, credential }: Principal): Pick<Author, 'keyId' | 'keyName'> =>
+export const authorKey = ({ kind, credential }: Principal): Pick<Author, 'keyId' | 'keyName'> =>
   credential !== undefined && (kind === 'system-key' || kind === 'user-key') ? { keyId: credential.id, keyName: credential.name } : {}
 
-export const toAuthor = (principal: Principal): Author => ({ username: principal.username ?? '', ...keyOf(principal) })
+export const toAuthor = (principal: Principal): Author => ({ username: principal.username ?? '', ...authorKey(principal) })

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import { isUsable, type Server, type Snapshot } from '../../../db/store.ts'
 import { errors, noSuch } from '../../base/errors/list.ts'
-import { quoted } from '../../../schemas/unknown-members.ts'
+import { quoteName } from '../../../schemas/unknown-members.ts'
 import { Directory } from './directory.ts'
 import { makeView, type Principal, type Scope, type View } from './view.ts'
 import { admits, canSee, toGroupScope, toScope, visibleServers, type PublicReach, type VisibleServer } from './visibility.ts'
@@ -92,7 +92,7 @@ function viewOf (snapshot: Snapshot, principal: Principal, { name, group, smart 
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
   // To a scoped key, servers and groups that it does not list do not exist.
   const unknown = (): Error =>
-    word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute(quoted(word ?? ''))
+    word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute(quoteName(word ?? ''))
   const scope = scopeOf(snapshot, { name, group }, byName)
   if (!scope) throw unknown()
   const view = makeView(principal, scope, smart ? 'search' : undefined)

@@ -50,28 +50,28 @@ export type Scope = { readonly open?: boolean } & (
 )
 
 /** The way in which items are shown: under the `raw` names of one server, `merged` under qualified names, or by `search` (`$smart`). */
-export type Presentation = 'raw' | 'merged' | 'search'
+export type PresentationName = 'raw' | 'merged' | 'search'
 
 /** A principal, a set of servers, and the way in which they are shown. Views with the same key see the same. */
 export interface View {
   readonly principal: Principal
   readonly scope: Scope
-  readonly presentation: Presentation
+  readonly presentation: PresentationName
   readonly key: string
 }
 
 export function makeView (
   principal: Principal,
   scope: Scope,
-  presentation: Presentation = scope.kind === 'server' ? 'raw' : 'merged'
+  presentation: PresentationName = scope.kind === 'server' ? 'raw' : 'merged'
 ): View {
   return { principal, scope, presentation, key: JSON.stringify([...whoSees(principal, scope), ...whereSeen(scope), presentation]) }
 }
 
-const others = new WeakMap<View, Map<Presentation, View>>()
+const others = new WeakMap<View, Map<PresentationName, View>>()
 
 /** A view of the same servers by the same principal, shown in another way. The object stays the same. */
-export function inPresentation (view: View, presentation: Presentation): View {
+export function inPresentation (view: View, presentation: PresentationName): View {
   if (view.presentation === presentation) return view
   let made = others.get(view)
   if (!made) others.set(view, made = new Map())

@@ -4,7 +4,7 @@ import { timesOf, type DateRange } from '../../base/body/dates.ts'
 import { errors } from '../../base/errors/list.ts'
 import { askedRecords } from '../../base/errors/storage.ts'
 import type { Committed } from '../settings.ts'
-import { entriesOf, entryOf, type Parts } from './entries.ts'
+import { entriesOfCommit, entryOf, type Parts } from './entries.ts'
 import { BoundedEntries, type TrailBounds } from './memory-trail.ts'
 
 type Json = Record<string, unknown>
@@ -57,7 +57,7 @@ export class Audit {
 
   /** Adds an entry for each change of a commit. Commits without an author, such as the last use of keys, make no entries. */
   add (committed: Committed): void {
-    this.#add(entriesOf(committed, this.#deps.bounds.part))
+    this.#add(entriesOfCommit(committed, this.#deps.bounds.part))
   }
 
   /** Adds an entry for a change of what is no part of the settings. @param by who asked for it: a user's name, or more */

@@ -12,7 +12,7 @@ type Json = Record<string, unknown>
  * server is the former one; the id of a key or group is in `before` or `after`.
  * @param maxSize of one `before` or `after`, in characters; beyond: it is `{id?, name?, truncated: true}`
  */
-export function entriesOf (committed: Committed, maxSize: number): AuditEntry[] {
+export function entriesOfCommit (committed: Committed, maxSize: number): AuditEntry[] {
   if (committed.by === undefined) return []
   const { by, changes, former, next } = committed
   return changes.flatMap((change) => entryOf(by, partsOf(change, former, next), maxSize) ?? [])

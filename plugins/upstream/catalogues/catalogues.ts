@@ -8,7 +8,7 @@ import type { Slot } from '../links/slot.ts'
 import { cacheText, readKept, type Kept } from './cache-text.ts'
 import { LeftOut } from './left-out.ts'
 import { readCatalogue } from './read-catalogue.ts'
-import { fitting, sizeOf } from './shares.ts'
+import { fitting, catalogueSize } from './shares.ts'
 import { UndeclaredTools } from './undeclared-tools.ts'
 
 export interface CataloguesDeps {
@@ -219,8 +219,8 @@ export class Catalogues {
   /** The size of all catalogues but one, in characters. */
   #sizeBeside (left: Catalogue | undefined): number {
     let size = 0
-    for (const catalogue of this.#byClass.values()) if (catalogue !== left) size += sizeOf(catalogue)
-    for (const catalogue of this.#deps.owned()) if (catalogue !== left) size += sizeOf(catalogue)
+    for (const catalogue of this.#byClass.values()) if (catalogue !== left) size += catalogueSize(catalogue)
+    for (const catalogue of this.#deps.owned()) if (catalogue !== left) size += catalogueSize(catalogue)
     return size
   }
 
@@ -274,7 +274,7 @@ export class Catalogues {
     const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, this.#undeclared, leftOut.add)
     leftOut.end()
     if (base) this.#leftOut = leftOut.sentences
-    this.#deps.spend(sizeOf(read))
+    this.#deps.spend(catalogueSize(read))
     if (this.#restoring) await this.#restoring
     const before = this.#byClass.get(capabilityClass)
     const catalogue = this.#fitting(read, before)

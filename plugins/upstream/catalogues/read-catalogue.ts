@@ -3,7 +3,7 @@ import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { kinds, listKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
-import { cut } from '../../../protocol/text.ts'
+import { truncate } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
 import { limits } from '../../base/limits/limits.ts'
 import { readList, type ListRead } from './read-list.ts'
@@ -79,7 +79,7 @@ export async function readCatalogue (
     if (sentence !== undefined) warn(sentence)
     if (lists.tools.length > 0) capabilities.tools = {}
   }
-  const instructions = identity.instructions === undefined ? undefined : cut(identity.instructions, limits.instructions)
+  const instructions = identity.instructions === undefined ? undefined : truncate(identity.instructions, limits.instructions)
   if (instructions !== identity.instructions) warn(`its instructions are longer than ${limits.instructions} characters and are cut`)
   const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, capabilities, instructions, lists, extras }
   return { catalogue, whole, fresh: { at, lists: fresh } }

@@ -4,7 +4,7 @@ import { eachElement, membersOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { besideList } from '../../../protocol/mended-members.ts'
 import { mend } from '../../../protocol/mending.ts'
-import { copyOf, cut, memoryOf } from '../../../protocol/text.ts'
+import { copyOf, truncate, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
 import { limits } from '../../base/limits/limits.ts'
 import { largeItem, toItem } from './to-item.ts'
@@ -122,7 +122,7 @@ class ListReader {
     const notes = {
       warn: (sentence: string) => { this.#warn(sentence) },
       mended: (name: string, place: string) => {
-        if (this.#mended++ === 0) this.#firstMended = `${JSON.stringify(cut(name, 200))} (${JSON.stringify(place)})`
+        if (this.#mended++ === 0) this.#firstMended = `${JSON.stringify(truncate(name, 200))} (${JSON.stringify(place)})`
       }
     }
     const repeated: string[] = []
@@ -145,7 +145,7 @@ class ListReader {
       this.#items.push(item)
     }
     if (page > 0 && repeated.length > 1 && this.#items.length === before) this.#repeatedPages++
-    else for (const key of repeated) this.#warn(`${JSON.stringify(cut(key, 200))} is listed twice; the first one counts`)
+    else for (const key of repeated) this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first one counts`)
   }
 
   /** Why this item and those behind it are not taken; undefined: it is, and is counted. */

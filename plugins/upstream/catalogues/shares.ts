@@ -43,7 +43,7 @@ export class CatalogueShares {
 const ownerOf = (server: string, user: string | undefined): string => user === undefined ? `server ${server}` : `user ${user}`
 
 /** The memory of a catalogue, in bytes. */
-export function sizeOf ({ lists, instructions = '' }: Catalogue): number {
+export function catalogueSize ({ lists, instructions = '' }: Catalogue): number {
   let size = memoryOf(instructions)
   for (const kind of kinds) for (const { text } of lists[kind]) size += memoryOf(text)
   return size
@@ -51,7 +51,7 @@ export function sizeOf ({ lists, instructions = '' }: Catalogue): number {
 
 /** A catalogue with as many of its items as fit, in order. @param room in bytes of memory @param warn called when items are left out */
 export function fitting (catalogue: Catalogue, room: number, warn: (sentence: string) => void): Catalogue {
-  if (room === Infinity || sizeOf(catalogue) <= room) return catalogue
+  if (room === Infinity || catalogueSize(catalogue) <= room) return catalogue
   let left = room - memoryOf(catalogue.instructions ?? '')
   const lists = {} as Record<ListKind, readonly Item[]>
   for (const kind of kinds) lists[kind] = catalogue.lists[kind].filter(({ text }) => (left -= memoryOf(text)) >= 0)

@@ -4,7 +4,7 @@ import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { itemShapes } from '../../../protocol/mended-members.ts'
 import { mend } from '../../../protocol/mending.ts'
 import { latestModern } from '../../../protocol/modern/envelope.ts'
-import { cut } from '../../../protocol/text.ts'
+import { truncate } from '../../../protocol/text.ts'
 import { limits } from '../../base/limits/limits.ts'
 import { checkedMembers, itemProblem } from './item-problem.ts'
 
@@ -40,7 +40,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
   const { warn } = notes
   if (written.length > limits.itemSize) {
     const name = smallMemberOf(written, key)
-    const which = typeof name === 'string' ? JSON.stringify(cut(name, 200)) : 'an item'
+    const which = typeof name === 'string' ? JSON.stringify(truncate(name, 200)) : 'an item'
     warn(`${which} is larger than ${limits.itemSize} characters and is left out`)
     return undefined
   }
@@ -70,11 +70,11 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
   }
   const problem = itemProblem(kind, value)
   if (problem !== undefined) {
-    warn(`${JSON.stringify(cut(name, 200))} is left out: ${problem}`)
+    warn(`${JSON.stringify(truncate(name, 200))} is left out: ${problem}`)
     return undefined
   }
   if (typeof description === 'string' && description.length > limits.description) {
-    changes.description = JSON.stringify(cut(description, limits.description))
+    changes.description = JSON.stringify(truncate(description, limits.description))
   }
   // MCP requires the type, which arguments have anyway.
   if (isObject(inputSchema) && inputSchema.type === undefined) {

@@ -13,7 +13,7 @@ export interface InboundMessage<Call, Owner> {
   owner: Owner | undefined
 }
 
-export type Target<Call, Owner> =
+export type Attribution<Call, Owner> =
   | { kind: 'call', call: Call }
   | { kind: 'owner', owner: Owner }
   /** It belongs to a call that is over. */
@@ -35,7 +35,7 @@ export function attribute<Call extends object, Owner> ({
   isAsked = () => false,
   workers,
   owner
-}: InboundMessage<Call, Owner>): Target<Call, Owner> {
+}: InboundMessage<Call, Owner>): Attribution<Call, Owner> {
   if (origin === 'over') return { kind: 'over' }
   if (origin !== undefined) return { kind: 'call', call: origin }
   const latest = open.at(-1)

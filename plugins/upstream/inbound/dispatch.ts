@@ -1,5 +1,5 @@
 import type { Call } from '../../../protocol/call.ts'
-import { checkAskable, classOf } from '../../../protocol/capabilities.ts'
+import { requireClientCapability, classOf } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import { isObject, smallMemberOf } from '../../../protocol/json.ts'
@@ -11,7 +11,7 @@ import type { Origin } from '../../../protocol/upstream-session.ts'
 import { ownerAt } from '../../base/limits/owner.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
-import { attribute, type Target } from './attribution.ts'
+import { attribute, type Attribution } from './attribution.ts'
 
 /** What is done with messages that an upstream sends unasked. */
 export interface DispatchDeps {
@@ -65,7 +65,7 @@ function recipientOf (
   origin: Origin,
   params: Record<string, unknown>,
   recipients: Recipients
-): Target<Call, Client> {
+): Attribution<Call, Client> {
   const taskId = taskOf(params)
   if (taskId === undefined) {
     const workers = tasks.workersOn(link).map(({ id }) => id)
@@ -84,7 +84,7 @@ function recipientOf (
   })
 }
 
-type Asked = Extract<Target<Call, Client>, { kind: 'call' | 'owner' }>
+type Asked = Extract<Attribution<Call, Client>, { kind: 'call' | 'owner' }>
 
 /** Whom a question is put to. @throws RpcError to answer the upstream with, where that is nobody */
 function askedOf ({ name, contested }: DispatchDeps, slot: Slot, link: Link, { method, params }: Question, origin: Origin): Asked {
@@ -126,7 +126,7 @@ async function putTo (
   client: Client,
   by: Pick<Call, 'ask'>
 ): Promise<Response> {
-  checkAskable(client.capabilities, question)
+  requireClientCapability(client.capabilities, question)
   await onQuestion(question, client)
   if (question.method === 'elicitation/create') tasks.elicitation(question.params.elicitationId, client)
   return await by.ask(question)

@@ -1,5 +1,5 @@
 import { mendedAt } from '../../../protocol/mending.ts'
-import { cut } from '../../../protocol/text.ts'
+import { truncate } from '../../../protocol/text.ts'
 
 /** Max sentences. Methods are names that the server chooses. */
 const most = 20
@@ -17,7 +17,7 @@ export class MendedNotes {
 
   readonly add = (what: string, places: readonly string[]): void => {
     if (this.#byMessage.has(what) || this.#byMessage.size >= most) return
-    const sentence = `${cut(what, longestName)}: ${mendedAt(places)}`
+    const sentence = `${truncate(what, longestName)}: ${mendedAt(places)}`
     this.#byMessage.set(what, sentence)
     this.#warn(sentence)
   }

@@ -7,7 +7,7 @@ import type { RequestRunner } from '../links/requests.ts'
 import type { Slot } from '../links/slot.ts'
 
 /** The resource subscriptions of one server's clients. The first subscriber of a URI subscribes upstream, the last one unsubscribes. */
-export class Subscriptions {
+export class ResourceSubscriptions {
   readonly #server: string
   readonly #placement: Placement
   readonly #requests: RequestRunner

@@ -1,5 +1,5 @@
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
-import type { Authorization } from '../../../protocol/transports/authorization.ts'
+import type { AuthorizationSource } from '../../../protocol/transports/authorization.ts'
 import { DualEraSession, WrongBeginning } from '../../../protocol/dual-era-session.ts'
 import type { Era } from '../../../protocol/era.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
@@ -24,7 +24,7 @@ export interface ConnectDeps {
   /** Called when a connection is still waited for after `limits.connectionWait`. @param lastWords as `Transport` has them */
   late: (lastWords: string) => void
   /** The login that a slot's link uses; undefined: none. */
-  authorization: (slot: Slot) => Authorization | undefined
+  authorization: (slot: Slot) => AuthorizationSource | undefined
   /** What is known of the era that the server speaks, and of the headers that its tools want. */
   eras: EraMemory
   tools: ToolHeaders

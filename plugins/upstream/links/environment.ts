@@ -1,6 +1,6 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { writtenByUser } from '../../../schemas/stored-by-user.ts'
-import type { Environment } from './variables.ts'
+import type { ProcessEnvironment } from './variables.ts'
 
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
 export interface Install { npmRegistry?: string, pythonIndexUrl?: string }
@@ -52,7 +52,7 @@ export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string
  */
 export function childEnvironment (
   config: ServerConfig,
-  environment: Environment,
+  environment: ProcessEnvironment,
   { npmRegistry, pythonIndexUrl }: Install
 ): Record<string, string> {
   const own = { ...config.env }

@@ -19,7 +19,7 @@ import type { Link, LinkHandlers } from './link.ts'
 import type { Pool } from './pool.ts'
 import type { Slot } from './slot.ts'
 import { isRemote, transportKinds, type TransportDeps, type TransportKind } from './transport.ts'
-import { expand } from './variables.ts'
+import { expandVariables } from './variables.ts'
 
 /** A handler of links' messages that is also given the slot they came on. */
 type OnSlot<Handler extends (...args: never[]) => unknown> = (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
@@ -208,7 +208,7 @@ export class ConnectionSupervisor {
     const { environment, install: installNow } = this.#deps.transport
     const install = installNow?.()
     if (this.#lastPrepared && isDeepStrictEqual(this.#lastPrepared.install, install)) return this.#lastPrepared
-    const { config, hide } = expand(this.#config, environment)
+    const { config, hide } = expandVariables(this.#config, environment)
     const withoutSecrets = redactor({ ...config, install })
     const redact = (text: string): string => withoutSecrets(hide(text))
     this.#lastPrepared = { config, install, redact }

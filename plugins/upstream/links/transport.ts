@@ -1,5 +1,5 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
-import type { Authorization } from '../../../protocol/transports/authorization.ts'
+import type { AuthorizationSource } from '../../../protocol/transports/authorization.ts'
 import { HttpTransport } from '../../../protocol/transports/http.ts'
 import type { PrintedLine } from '../../../protocol/transports/printed-line.ts'
 import { SseTransport } from '../../../protocol/transports/sse.ts'
@@ -20,7 +20,7 @@ import { isHeaderName } from '../openapi/headers.ts'
 import { OpenApiTransport } from '../openapi/transport.ts'
 import { launcher } from '../launcher/launcher.ts'
 import type { SharedApi } from '../openapi/api.ts'
-import type { Environment } from './variables.ts'
+import type { ProcessEnvironment } from './variables.ts'
 
 export type TransportKind = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
 
@@ -47,7 +47,7 @@ export const isRemote = (config: ServerConfig): boolean => transportKinds(config
 export interface TransportDeps {
   outbound: Outbound
   /** The gateway's own environment: children get parts of it, and variables are filled in from it. */
-  environment: Environment
+  environment: ProcessEnvironment
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
   /** Why a stdio server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
@@ -82,7 +82,7 @@ export function makeTransport (
   config: ServerConfig,
   { outbound, environment, childUser, install, onLine, redact, sharedApi, pace, warn, yields }: ConnectionDeps,
   passed?: () => Passed | undefined,
-  authorization?: Authorization
+  authorization?: AuthorizationSource
 ): Transport {
   // Whoever stored the server causes what no client has asked for.
   const reach = reachOf(config)
@@ -127,7 +127,7 @@ export function makeTransport (
 }
 
 /** The gateway's environment, with the home and the name of another user. */
-const environmentOf = ({ home, name }: ProcessUser, environment: Environment): Environment =>
+const environmentOf = ({ home, name }: ProcessUser, environment: ProcessEnvironment): ProcessEnvironment =>
   ({ ...environment, HOME: home, USER: name, LOGNAME: name, TMPDIR: undefined })
 
 /** Headers of a connection or of one message, which a request cannot have from elsewhere. */

@@ -2,7 +2,7 @@ import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { writtenByUser } from '../../../schemas/stored-by-user.ts'
 
-export type Environment = Readonly<Record<string, string | undefined>>
+export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
 /** A config with its variables filled in, to connect with. */
 export interface Expanded {
@@ -82,7 +82,7 @@ export function fillPlaces (config: ServerConfig, fill: Fill): ServerConfig {
  * Replaces `${NAME}` by its value in the environment, in the places of `fillPlaces`. Values are not expanded again. What a user without
  * admin rights wrote is not expanded. Variables that are unset, and the gateway's own secrets, stay as written.
  */
-export function expand (config: ServerConfig, environment: Environment): Expanded {
+export function expandVariables (config: ServerConfig, environment: ProcessEnvironment): Expanded {
   const warnings = new Set<string>()
   const values = new Map<string, string>()
   const isLeft = leftAsWritten(config.storedByUser)

@@ -2,13 +2,13 @@ import type { AuthorizationServerMetadata, OAuthProtectedResourceMetadata } from
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
-import { shown } from '../../base/pages/shown.ts'
+import { visibleText } from '../../base/pages/shown.ts'
 import { failureOf } from './problems.ts'
 import { loadSdk } from './sdk.ts'
 import type { AuthorizationServer } from './stored.ts'
 
 /** What was found out about the authorization of a server. */
-export interface Discovered {
+export interface AuthorizationDiscovery {
   readonly server: AuthorizationServer
   /** The issuer that answers must name (RFC 9207): the one whose metadata were fetched. Undefined: none is known. */
   readonly issuer: string | undefined
@@ -43,7 +43,7 @@ type MakeFetch = (onStatus: (status: number) => void) => FetchLike
  * own authorization server (MCP 2025-03-26), by metadata or by fixed paths.
  * @throws UpstreamError with a sentence for the operator
  */
-export async function discover (input: DiscoveryInput, makeFetch: MakeFetch): Promise<Discovered> {
+export async function discoverAuthorization (input: DiscoveryInput, makeFetch: MakeFetch): Promise<AuthorizationDiscovery> {
   const { serverUrl, metadataUrl, oauth, isAdmins } = input
   const fixed = fixedServer(oauth)
   if (fixed) {
@@ -88,7 +88,7 @@ function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   if (origins.length === 1) return
   refuse(
     'no admin stored this server, so the issuer, the authorization endpoint and the token endpoint must have one origin, and they have ' +
-    `${shown(origins.join(', '), 300)}: ask an admin to store the server`
+    `${visibleText(origins.join(', '), 300)}: ask an admin to store the server`
   )
 }
 
@@ -131,7 +131,7 @@ async function readResource (
     checkResourceAllowed({ requestedResource: resourceUrlFromServerUrl(serverUrl), configuredResource: resource })
   return isOurs
     ? described
-    : refuse(`the server's metadata is of another resource (${shown(resource, 200)}) than its address: check "url"`)
+    : refuse(`the server's metadata is of another resource (${visibleText(resource, 200)}) than its address: check "url"`)
 }
 
 /** The authorization server to use, of those that the resource names. */
@@ -139,7 +139,7 @@ function issuerOf (described: OAuthProtectedResourceMetadata | undefined, { issu
   const named = described?.authorization_servers?.map(String) ?? []
   if (issuer === undefined) return named[0]
   if (described === undefined || named.length === 0 || named.some((each) => isSame(each, issuer))) return issuer
-  return refuse(`the server names other authorization servers (${shown(named.join(', '), 300)}) than "oauth.issuer"`)
+  return refuse(`the server names other authorization servers (${visibleText(named.join(', '), 300)}) than "oauth.issuer"`)
 }
 
 /** RFC 8414 §3, OpenID Connect Discovery §4. @returns undefined: it publishes none */
@@ -148,7 +148,7 @@ async function readServer (url: string, makeFetch: MakeFetch): Promise<Authoriza
   try {
     return await discoverAuthorizationServerMetadata(url, { fetchFn: makeFetch(() => {}) })
   } catch (error) {
-    throw failureOf(error, `reading the metadata of the authorization server ${shown(url, 200)}`)
+    throw failureOf(error, `reading the metadata of the authorization server ${visibleText(url, 200)}`)
   }
 }
 
@@ -160,13 +160,13 @@ function checkServer (metadata: AuthorizationServerMetadata, url: string, isName
   const { issuer, code_challenge_methods_supported: methods, authorization_endpoint: endpoint } = metadata
   // A server that is its own authorization server in the manner of 2025-03-26 may pass on the metadata of another one.
   if (isNamed && !isSame(issuer, url)) {
-    refuse(`the authorization server ${shown(url, 200)} says it is ${shown(issuer, 200)}: its metadata is not trusted`)
+    refuse(`the authorization server ${visibleText(url, 200)} says it is ${visibleText(issuer, 200)}: its metadata is not trusted`)
   }
   if (grantType === 'client_credentials') return
   const hasPkce = methods?.includes('S256') ?? !isNamed
   if (!hasPkce) {
     refuse(
-      `the authorization server ${shown(url, 200)} does not announce PKCE with S256, which MCP requires: ` +
+      `the authorization server ${visibleText(url, 200)} does not announce PKCE with S256, which MCP requires: ` +
       'if it has it, set "oauth.authorizationEndpoint" and "oauth.tokenEndpoint"'
     )
   }

@@ -8,7 +8,7 @@ import { BoundedMap } from '../../base/limits/bounded-map.ts'
 import { limits } from '../../base/limits/limits.ts'
 import { sha256 } from '../../base/secrets/hash.ts'
 import type { BearerChallenge } from './challenge.ts'
-import { discover, type Discovered } from './discovery.ts'
+import { discoverAuthorization, type AuthorizationDiscovery } from './discovery.ts'
 import { newFlowId, type Flow } from './problems.ts'
 import { knownClient, register, type Self } from './registration.ts'
 import { chooseScopes } from './scopes.ts'
@@ -33,7 +33,7 @@ export interface FlowDeps {
   readonly binding: (holder: string) => string
   readonly self: () => Promise<Self>
   /** Called when it is known where to log in, before anything is stored or registered there. @throws UpstreamError to begin nothing */
-  readonly mayBegin?: (found: Discovered) => Promise<void>
+  readonly mayBegin?: (found: AuthorizationDiscovery) => Promise<void>
 }
 
 /** What an authorization request is for. */
@@ -83,7 +83,7 @@ export class Flows {
   readonly #deps: FlowDeps
   readonly #flows = new BoundedMap<string, OpenFlow>(limits.login.flows)
   readonly #beginning = new Map<string, Promise<Flow>>()
-  #discovered: { readonly at: number, readonly from: string, readonly found: Discovered } | undefined
+  #discovered: { readonly at: number, readonly from: string, readonly found: AuthorizationDiscovery } | undefined
 
   constructor (deps: FlowDeps) {
     this.#deps = deps
@@ -135,13 +135,13 @@ export class Flows {
   }
 
   /** @throws UpstreamError with a sentence for the operator */
-  async discovered ({ resourceMetadata }: BearerChallenge): Promise<Discovered> {
+  async discovered ({ resourceMetadata }: BearerChallenge): Promise<AuthorizationDiscovery> {
     const { url, oauth, isAdmins, makeFetch } = this.#deps
     const serverUrl = url()
     const from = JSON.stringify([serverUrl, resourceMetadata])
     const known = this.#discovered
     if (known?.from === from && Date.now() - known.at < discoveryTime) return known.found
-    const found = await discover({ serverUrl, metadataUrl: resourceMetadata, oauth, isAdmins }, makeFetch)
+    const found = await discoverAuthorization({ serverUrl, metadataUrl: resourceMetadata, oauth, isAdmins }, makeFetch)
     this.#discovered = { at: Date.now(), from, found }
     return found
   }
@@ -152,7 +152,7 @@ export class Flows {
     await this.#deps.tokens.remove(this.#deps.server, clientHolder)
   }
 
-  scopes ({ resourceScopes, server }: Discovered, { challenge, former }: Need): string[] {
+  scopes ({ resourceScopes, server }: AuthorizationDiscovery, { challenge, former }: Need): string[] {
     return chooseScopes({
       configured: this.#deps.oauth.scopes,
       challenged: challenge.scopes,
@@ -206,7 +206,7 @@ export class Flows {
   }
 
   /** The gateway as a client there, registered if need be; of several replicas that register at once, one registration is kept. */
-  async #client (found: Discovered, scopes: readonly string[], self: Self): Promise<LoginClient> {
+  async #client (found: AuthorizationDiscovery, scopes: readonly string[], self: Self): Promise<LoginClient> {
     const { server, oauth, tokens, binding, makeFetch } = this.#deps
     const known = knownClient(oauth, found, self)
     if (known) return known

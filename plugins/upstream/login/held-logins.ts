@@ -3,12 +3,12 @@ import { BoundedMap } from '../../base/limits/bounded-map.ts'
 import { limits } from '../../base/limits/limits.ts'
 import type { BearerChallenge } from './challenge.ts'
 import { clientHolder, type FlowDeps, type Flows } from './flows.ts'
-import { codeOf, failureOf } from './problems.ts'
-import { asLogin, type Login } from './stored.ts'
+import { oauthCodeOf, failureOf } from './problems.ts'
+import { asLogin, type ServerLoginRecord } from './stored.ts'
 import { clientCredentials, refresh } from './token-requests.ts'
 
 /** A login in memory. `version` undefined: it is stored nowhere. */
-export interface Held { readonly version: string | undefined, readonly login: Login }
+export interface Held { readonly version: string | undefined, readonly login: ServerLoginRecord }
 
 /** How long a replica has the right to refresh a login, in ms; beyond, another one tries. */
 const claimTime = 30_000
@@ -131,7 +131,7 @@ export class HeldLogins {
       const stored = await tokens.find(server, holder)
       return this.#hold(holder, stored?.version, asLogin(stored?.value, binding(holder)))
     } catch (error) {
-      const refused = codeOf(error)
+      const refused = oauthCodeOf(error)
       if (refused === 'invalid_client' || refused === 'unauthorized_client') await tokens.remove(server, clientHolder)
       else if (refused !== 'invalid_grant') throw failureOf(error, 'refreshing the login')
       await this.drop(holder, held)
@@ -139,7 +139,7 @@ export class HeldLogins {
     }
   }
 
-  #hold (holder: string, version: string | undefined, login: Login | undefined): Held | null {
+  #hold (holder: string, version: string | undefined, login: ServerLoginRecord | undefined): Held | null {
     return this.set(holder, login ? { version, login } : null)
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
 import { configuredBase, publicBase } from '../../settings/base-url.ts'
-import type { Environment } from '../links/variables.ts'
+import type { ProcessEnvironment } from '../links/variables.ts'
 import { Logins } from './logins.ts'
 import type { Self } from './registration.ts'
 
@@ -15,7 +15,7 @@ export interface LoginOptions {
   grants: Grants
   upstreamTokens: UpstreamTokens
   loginStates: LoginStates
-  environment: Environment
+  environment: ProcessEnvironment
 }
 
 /** How often it is looked for what other replicas did, in ms. */

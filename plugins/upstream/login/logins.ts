@@ -7,10 +7,10 @@ import { reachOf, type Outbound } from '../../base/outbound/outbound.ts'
 import { sha256 } from '../../base/secrets/hash.ts'
 import { goneAccounts, subjectOf } from '../../identity/users/mark.ts'
 import { transportKinds } from '../links/transport.ts'
-import { expand, type Environment } from '../links/variables.ts'
+import { expandVariables, type ProcessEnvironment } from '../links/variables.ts'
 import { hashOfState, type SavedFlow } from './flows.ts'
 import { outboundFetch } from './outbound-fetch.ts'
-import type { Discovered } from './discovery.ts'
+import type { AuthorizationDiscovery } from './discovery.ts'
 import { failureOf, LoginRequired } from './problems.ts'
 import { byHand, clientDocument, knownClient, obstacleToRegister, wantsCredentials, type Self } from './registration.ts'
 import { holderOf, ServerLogin, type LoginListener, type ServerLoginDeps } from './server-login.ts'
@@ -22,7 +22,7 @@ export interface LoginsDeps {
   readonly tokens: UpstreamTokens
   readonly states: LoginStates
   readonly outbound: Outbound
-  readonly environment: Environment
+  readonly environment: ProcessEnvironment
   readonly settings: () => Snapshot
   /** The gateway as a client. */
   readonly self: () => Self
@@ -76,7 +76,7 @@ export class Logins {
   openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     if (!takesLogin(config)) return undefined
     const deps = this.#depsOf(name, config)
-    const mayBegin = async (found: Discovered): Promise<void> => {
+    const mayBegin = async (found: AuthorizationDiscovery): Promise<void> => {
       if (found.isGuess) throw wantsCredentials()
       const obstacle = obstacleToRegister(found, deps.oauth)
       if (obstacle !== undefined) {
@@ -92,12 +92,12 @@ export class Logins {
     const { grants, tokens, states, outbound, environment, self, listening } = this.#deps
     const redirectUri = config.oauth?.redirectUri
     const reach = reachOf(config)
-    const origins = (): ReadonlySet<string> => originsIn(expand(config, environment).config)
+    const origins = (): ReadonlySet<string> => originsIn(expandVariables(config, environment).config)
     return {
       server: name,
       oauth: config.oauth ?? {},
       perUser: config.isolation === 'user',
-      url: () => addressOf(expand(config, environment).config),
+      url: () => addressOf(expandVariables(config, environment).config),
       isAdmins: reach.trusted,
       makeFetch: (onStatus) => outboundFetch(outbound, { reach, origins }, onStatus),
       grants,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { shown } from '../../base/pages/shown.ts'
+import { visibleText } from '../../base/pages/shown.ts'
 
 /** An authorization request that waits for its user. */
 export interface Flow {
@@ -70,7 +70,7 @@ const isOAuthFailure = (error: unknown): error is OAuthFailure =>
   error instanceof Error && 'errorCode' in error && typeof error.errorCode === 'string'
 
 /** The error code of an authorization server (RFC 6749 §5.2); undefined: the error is another one. */
-export const codeOf = (error: unknown): string | undefined => isOAuthFailure(error) ? error.errorCode : undefined
+export const oauthCodeOf = (error: unknown): string | undefined => isOAuthFailure(error) ? error.errorCode : undefined
 
 /**
  * The failure of a request to an authorization server, as a sentence for the operator. It holds what the other side sent only where that
@@ -85,7 +85,7 @@ export function failureOf (error: unknown, doing: string): UpstreamError {
   // The SDK's error for an answer that is none of OAuth quotes its body.
   const [, status] = /^HTTP (\d{3}): /.exec(error.message) ?? []
   if (status !== undefined) return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered HTTP ${status}`)
-  const description = shown(error.message, 300)
+  const description = visibleText(error.message, 300)
   const why = description === '' ? error.errorCode : `${error.errorCode}: ${description}`
   return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered ${why}`)
 }

@@ -1,10 +1,10 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
-import type { Discovered } from './discovery.ts'
+import type { AuthorizationDiscovery } from './discovery.ts'
 import { failureOf } from './problems.ts'
 import { loadSdk } from './sdk.ts'
-import type { LoginClient, Registration } from './stored.ts'
+import type { LoginClient, StoredRegistration } from './stored.ts'
 
 /** The gateway as a client of any authorization server. */
 export interface Self {
@@ -35,7 +35,7 @@ export const clientDocument = (self: Self): Record<string, unknown> => ({
 })
 
 /** The client that needs no registration: that of the config, or our own document where it is taken. Undefined: there is none. */
-export function knownClient (oauth: UpstreamOAuth, { server: { metadata } }: Discovered, self: Self): LoginClient | undefined {
+export function knownClient (oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: Self): LoginClient | undefined {
   if (oauth.clientId !== undefined) {
     return { id: oauth.clientId, ...(oauth.clientSecret === undefined ? {} : { secret: oauth.clientSecret }) }
   }
@@ -45,7 +45,7 @@ export function knownClient (oauth: UpstreamOAuth, { server: { metadata } }: Dis
 
 /** Why the gateway cannot register itself, as a clause; undefined: nothing is known to be in the way. */
 export function obstacleToRegister (
-  { server: { url, metadata } }: Pick<Discovered, 'server'>,
+  { server: { url, metadata } }: Pick<AuthorizationDiscovery, 'server'>,
   { dynamicRegistration }: UpstreamOAuth
 ): string | undefined {
   if (dynamicRegistration?.enabled === false) return '"oauth.dynamicRegistration.enabled" is false'
@@ -67,11 +67,11 @@ export const wantsCredentials = (): UpstreamError =>
  * @throws UpstreamError with a sentence that says what to configure
  */
 export async function register (
-  { server: { url, metadata }, isGuess }: Discovered,
+  { server: { url, metadata }, isGuess }: AuthorizationDiscovery,
   scopes: readonly string[],
   self: Self,
   { binding, oauth, fetchFn }: { binding: string, oauth: UpstreamOAuth, fetchFn: FetchLike }
-): Promise<Registration> {
+): Promise<StoredRegistration> {
   const obstacle = obstacleToRegister({ server: { url, metadata } }, oauth)
   if (obstacle !== undefined) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
   const methods = metadata?.token_endpoint_auth_methods_supported

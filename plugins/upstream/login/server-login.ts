@@ -1,12 +1,12 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
-import type { Authorization, Challenge } from '../../../protocol/transports/authorization.ts'
+import type { AuthorizationSource, Challenge } from '../../../protocol/transports/authorization.ts'
 import { BoundedMap } from '../../base/limits/bounded-map.ts'
 import { limits } from '../../base/limits/limits.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
 import { Flows, type FlowDeps, type Need } from './flows.ts'
 import { HeldLogins, type Held } from './held-logins.ts'
 import { failureOf, LoginRequired, type Flow, type Who } from './problems.ts'
-import { bearer, isDue, type Login } from './stored.ts'
+import { bearer, isDue, type ServerLoginRecord } from './stored.ts'
 import { revoke } from './token-requests.ts'
 
 /** The holder of a login that all clients of a server share. */
@@ -56,7 +56,7 @@ export class ServerLogin {
   get active (): boolean { return this.#held.size > 0 }
 
   /** @param user what separates the link's clients; undefined: the gateway's own link */
-  authorization (user: string | undefined): Authorization {
+  authorization (user: string | undefined): AuthorizationSource {
     const holder = this.holder(user)
     return {
       header: () => holder === undefined ? undefined : this.#header(holder),
@@ -95,7 +95,7 @@ export class ServerLogin {
   }
 
   /** Stores a login that has just begun. @throws StorageError */
-  async enter (holder: string, login: Login): Promise<void> {
+  async enter (holder: string, login: ServerLoginRecord): Promise<void> {
     const { tokens, server } = this.deps
     const version = await tokens.swap(server, holder, 'any', login)
     this.#ready(holder, { version, login })

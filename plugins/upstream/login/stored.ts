@@ -16,7 +16,7 @@ export interface LoginClient {
 }
 
 /** A registration (RFC 7591), as it is stored. It is of use at that authorization server and for that redirect URI only. */
-export interface Registration {
+export interface StoredRegistration {
   readonly binding: string
   readonly issuer: string
   readonly redirectUri: string
@@ -26,7 +26,7 @@ export interface Registration {
 }
 
 /** A login, as it is stored: with all that a refresh needs, so that no later metadata can have its refresh token sent elsewhere. */
-export interface Login {
+export interface ServerLoginRecord {
   /** Identifies the server's target and the account of the holder; a login that was made for another one is of no use. */
   readonly binding: string
   readonly accessToken: string
@@ -43,14 +43,14 @@ export interface Login {
 }
 
 /** What stays the same when a login gets other tokens. */
-export type LoginFrame = Omit<Login, 'accessToken' | 'refreshToken' | 'obtainedAt' | 'expiresAt'>
+export type LoginFrame = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' | 'obtainedAt' | 'expiresAt'>
 
 /**
  * A login from the answer of a token endpoint.
  * @param refreshToken the former one, which stays good where the answer has none (RFC 6749 §6)
  * @throws UpstreamError for a token that no header can carry
  */
-export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): Login {
+export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
   const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
   if (!/^[\x21-\x7e]+$/.test(accessToken) || Math.max(accessToken.length, next?.length ?? 0) > limits.login.token) {
     throw new UpstreamError('unauthorized', 'its authorization server gave a token that no header can carry', { isPublic: true })
@@ -87,26 +87,26 @@ export const essence = ({ url, metadata }: AuthorizationServer): AuthorizationSe
 })
 
 /** A stored value as a login of this binding; undefined: it is none. */
-export function asLogin (value: unknown, binding: string): Login | undefined {
+export function asLogin (value: unknown, binding: string): ServerLoginRecord | undefined {
   const isLogin = isObject(value) && value.binding === binding && typeof value.accessToken === 'string'
-  return isLogin ? value as unknown as Login : undefined
+  return isLogin ? value as unknown as ServerLoginRecord : undefined
 }
 
 /** The same for a registration that is still good at this authorization server. */
-export function asRegistration (value: unknown, binding: string, issuer: string, redirectUri: string): Registration | undefined {
+export function asRegistration (value: unknown, binding: string, issuer: string, redirectUri: string): StoredRegistration | undefined {
   if (!isObject(value) || value.binding !== binding || value.issuer !== issuer || value.redirectUri !== redirectUri) return undefined
-  const registration = value as unknown as Registration
+  const registration = value as unknown as StoredRegistration
   return registration.expiresAt !== undefined && registration.expiresAt <= Date.now() ? undefined : registration
 }
 
 /** The header with an access token (RFC 6750 §2.1). */
-export const bearer = ({ accessToken }: Login): string => `Bearer ${accessToken}`
+export const bearer = ({ accessToken }: ServerLoginRecord): string => `Bearer ${accessToken}`
 
 /** The share of its life, and the max time in ms, that is left when a token is refreshed. */
 const early = { share: 0.1, time: 60_000 }
 
 /** Whether a login is to be refreshed before its token is used. */
-export function isDue ({ expiresAt, obtainedAt, refreshToken }: Login): boolean {
+export function isDue ({ expiresAt, obtainedAt, refreshToken }: ServerLoginRecord): boolean {
   if (expiresAt === undefined || refreshToken === undefined) return false
   return Date.now() >= expiresAt - Math.min((expiresAt - obtainedAt) * early.share, early.time)
 }

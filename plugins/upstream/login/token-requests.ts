@@ -2,9 +2,9 @@ import type { OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { authenticate } from './client-authentication.ts'
-import type { Discovered } from './discovery.ts'
+import type { AuthorizationDiscovery } from './discovery.ts'
 import { loadSdk } from './sdk.ts'
-import { loginFrom, type AuthorizationServer, type Login, type LoginClient, type LoginFrame } from './stored.ts'
+import { loginFrom, type AuthorizationServer, type ServerLoginRecord, type LoginClient, type LoginFrame } from './stored.ts'
 
 /** What requests to a token endpoint need beside their grant. */
 export interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
@@ -19,7 +19,7 @@ export async function exchange (
   frame: LoginFrame,
   { code, codeVerifier, redirectUri }: { code: string, codeVerifier: string, redirectUri: string },
   { oauth, fetchFn }: TokenDeps
-): Promise<Login> {
+): Promise<ServerLoginRecord> {
   const { server, client, resource } = frame
   const { exchangeAuthorization } = await loadSdk()
   const tokens = await exchangeAuthorization(server.url, {
@@ -36,7 +36,7 @@ export async function exchange (
 }
 
 /** Refreshes a login (RFC 6749 §6). @throws the SDK's errors, UpstreamError */
-export async function refresh (login: Login, { oauth, fetchFn }: TokenDeps): Promise<Login> {
+export async function refresh (login: ServerLoginRecord, { oauth, fetchFn }: TokenDeps): Promise<ServerLoginRecord> {
   const { server, client, resource, refreshToken = '' } = login
   const { refreshAuthorization } = await loadSdk()
   const tokens = await refreshAuthorization(server.url, {
@@ -53,11 +53,11 @@ export async function refresh (login: Login, { oauth, fetchFn }: TokenDeps): Pro
 
 /** Logs the gateway in as itself (RFC 6749 §4.4; MCP extension "OAuth Client Credentials"). @throws the SDK's errors, UpstreamError */
 export async function clientCredentials (
-  { server, resource }: Discovered,
+  { server, resource }: AuthorizationDiscovery,
   frame: Pick<LoginFrame, 'binding' | 'client'>,
   scopes: readonly string[],
   { oauth, fetchFn }: TokenDeps
-): Promise<Login> {
+): Promise<ServerLoginRecord> {
   const { fetchToken } = await loadSdk()
   const { client } = frame
   const tokens: OAuthTokens = await fetchToken({
@@ -81,7 +81,7 @@ export async function clientCredentials (
 }
 
 /** Tells the authorization server that a login is over (RFC 7009), where it takes that. Failures are of no consequence here. */
-export async function revoke ({ server, client, accessToken, refreshToken }: Login, { oauth, fetchFn }: TokenDeps): Promise<void> {
+export async function revoke ({ server, client, accessToken, refreshToken }: ServerLoginRecord, { oauth, fetchFn }: TokenDeps): Promise<void> {
   const { metadata } = server
   const endpoint = metadata && 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined
   if (typeof endpoint !== 'string') return

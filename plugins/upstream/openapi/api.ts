@@ -1,14 +1,14 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { reachOf, type Outbound } from '../../base/outbound/outbound.ts'
-import { Credentials } from './call/credentials.ts'
-import { Description } from './describe/description.ts'
+import { ApiCredentials } from './call/credentials.ts'
+import { ApiDescription } from './describe/description.ts'
 
 /** The description of an HTTP API, and the credentials of its calls. */
-export interface Api { readonly description: Description, readonly credentials: Credentials }
+export interface DescribedApi { readonly description: ApiDescription, readonly credentials: ApiCredentials }
 
 /** The API of one server of type `openapi`, shared by all links to it. It is created for the first link and closed with the last one. */
 export class SharedApi {
-  #api: Api | undefined
+  #api: DescribedApi | undefined
   /** One `onChange` for each link. */
   readonly #listeners = new Set<() => void>()
 
@@ -25,16 +25,16 @@ export class SharedApi {
     outbound: Outbound,
     warn: (sentence: string) => void,
     onChange: () => void
-  ): { api: Api; release: () => void } {
+  ): { api: DescribedApi; release: () => void } {
     this.#api ??= {
-      description: new Description(config, {
+      description: new ApiDescription(config, {
         outbound,
         warn,
         onChange: () => {
           for (const listener of this.#listeners) listener()
         }
       }),
-      credentials: new Credentials(config.openapi?.security, outbound, reachOf(config))
+      credentials: new ApiCredentials(config.openapi?.security, outbound, reachOf(config))
     }
     this.#listeners.add(onChange)
     const release = (): void => {

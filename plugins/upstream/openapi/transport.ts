@@ -4,7 +4,7 @@ import { parseMessage, type Request } from '../../../protocol/message.ts'
 import { transportLimits, type Receiver, type SendOptions, type Transport } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Outbound } from '../../base/outbound/outbound.ts'
-import type { Api, SharedApi } from './api.ts'
+import type { DescribedApi, SharedApi } from './api.ts'
 import { OperationCaller } from './call/operation-caller.ts'
 import { toHeader } from './headers.ts'
 import type { CompiledDescription } from './plan.ts'
@@ -31,7 +31,7 @@ export class OpenApiTransport implements Transport {
   /** The requests in flight, by id. */
   readonly #inFlight = new Map<number, AbortController>()
   #receiver: Receiver | undefined
-  #api: Api | undefined
+  #api: DescribedApi | undefined
   #release: () => void = () => {}
   /** The description that the first page of the current listing came from: all pages come from the same one. */
   #listed: CompiledDescription | undefined

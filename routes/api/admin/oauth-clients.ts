@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import { checkUnchanged } from '../../../plugins/base/body/unchanged.ts'
-import type { Issued } from '../../../plugins/identity/oauth/clients.ts'
+import type { IssuedClient } from '../../../plugins/identity/oauth/clients.ts'
 import { Done, Success } from '../../../schemas/api.ts'
 import {
   NewOAuthClient,
@@ -103,14 +103,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 }
 export default routes
 
-const messageOf = ({ secret }: Issued, otherwise: string): string =>
+const messageOf = ({ secret }: IssuedClient, otherwise: string): string =>
   secret === undefined ? otherwise : 'Keep the secret: it is not shown again'
 
 const listOf = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
 
 const timeOf = (time: number | undefined): string | undefined => time === undefined || time === 0 ? undefined : new Date(time).toISOString()
 
-const toRecord = ({ client, secret }: Issued): Static<typeof OAuthClientRecord> => ({
+const toRecord = ({ client, secret }: IssuedClient): Static<typeof OAuthClientRecord> => ({
   clientId: client.clientId,
   ...(secret === undefined ? {} : { clientSecret: secret }),
   name: client.name,

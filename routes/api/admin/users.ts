@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { Done, Page, PageOf, Success } from '../../../schemas/api.ts'
+import { Done, PageQuery, PageOf, Success } from '../../../schemas/api.ts'
 import { NewUser, UserName, UserRecord, UserStats, UserUpdate } from '../../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { page } from '../page.ts'
@@ -17,7 +17,7 @@ const mustExist: onRequestHookHandler = (request, _reply, done) => {
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/users', {
-    schema: { tags, summary: 'List the users', querystring: Page, response: { 200: PageOf(Type.Partial(UserRecord)) } },
+    schema: { tags, summary: 'List the users', querystring: PageQuery, response: { 200: PageOf(Type.Partial(UserRecord)) } },
     config: { effect: 'read' }
   }, async (request) => ({ success: true as const, ...page(app.users.list(), request.query, UserRecord, ({ username }) => username) }))
 

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { doubtsOf, Env, misspeltIn } from '../../../schemas/env.ts'
 import { childEnvironment } from '../../../plugins/upstream/links/environment.ts'
-import { expand, isOurs } from '../../../plugins/upstream/links/variables.ts'
+import { expandVariables, isOurs } from '../../../plugins/upstream/links/variables.ts'
 import { path } from '../../helpers/hub.ts'
 
 const env = { ...(Value.Default(Env, {}) as Env), BASE_PATH: '/hub/', ENCRYPTION_KEY: 'a key', DB_URL: 'postgres://a:b@c/d' }
@@ -80,7 +80,7 @@ test('secrets come from files, too', async (t) => {
       })
     }
     assert.ok(isOurs(variable) && isOurs(variable.toLowerCase()))
-    assert.equal(expand({ env: { A: `$${`{${variable}}`}` } }, { [variable]: path }).config.env?.A, `$${`{${variable}}`}`)
+    assert.equal(expandVariables({ env: { A: `$${`{${variable}}`}` } }, { [variable]: path }).config.env?.A, `$${`{${variable}}`}`)
     assert.deepEqual(childEnvironment({ command: 'x' }, { [variable]: path }, {}), {})
   }
   assert.ok(isOurs('IDP_CLIENT_SECRET_FILE') && !isOurs('SSL_CERT_FILE'))

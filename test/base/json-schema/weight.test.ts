@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { sizeOf, weightOf } from '../../../plugins/base/json-schema/weight.ts'
+import { valueSize, schemaWeight } from '../../../plugins/base/json-schema/weight.ts'
 import { limits } from '../../../plugins/base/limits/limits.ts'
 import { doubling, heavySchemas, HeldMeter, pattern, toInput, use } from '../../helpers/tool-input.ts'
 
@@ -52,7 +52,7 @@ const weights: Array<[schema: unknown, weight: number | undefined]> = [
 ]
 
 test('a schema has a weight only where its cost is linear in the size of the value', async () => {
-  for (const [schema, weight] of weights) assert.equal(weightOf(schema), weight, JSON.stringify(schema))
+  for (const [schema, weight] of weights) assert.equal(schemaWeight(schema), weight, JSON.stringify(schema))
 })
 
 test('weighing looks at each part of a schema once, however often it is referred to', async () => {
@@ -62,27 +62,27 @@ test('weighing looks at each part of a schema once, however often it is referred
   }])
   const $defs = { ...Object.fromEntries(schemas) as object, d25: { type: 'string' } }
   const accessors = Object.defineProperties({}, Object.getOwnPropertyDescriptors($defs))
-  assert.equal(weightOf({ $ref: '#/$defs/d0', $defs: accessors }), undefined, 'too deep')
+  assert.equal(schemaWeight({ $ref: '#/$defs/d0', $defs: accessors }), undefined, 'too deep')
   assert.ok(visits > 0 && visits <= 25, `${visits} visits`)
-  assert.equal(weightOf({ enum: Array.from({ length: 10_000 }, (_, n) => n) }), 10_001)
-  assert.equal(weightOf(doubling(14)), 2 ** 14 + 2 ** 14 - 1)
+  assert.equal(schemaWeight({ enum: Array.from({ length: 10_000 }, (_, n) => n) }), 10_001)
+  assert.equal(schemaWeight(doubling(14)), 2 ** 14 + 2 ** 14 - 1)
 })
 
 test('the size of a value is counted up to the bound', async () => {
-  assert.equal(sizeOf({ a: [1, null, {}] }, 100, 1), 6)
-  assert.equal(sizeOf('x'.repeat(640), 100), 11)
+  assert.equal(valueSize({ a: [1, null, {}] }, 100, 1), 6)
+  assert.equal(valueSize('x'.repeat(640), 100), 11)
   let visits = 0
   const large = new Proxy(Array.from({ length: 10_000 }, () => 1), {
     get: (target, key) => { visits++; return Reflect.get(target, key) as unknown }
   })
-  assert.ok(sizeOf(large, 100) <= 102)
+  assert.ok(valueSize(large, 100) <= 102)
   assert.ok(visits < 300, `${visits} visits`)
 })
 
 test('what may take more steps than the bound is read and checked with a timeout only', async (t) => {
   for (const { name, schema, argsOf } of heavySchemas) {
     await t.test(name, async () => {
-      const weight = weightOf(schema)
+      const weight = schemaWeight(schema)
       assert.ok(weight !== undefined)
       for (const share of [0.0001, 0.001, 0.01, 0.1, 1]) {
         const args = argsOf(share)
@@ -92,7 +92,7 @@ test('what may take more steps than the bound is read and checked with a timeout
         for (const each of [{}, argsOf(0.01)]) use(input, each)
         Object.assign(meter, { runs: 0, patience: 1 })
         use(input, args)
-        const steps: number = weight * sizeOf(args, Infinity, 1)
+        const steps: number = weight * valueSize(args, Infinity, 1)
         assert.equal(meter.runs > 0, steps > limits.untimedChecks.largeWork, `${share}: ${steps} steps, ${meter.runs} runs`)
       }
     })

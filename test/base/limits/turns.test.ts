@@ -8,7 +8,7 @@ import { membersOf } from '../../../protocol/json.ts'
 import { JsonScanner, TooDeep } from '../../../protocol/json-scanner.ts'
 import { inSteps, readLargeMessage } from '../../../protocol/large-message.ts'
 import { parseMessage, type Message } from '../../../protocol/message.ts'
-import { Answer } from '../../../protocol/transports/http-answer.ts'
+import { HttpAnswer } from '../../../protocol/transports/http-answer.ts'
 import { HttpTransport } from '../../../protocol/transports/http.ts'
 import { MessageReader } from '../../../protocol/transports/message-reader.ts'
 import { counting, noPace, Valve } from '../../../protocol/transports/valve.ts'
@@ -253,7 +253,7 @@ test('what carries no message on a stream of events counts as noise', async (t) 
   const noise = async (path: string): Promise<number> => {
     let counted = 0
     await new Promise<void>((resolve, reject) => {
-      const answer = new Answer({
+      const answer = new HttpAnswer({
         onHead: () => new EventStreamParser(() => {}, 1_000_000),
         onEnd: () => { resolve() },
         onError: reject

@@ -9,7 +9,7 @@ import { limits } from '../../../plugins/base/limits/limits.ts'
 import { destinationOf, publisherOf, redirectSource, websiteOf } from '../../../plugins/base/pages/destination.ts'
 import { describeScopes, sendPage, type ConsentPage, type LoginPage, type Page } from '../../../plugins/base/pages/plugin.ts'
 import { loadPages } from '../../../plugins/base/pages/pages.ts'
-import { shown, shownName } from '../../../plugins/base/pages/shown.ts'
+import { visibleText, shownName } from '../../../plugins/base/pages/shown.ts'
 import { appFor } from '../../helpers/app.ts'
 import { path } from '../../helpers/hub.ts'
 
@@ -175,7 +175,7 @@ test('a client\'s name', async (t) => {
       ['"x" «y» 「z」', "'x' 'y' 'z'"], ['x'.repeat(80), 'x'.repeat(80)], ['x'.repeat(81), `${'x'.repeat(79)}…`],
       ['😀'.repeat(81), `${'😀'.repeat(79)}…`], ['x'.repeat(1e7), `${'x'.repeat(79)}…`]
     ] as const) assert.equal(shownName(name), expected)
-    assert.equal(shown('', 10), '')
+    assert.equal(visibleText('', 10), '')
   })
 })
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
-import { identify, type Identified, type Step } from '../../../plugins/identity/auth/chain.ts'
+import { identify, type Identified, type AuthStep } from '../../../plugins/identity/auth/chain.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
@@ -19,8 +19,8 @@ const person = (key: string): Principal => ({ key, kind: 'user', user: key, user
 
 test('identify: a step may have to wait; the first that knows the caller decides', async (t) => {
   const asked: string[] = []
-  const step = (name: string, found: Identified): Step => () => { asked.push(name); return found }
-  const find = (...chain: Step[]): Identified => {
+  const step = (name: string, found: Identified): AuthStep => () => { asked.push(name); return found }
+  const find = (...chain: AuthStep[]): Identified => {
     asked.length = 0
     return identify(chain, { headers: {}, query: {} }, 'mcp', {} as unknown as Snapshot)
   }
@@ -32,7 +32,7 @@ test('identify: a step may have to wait; the first that knows the caller decides
     assert.equal(find(step('a', undefined)), undefined)
     assert.equal(find(), undefined)
   })
-  const table: Array<[says: string, steps: Step[], found: Principal | undefined, asked: string[]]> = [
+  const table: Array<[says: string, steps: AuthStep[], found: Principal | undefined, asked: string[]]> = [
     ['a promise that knows', [step('a', undefined), step('b', later(ann)), step('c', bob)], ann, ['a', 'b']],
     [
       'a promise that does not: the chain goes on',
@@ -48,7 +48,7 @@ test('identify: a step may have to wait; the first that knows the caller decides
     await t.test(says, async () => { assert.deepEqual([await find(...steps), asked], [found, order]) })
   }
   await t.test('one that cannot tell is no "nobody"', async () => {
-    const away: Step = async () => { throw new Error('the database is away') }
+    const away: AuthStep = async () => { throw new Error('the database is away') }
     const asking = find(away, step('b', ann))
     await assert.rejects(async () => await asking, /away/)
     assert.deepEqual(asked, [], 'nobody further is asked')

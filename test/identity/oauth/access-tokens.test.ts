@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import { test } from 'tap'
-import type { Token, Tokens } from '../../../db/ports.ts'
+import type { StoredToken, Tokens } from '../../../db/ports.ts'
 import { AccessTokens } from '../../../plugins/identity/access-tokens/access-tokens.ts'
 import { limits } from '../../../plugins/base/limits/limits.ts'
 import { ShareError } from '../../../plugins/base/limits/shares.ts'
@@ -18,7 +18,7 @@ interface Made { tokens: AccessTokens, lookUps: () => number, news: string[], re
 /** One access token in a storage, and the cache before it. @param life of the token, in ms */
 function start (t: Cleanup, life = 60 * minute): Made {
   mockTimers(t, 'setInterval', 'Date')
-  const token: Token = { hash: sha256(text), family: 'family', clientId: 'client', username: 'ann', kind: 'access', scope: 'mcp', expiresAt: Date.now() + life }
+  const token: StoredToken = { hash: sha256(text), family: 'family', clientId: 'client', username: 'ann', kind: 'access', scope: 'mcp', expiresAt: Date.now() + life }
   let [lookUps, isRevoked] = [0, false]
   const storage: Pick<Tokens, 'find' | 'revokedWithin' | 'revoke'> = {
     find: async () => {
@@ -78,8 +78,8 @@ test('a flood of unknown tokens has no known one refused, and leaves places to o
   let gate = Promise.resolve()
   const close = (): void => { gate = new Promise((resolve) => { open = resolve }) }
   const own = sha256(text)
-  const token: Token = { hash: own, family: 'f', clientId: 'c', username: 'ann', kind: 'access', scope: 'mcp', expiresAt: Date.now() + 60 * minute }
-  const find = async (hash: string): Promise<Token | undefined> => {
+  const token: StoredToken = { hash: own, family: 'f', clientId: 'c', username: 'ann', kind: 'access', scope: 'mcp', expiresAt: Date.now() + 60 * minute }
+  const find = async (hash: string): Promise<StoredToken | undefined> => {
     // The storage is slow for all but the known token.
     if (hash !== own) await gate
     return hash === own ? token : undefined

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import type { Provider } from 'oidc-provider'
 import { test } from 'tap'
 import { limits } from '../../../plugins/base/limits/limits.ts'
-import { Providers } from '../../../plugins/identity/oauth/providers.ts'
+import { OidcProviders } from '../../../plugins/identity/oauth/providers.ts'
 
 test('a provider that could not be loaded is loaded for the next request', async () => {
   let loads = 0
   let isBroken = true
-  const providers = new Providers(async (issuer) => {
+  const providers = new OidcProviders(async (issuer) => {
     loads++
     await Promise.resolve()
     if (isBroken) throw new Error('no memory for the library')

@@ -6,8 +6,8 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test } from 'tap'
 import { limits } from '../../../plugins/base/limits/limits.ts'
 import { referenced, withoutSecrets } from '../../../plugins/management/templates/config.ts'
-import { Variables } from '../../../plugins/management/templates/variables.ts'
-import { expand } from '../../../plugins/upstream/links/variables.ts'
+import { TemplateVariables } from '../../../plugins/management/templates/variables.ts'
+import { expandVariables } from '../../../plugins/upstream/links/variables.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { json, restApi } from '../../fakes/rest-api.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
@@ -33,7 +33,7 @@ const apiOf = (app: FastifyInstance, as = 'admin') => async (method: 'GET' | 'PO
   })
 }
 
-const covered = (name: string, config: Json): Json => withoutSecrets(name, config, new Variables(referenced(config), {}))
+const covered = (name: string, config: Json): Json => withoutSecrets(name, config, new TemplateVariables(referenced(config), {}))
 
 test('secrets of one kind get a variable each', async () => {
   const query = (count: number): string => Array.from({ length: count }, (_, n) => `k=${n % (count / 2)}x`).join('&')
@@ -121,7 +121,7 @@ test('what becomes a variable is masked as well, and a mask that comes back keep
 })
 
 test('a variable stands for one secret', async () => {
-  const variables = new Variables(['TOKEN'], {})
+  const variables = new TemplateVariables(['TOKEN'], {})
   const [one, two, three] = [['a', '1'], ['b', '2'], ['c', '1']].map(([name = '', secret]) => withoutSecrets(name, { env: { TOKEN: 'x', KEY: secret } }, variables))
   assert.deepEqual([one, two, three], [
     { env: { TOKEN: '${TOKEN_VALUE}', KEY: '${KEY}' } },
@@ -142,7 +142,7 @@ test('what is a variable in a template is filled in', async () => {
     oauth: { clientId: 'x', clientSecret: 'eight-secret' },
     openapi: { url: 'https://e.com/?k=nine-secret', security: { type: 'apiKey' as const, value: 'ten-secret' } }
   }
-  const variables = new Variables([], {})
+  const variables = new TemplateVariables([], {})
   const secrets = new Map<string, string>()
   const cover = variables.coverOf.bind(variables)
   variables.coverOf = (server, naming) => (secret, hint) => {
@@ -154,10 +154,10 @@ test('what is a variable in a template is filled in', async () => {
   const made = withoutSecrets('s', config, variables)
   assert.doesNotMatch(JSON.stringify(made), /secret[-"@]|-secret/)
   assert.deepEqual([...secrets.keys()].sort(), [...new Set(referenced(made))].sort())
-  assert.deepEqual(expand(made as ServerConfig, Object.fromEntries(secrets)).config, config)
-  const byUser = expand({ ...made, storedByUser: true } as ServerConfig, Object.fromEntries(secrets))
+  assert.deepEqual(expandVariables(made as ServerConfig, Object.fromEntries(secrets)).config, config)
+  const byUser = expandVariables({ ...made, storedByUser: true } as ServerConfig, Object.fromEntries(secrets))
   assert.doesNotMatch(JSON.stringify(byUser.config), /-secret/, 'nothing is filled in for a user')
-  const mixed = expand({ ...made, storedByUser: ['/url'] } as ServerConfig, Object.fromEntries(secrets))
+  const mixed = expandVariables({ ...made, storedByUser: ['/url'] } as ServerConfig, Object.fromEntries(secrets))
   assert.deepEqual([mixed.config.proxy, mixed.config.oauth, mixed.config.openapi], [made.proxy, made.oauth, made.openapi])
 })
 
@@ -467,9 +467,9 @@ test('nobody gets more by a template', async (t) => {
 test('a variable that stands for a secret is none that the gateway has', async () => {
   const environment = { MY_CANARY: 'of-the-gateway', MY_CANARY_VALUE: '', API_KEY: 'of-the-gateway', Path: '/bin' }
   const config = { headers: { canary: 'harmless' }, env: { API_KEY: 'k', PATH: 'p' }, args: ['--path=/x', '--token', 't'] }
-  const made = withoutSecrets('my', config, new Variables([], environment))
+  const made = withoutSecrets('my', config, new TemplateVariables([], environment))
   assert.deepEqual([made.headers, made.env], [{ canary: '${MCP_MY_CANARY}' }, { API_KEY: '${API_KEY_VALUE}', PATH: '${PATH_VALUE}' }])
-  assert.deepEqual(expand(made as ServerConfig, environment).config, made)
+  assert.deepEqual(expandVariables(made as ServerConfig, environment).config, made)
 })
 
 test('what a user stored is filled in for nobody, by way of a template either', async (t) => {
@@ -512,7 +512,7 @@ test('what a user stored is filled in for nobody, by way of a template either', 
   const filled = (name: string): Json => {
     const config = second.settings.current.servers.get(name)?.config
     assert.ok(config)
-    return { ...expand(config, environment).config }
+    return { ...expandVariables(config, environment).config }
   }
   assert.doesNotMatch(JSON.stringify(filled('my')), /canary-of-the-gateway/)
   assert.deepEqual(filled('edited').headers, { theirs: '${MCP_EDITED_THEIRS_VALUE}', ours: 'canary-of-the-gateway' })
@@ -531,7 +531,7 @@ test('a user\'s variable within a variable stays a user\'s after an admin\'s edi
     assert.equal(put.statusCode, 200, put.body)
     const config = app.settings.current.servers.get(name)?.config
     assert.ok(config)
-    assert.doesNotMatch(String(expand(config, environment).config.url), /canary-of-the-gateway/, path)
+    assert.doesNotMatch(String(expandVariables(config, environment).config.url), /canary-of-the-gateway/, path)
   }
 })
 

@@ -1,6 +1,6 @@
 import { isDeeperThan } from '../../../../protocol/json.ts'
 import { JsonScanner } from '../../../../protocol/json-scanner.ts'
-import { cut } from '../../../../protocol/text.ts'
+import { truncate } from '../../../../protocol/text.ts'
 import { Containers, TooCostly } from './containers.ts'
 import { eachLine } from './lines.ts'
 import { schemaOf, type Schema } from './schema.ts'
@@ -168,7 +168,7 @@ class Writer {
     const hidden = first.slice(shown.length, shown.length + amount.keys)
     if (hidden.length > 0) {
       const names = hidden.map(({ key }) => key).join(', ')
-      const more = `${counted(count - shown.length, 'more key')}: ${cut(names, 8 * amount.keys)}`
+      const more = `${counted(count - shown.length, 'more key')}: ${truncate(names, 8 * amount.keys)}`
       parts.push(this.#told(`"…":${JSON.stringify(more)}`))
     }
     return `{${parts.join(',')}}`
@@ -178,6 +178,6 @@ class Writer {
 function writtenString (text: string, characters: number): string {
   if (text.length <= characters + 40) return text
   const value = JSON.parse(text) as string
-  const head = cut(value, characters)
+  const head = truncate(value, characters)
   return JSON.stringify(`${head}… (${counted(value.length - head.length, 'more character')})`)
 }

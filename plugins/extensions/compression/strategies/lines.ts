@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { cut } from '../../../../protocol/text.ts'
+import { truncate } from '../../../../protocol/text.ts'
 import { counted } from './strategy.ts'
 
 /** Longest line that is kept whole, in characters. */
@@ -34,7 +34,7 @@ export function lineAt (text: string, start: number): string {
 /** A line, cut where it is very long. */
 export function short (line: string, longest = longestLine): string {
   if (line.length <= longest) return line
-  const head = cut(line, longest)
+  const head = truncate(line, longest)
   return `${head}… (${counted(line.length - head.length, 'more character')})`
 }
 

@@ -1,4 +1,4 @@
-import { cut } from '../../../../protocol/text.ts'
+import { truncate } from '../../../../protocol/text.ts'
 import type { Containers } from './containers.ts'
 
 /** How many items are looked at, also of those within items, how many keys are told, and how deep. */
@@ -22,7 +22,7 @@ export function schemaOf (array: string, containers: Containers): Schema {
   const sample: string[] = []
   for (let index = 0; index < count; index += step) sample.push(at(index))
   const type = typeOf(sample, bounds.depth, containers)
-  return { type: type.length <= bounds.characters ? type : `${cut(type, bounds.characters)}…`, isOfAll: step === 1 }
+  return { type: type.length <= bounds.characters ? type : `${truncate(type, bounds.characters)}…`, isOfAll: step === 1 }
 }
 
 function typeOf (texts: readonly string[], depth: number, containers: Containers): string {
@@ -60,7 +60,7 @@ function typeOfObjects (objects: readonly string[], depth: number, containers: C
     }
   }
   const parts = [...values].map(([key, texts]) => {
-    const name = /^[\w$]+$/.test(key) ? key : JSON.stringify(cut(key, 60))
+    const name = /^[\w$]+$/.test(key) ? key : JSON.stringify(truncate(key, 60))
     return `${name}${texts.length < objects.length ? '?' : ''}: ${typeOf(texts, depth - 1, containers)}`
   })
   return `{${parts.join(', ')}}`

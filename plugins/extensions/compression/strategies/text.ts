@@ -1,4 +1,4 @@
-import { cut } from '../../../../protocol/text.ts'
+import { truncate } from '../../../../protocol/text.ts'
 import { counted, type Strategy } from './strategy.ts'
 
 /** Keeps the head and the tail, two thirds and one third, ended at lines where one ends near. */
@@ -17,7 +17,7 @@ export const text: Strategy = (text) => ({
 const near = 0.2
 
 function headOf (text: string, length: number): string {
-  const head = cut(text, length)
+  const head = truncate(text, length)
   if (head.length === text.length) return head
   const lineEnd = head.lastIndexOf('\n')
   return lineEnd > length * (1 - near) ? head.slice(0, lineEnd) : head

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../../../protocol/json.ts'
-import { cut } from '../../../../protocol/text.ts'
+import { truncate } from '../../../../protocol/text.ts'
 import { limits } from '../../../base/limits/limits.ts'
 import type { ShownTool } from '../search-tools.ts'
 
@@ -13,7 +13,7 @@ export function embeddedText ({ ownName, server, title, description, inputSchema
     description,
     properties.length > 0 ? `Parameters: ${properties.join(', ')}` : undefined
   ]
-  return cut(lines.filter((line) => line !== undefined && line !== '').join('\n'), limits.smartRouting.embeddings.text)
+  return truncate(lines.filter((line) => line !== undefined && line !== '').join('\n'), limits.smartRouting.embeddings.text)
 }
 
 const ids = new WeakMap<ShownTool, string>()

@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import type { SearchTool } from './search-tool.ts'
 import { limits } from '../../../base/limits/limits.ts'
 import type { Lexicon } from './lexicon.ts'
-import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type Token } from './stem.ts'
+import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type WordToken } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 
 /**
@@ -12,7 +12,7 @@ import { wordsOf } from './tokens.ts'
 export interface Analysis {
   /** The words of the name, as terms. */
   readonly name: readonly string[]
-  readonly tokens: readonly Token[]
+  readonly tokens: readonly WordToken[]
   readonly weights: Uint16Array
 }
 
@@ -98,17 +98,17 @@ const weightAt = new Float64Array(bounds.terms)
 const timesAt = new Uint16Array(bounds.terms)
 
 class Terms {
-  readonly #tokens: Token[] = []
+  readonly #tokens: WordToken[] = []
   readonly #lexicon: Lexicon
 
   constructor (lexicon: Lexicon) { this.#lexicon = lexicon }
 
   /** @param isName whether two neighbouring words are a term as well: `file_system` is found as `filesystem` */
-  add (tokens: readonly Token[], field: Field, isName: boolean): void {
+  add (tokens: readonly WordToken[], field: Field, isName: boolean): void {
     const { weight, norm, length, repeats } = field
     const each = weight / (1 - norm + norm * Math.max(0.5, tokens.length / length))
     timesAt.fill(0)
-    let previous: Token | undefined
+    let previous: WordToken | undefined
     for (const token of tokens) {
       this.#count(token, each, repeats)
       const joined = previous && (isName ? joinedInName(previous, token) : this.#lexicon.joined(previous, token))
@@ -117,7 +117,7 @@ class Terms {
     }
   }
 
-  #count (token: Token, each: number, repeats: number): void {
+  #count (token: WordToken, each: number, repeats: number): void {
     while (places.length <= token.number) places.push(0)
     let at = (places[token.number] ?? 0) - 1
     if (at < 0) {
@@ -139,5 +139,5 @@ class Terms {
   }
 }
 
-const joinedInName = (first: Token, second: Token): Token | undefined =>
+const joinedInName = (first: WordToken, second: WordToken): WordToken | undefined =>
   first.term.length + second.word.length <= 40 ? tokenOf(first.term + second.term) : undefined

@@ -8,7 +8,7 @@ import { Scores } from './scores.ts'
 import type { SearchTool } from './search-tool.ts'
 import { ServerHints } from './server-hints.ts'
 import { tuning } from './tuning.ts'
-import { slotOf, Vocabulary, weightOf } from './vocabulary.ts'
+import { slotOf, Vocabulary, placeWeight } from './vocabulary.ts'
 
 export type { SearchTool } from './search-tool.ts'
 
@@ -162,7 +162,7 @@ export class ToolIndex {
         if (variant !== first && this.#isCommon(variant.term)) continue
         const factor = weight * variant.weight * Math.min(highest, this.#rarity(variant.term))
         for (const place of this.#vocabulary.get(variant.term)?.places ?? []) {
-          const amount = weightOf(place) / unit
+          const amount = placeWeight(place) / unit
           scores.offer(slotOf(place), factor * amount * (tuning.saturation + 1) / (amount + tuning.saturation))
         }
       }

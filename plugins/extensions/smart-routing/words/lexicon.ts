@@ -2,7 +2,7 @@ import { LoopBudget } from '../../../../protocol/yield.ts'
 import { readAsset } from '../../../base/config/assets.ts'
 import { stopWords } from './common-words.ts'
 import { carrying } from './phrases.ts'
-import { stemOf, tokenOf, type Token } from './stem.ts'
+import { stemOf, tokenOf, type WordToken } from './stem.ts'
 import { fold, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { letters, WordList } from './typos.ts'
@@ -189,7 +189,7 @@ export class Lexicon {
   }
 
   /** Two terms as one, if they are a term of several words. */
-  joined (first: Token, second: Token): Token | undefined {
+  joined (first: WordToken, second: WordToken): WordToken | undefined {
     second.follows ??= this.#following.has(second.term)
     if (!second.follows) return undefined
     if (first.joined === undefined) {

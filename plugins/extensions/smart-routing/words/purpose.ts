@@ -1,9 +1,9 @@
-import { list } from './common-words.ts'
+import { splitWords } from './common-words.ts'
 import { stemOf } from './stem.ts'
 import { tuning } from './tuning.ts'
 
 /** Words that begin a question, which wants to know something, not to change it. */
-export const asking: ReadonlySet<string> = new Set(list(
+export const asking: ReadonlySet<string> = new Set(splitWords(
   'what which who whose whom where when any is are did does has have was were show tell',
   'welche welcher welches wer wo wann was gibt zeig zeige que cual cuales quien donde cuando hay quel quelle quels quelles qui ou quand',
   'qual quais quem onde quando quale quali chi dove'
@@ -16,11 +16,11 @@ const askingStart = /^\W*(?:how (?:many|much|big|large|small|long|old|far|high|o
 export const isAsking = (question: string, first: string): boolean => asking.has(first) || askingStart.test(question)
 
 /** Terms of tools that tell something. */
-export const telling: readonly string[] = list('list get search read find query describe show count fetch retrieve view').map(stemOf)
+export const telling: readonly string[] = splitWords('list get search read find query describe show count fetch retrieve view').map(stemOf)
 const tells: ReadonlySet<string> = new Set(telling)
 
 /** Terms of tools that change something. */
-const changing: readonly string[] = list(
+const changing: readonly string[] = splitWords(
   'create delete update add remove set drop insert move rename push send write upload modify edit change clear reset post patch put',
   'upsert install uninstall merge close fill type click press drag kill stop start deploy rollback restore import build make copy',
   'archive assign invite publish trigger toggle manage duplicate reply respond append replace enable disable allocate release cancel',

@@ -77,38 +77,38 @@ const exceptions = new Map<string, string>([
 ].flatMap((word) => [[word, word], [`${word.replace(/y$/, 'ie')}s`, word]]))
 
 /** A word as it was written, folded, and its stem, which is what is compared. */
-export interface Token {
+export interface WordToken {
   readonly word: string
   readonly term: string
   /** The number of the term among those of the cache: terms are counted in an array, which costs less than a map. */
   readonly number: number
   /** The terms of several words that begin with it, by what follows, as the lexicon says; null: none; undefined: it was not asked yet. */
-  joined: ReadonlyMap<string, Token> | null | undefined
+  joined: ReadonlyMap<string, WordToken> | null | undefined
   /** Whether it follows another word in a term of several words; undefined: it was not asked yet. */
   follows: boolean | undefined
 }
 
-const tokens = new Map<string, Token>()
+const tokens = new Map<string, WordToken>()
 const numbers = new Map<string, number>()
 /** The words of what stands between spaces and signs, as it was written: most of a text was seen before. */
-const runs = new Map<string, readonly Token[]>()
+const runs = new Map<string, readonly WordToken[]>()
 
 /** A word with its stem, from a cache: the same word gives the same object, so that an index of many tools holds it once. */
-export function tokenOf (word: string): Token {
+export function tokenOf (word: string): WordToken {
   const known = tokens.get(word)
   if (known) return known
   const own = copyOf(word)
   const term = stem(own)
   const number = numbers.get(term) ?? numbers.size
   numbers.set(term, number)
-  const token: Token = { word: own, term, number, joined: undefined, follows: undefined }
+  const token: WordToken = { word: own, term, number, joined: undefined, follows: undefined }
   tokens.set(own, token)
   return token
 }
 
 /** The words of a text, as `wordsOf` finds them, from the cache. @param max the most */
-export function tokensOf (text: string, max: number): Token[] {
-  const found: Token[] = []
+export function tokensOf (text: string, max: number): WordToken[] {
+  const found: WordToken[] = []
   for (const run of runsOf(text)) {
     if (found.length >= max) break
     let tokens = runs.get(run)
@@ -120,11 +120,11 @@ export function tokensOf (text: string, max: number): Token[] {
 }
 
 /** The words of short texts that many tools have, such as descriptions of parameters. */
-const texts = new Map<string, readonly Token[]>()
+const texts = new Map<string, readonly WordToken[]>()
 
 /** The words of several texts, from the cache. @param max the most */
-export function tokensOfAll (parts: readonly string[], max: number): Token[] {
-  const found: Token[] = []
+export function tokensOfAll (parts: readonly string[], max: number): WordToken[] {
+  const found: WordToken[] = []
   for (const part of parts) {
     if (found.length >= max) break
     let words = texts.get(part)

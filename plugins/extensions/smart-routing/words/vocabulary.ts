@@ -9,7 +9,7 @@ export interface Entry extends Word { places: number[], gone: number }
 
 const bits = Math.log2(heaviest + 1)
 export const slotOf = (place: number): number => place >>> bits
-export const weightOf = (place: number): number => place & heaviest
+export const placeWeight = (place: number): number => place & heaviest
 
 /** The terms of all tools of an index. */
 export class Vocabulary {

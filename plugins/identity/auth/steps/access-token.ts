@@ -1,16 +1,16 @@
-import type { Token } from '../../../../db/ports.ts'
+import type { StoredToken } from '../../../../db/ports.ts'
 import type { Snapshot } from '../../../../db/store.ts'
 import type { AccessTokens } from '../../access-tokens/access-tokens.ts'
 import type { Principal } from '../../../settings/access/view.ts'
 import { configuredBase, type AddressConfig } from '../../../settings/base-url.ts'
 import { rightsMarkOf } from '../../users/mark.ts'
-import type { Step } from '../chain.ts'
+import type { AuthStep } from '../chain.ts'
 
 /**
  * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is read from the
  * settings: demotion, deletion and another password end it at once. What it may do there follows from its scopes (DECISIONS §3).
  */
-export const accessToken = (tokens: AccessTokens, config: AddressConfig): Step => (credentials, _routes, snapshot) => {
+export const accessToken = (tokens: AccessTokens, config: AddressConfig): AuthStep => (credentials, _routes, snapshot) => {
   if (snapshot.system.oauthServer?.enabled !== true) return undefined
   const { headers: { authorization } } = credentials
   const text = authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
@@ -20,10 +20,10 @@ export const accessToken = (tokens: AccessTokens, config: AddressConfig): Step =
     : found && principalOf(found, snapshot, config)
 }
 
-const principals = new WeakMap<Snapshot, WeakMap<Token, Principal>>()
+const principals = new WeakMap<Snapshot, WeakMap<StoredToken, Principal>>()
 
 /** The principal of a token, made once for each snapshot: views are kept by it. */
-function principalOf (token: Token, snapshot: Snapshot, config: AddressConfig): Principal | undefined {
+function principalOf (token: StoredToken, snapshot: Snapshot, config: AddressConfig): Principal | undefined {
   let known = principals.get(snapshot)
   if (!known) principals.set(snapshot, known = new WeakMap())
   const principal = known.get(token) ?? toPrincipal(token, snapshot, config)
@@ -46,7 +46,7 @@ function audienceOf (resource: string | undefined, base: string | undefined, bas
   return audience === '' ? {} : { audience }
 }
 
-function toPrincipal (token: Token, { users, system }: Snapshot, config: AddressConfig): Principal | undefined {
+function toPrincipal (token: StoredToken, { users, system }: Snapshot, config: AddressConfig): Principal | undefined {
   const { family, clientId, username = '', mark, scope, resource } = token
   const user = users.get(username)
   if (system.oauthServer?.enabled !== true || !user || mark !== rightsMarkOf(user)) return undefined

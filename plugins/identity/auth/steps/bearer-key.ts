@@ -4,13 +4,13 @@ import { headerOf } from '../../../settings/access/key-header.ts'
 import type { Credential, Principal } from '../../../settings/access/view.ts'
 import type { Keys } from '../../keys/keys.ts'
 import { counts, seesAll } from '../../keys/rights.ts'
-import type { Credentials, Step } from '../chain.ts'
+import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**
  * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP routes also in
  * `Authorization`. The management API accepts unscoped system keys only.
  */
-export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) => {
+export const bearerKey = (keys: Keys): AuthStep => ({ headers }, routes, snapshot) => {
   const name = headerOf(snapshot)
   const named = headers[name]
   const key = typeof named === 'string' ? keys.find(/^bearer +(.+)$/i.exec(named)?.[1]?.trim() ?? named.trim()) : undefined
@@ -26,7 +26,7 @@ export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) =
 }
 
 /** What keeps a valid key out of the management API, as a sentence before another one; undefined: none was sent. */
-export function restrictionOf (keys: Keys, headers: Credentials['headers'], snapshot: Snapshot): string | undefined {
+export function restrictionOf (keys: Keys, headers: RequestCredentials['headers'], snapshot: Snapshot): string | undefined {
   for (const sent of [headers.authorization, headers[headerOf(snapshot)]]) {
     const key = typeof sent === 'string' ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim()) : undefined
     if (key?.kind === 'user') return 'This is a user key, which opens MCP only. '

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Snapshot } from '../../../../db/store.ts'
 import type { Principal } from '../../../settings/access/view.ts'
 import { markOf, subjectOf } from '../../users/mark.ts'
-import type { Step } from '../chain.ts'
+import type { AuthStep } from '../chain.ts'
 
 /** The claims of a login token: the user, and the `mark` of the account at the login. */
 export interface LoginClaims { sub: string, mark: string }
@@ -11,7 +11,7 @@ export interface LoginClaims { sub: string, mark: string }
  * A login token, in `x-auth-token`; on the management API also in `?token=`, which on the open routes is an argument of the tool. The user
  * is read from the settings: demotion, deletion and another password take effect at once.
  */
-export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): Step => ({ headers, query }, routes, snapshot) => {
+export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep => ({ headers, query }, routes, snapshot) => {
   if (routes === 'mcp') return undefined
   for (const token of [headers['x-auth-token'], routes === 'api' ? query.token : undefined]) {
     const claims = typeof token === 'string' ? claimsOf(token) : undefined

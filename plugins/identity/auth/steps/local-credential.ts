@@ -4,14 +4,14 @@ import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
 import { isLoopback } from '../../../base/config/loopback.ts'
 import type { Principal } from '../../../settings/access/view.ts'
 import { sha256 } from '../../../base/secrets/hash.ts'
-import type { Credentials, Step } from '../chain.ts'
+import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**
  * The credential of this machine's command line: made at each start, and kept in a file that only the gateway's user may read. It has the
  * rights of an admin on the management API, from a loopback address and not through a proxy (DECISIONS §16).
  * @param token undefined: there is none
  */
-export function localCredential (token: string | undefined): Step {
+export function localCredential (token: string | undefined): AuthStep {
   const isOurs = holdsLocal(token)
   const principal: Principal = {
     key: 'command line',
@@ -26,7 +26,7 @@ export function localCredential (token: string | undefined): Step {
 }
 
 /** Whether a request holds that credential, from this machine. */
-export function holdsLocal (token: string | undefined): (credentials: Credentials) => boolean {
+export function holdsLocal (token: string | undefined): (credentials: RequestCredentials) => boolean {
   const expected = token === undefined ? undefined : Buffer.from(sha256(token))
   return ({ headers, socket }) => {
     const { authorization } = headers

@@ -1,5 +1,5 @@
 import { errors as failures, Provider, type Adapter, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider'
-import type { Clients, Consents, Grants, Issued, LoginStates, Token, TokenKind, Tokens } from '../../../../db/ports.ts'
+import type { Clients, Consents, Grants, IssuedToken, LoginStates, StoredToken, TokenKind, Tokens } from '../../../../db/ports.ts'
 import { sha256 } from '../../../base/secrets/hash.ts'
 import { accountId, parseAccountId } from '../accounts.ts'
 import { findClient } from './clients.ts'
@@ -23,7 +23,7 @@ export interface AuthorizationStorage {
 /** The code or refresh token that a request presents: its grant is derived from it, and never stored. */
 const presented = new WeakMap<KoaContextWithOIDC, AdapterPayload>()
 /** The refresh token that a request gets, until its access token is there as well: both are stored in one step. */
-const rotated = new WeakMap<KoaContextWithOIDC, Issued>()
+const rotated = new WeakMap<KoaContextWithOIDC, IssuedToken>()
 
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
 
@@ -153,13 +153,13 @@ class IssuedTokens implements Adapter {
 
   async revokeByGrantId (family: string): Promise<void> { await this.#storage.revoke(family) }
 
-  #toIssued (token: string, { scope = '', exp = 0, aud, resource }: AdapterPayload): Issued {
+  #toIssued (token: string, { scope = '', exp = 0, aud, resource }: AdapterPayload): IssuedToken {
     const target = this.#kind === 'access' ? aud : resource
     const [only] = [target ?? []].flat()
     return { hash: sha256(token), kind: this.#kind, scope, ...(only === undefined ? {} : { resource: only }), expiresAt: exp * 1_000 }
   }
 
-  #toPayload (text: string, token: Token): AdapterPayload {
+  #toPayload (text: string, token: StoredToken): AdapterPayload {
     const { clientId, family, scope, resource, expiresAt } = token
     return {
       jti: text,
@@ -176,7 +176,7 @@ class IssuedTokens implements Adapter {
   }
 }
 
-const accountOf = ({ username = '', mark = '' }: Token): string => accountId({ username, mark })
+const accountOf = ({ username = '', mark = '' }: StoredToken): string => accountId({ username, mark })
 
 /** What a user allowed a client, as the code or refresh token in hand says it. */
 class DerivedGrants implements Adapter {

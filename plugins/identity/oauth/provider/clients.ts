@@ -1,5 +1,5 @@
 import type { AdapterPayload } from 'oidc-provider'
-import type { Client, Clients } from '../../../../db/ports.ts'
+import type { OAuthClient, Clients } from '../../../../db/ports.ts'
 
 /**
  * A client in the library's terms. Its secret is known as a hash only, with which the library compares (`provider.ts`). Its scopes are not
@@ -10,7 +10,7 @@ export async function findClient (clients: Pick<Clients, 'find'>, id: string): P
   return client && toPayload(client)
 }
 
-function toPayload (client: Client): AdapterPayload {
+function toPayload (client: OAuthClient): AdapterPayload {
   const { clientId, secretHash, name, redirectUris, grantTypes, clientUri, logoUri, policyUri, tosUri } = client
   // An entry of a settings file does not say how its client authenticates.
   const method = client.tokenEndpointAuthMethod ?? (secretHash === undefined ? 'none' : 'client_secret_post')

@@ -6,7 +6,7 @@ import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
 import { errors } from '../../../base/errors/list.ts'
 import type { Outbound } from '../../../base/outbound/outbound.ts'
 import { limits } from '../../../base/limits/limits.ts'
-import { matches } from '../clients.ts'
+import { matchesHash } from '../clients.ts'
 import { issuerPath } from '../issuer.ts'
 import { resourcePath } from '../resources.ts'
 import { documentsAllowed, type OAuthSettings } from '../settings.ts'
@@ -138,7 +138,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   prefixTokens(provider.RefreshToken, credentialPrefixes.refresh)
   // The stored secret is a hash.
   provider.Client.prototype.compareClientSecret = async function (actual: string) {
-    return await checkSecret(deps, this.clientId, () => matches(actual, this.clientSecret))
+    return await checkSecret(deps, this.clientId, () => matchesHash(actual, this.clientSecret))
   }
   provider.use(async (ctx, next) => {
     // The library finds the path of the issuer in the URL of the request, as long as nobody has changed its query.

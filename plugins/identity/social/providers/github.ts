@@ -1,10 +1,10 @@
 import { errors } from '../../../base/errors/list.ts'
 import type { Outbound } from '../../../base/outbound/outbound.ts'
 import type { ClientCredentials } from '../settings.ts'
-import { challengeOf } from './oidc.ts'
+import { codeChallenge } from './oidc.ts'
 import {
   ProviderClient,
-  textOf,
+  nonEmptyText,
   withQuery,
   type AuthorizationRequest,
   type AuthorizationResponse,
@@ -41,7 +41,7 @@ export class GithubProvider implements IdentityProvider {
       redirect_uri: redirectUri,
       scope: 'read:user user:email',
       state,
-      code_challenge: challengeOf(codeVerifier),
+      code_challenge: codeChallenge(codeVerifier),
       code_challenge_method: 'S256'
     })
   }
@@ -57,7 +57,7 @@ export class GithubProvider implements IdentityProvider {
       redirect_uri: redirectUri,
       code_verifier: codeVerifier
     })
-    const token = textOf(tokens.access_token)
+    const token = nonEmptyText(tokens.access_token)
     if (token === undefined) throw new errors.Forbidden('GitHub does not accept the code of this login')
     const headers = { authorization: `Bearer ${token}`, 'user-agent': 'tool-hub', 'x-github-api-version': '2022-11-28' }
     const [user, emails] = await Promise.all([
@@ -68,13 +68,13 @@ export class GithubProvider implements IdentityProvider {
     const id: unknown = 'id' in user ? user.id : undefined
     if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw this.#client.failure('does not say who its user is')
     const primary = (Array.isArray(emails) ? emails as Array<Record<string, unknown> | null> : []).find((each) => each?.primary === true)
-    const email = textOf(primary?.email)
+    const email = nonEmptyText(primary?.email)
     return {
       provider: this.id,
       subject: String(id),
       email,
       isVerified: email !== undefined && primary?.verified === true,
-      name: textOf('login' in user ? user.login : undefined)
+      name: nonEmptyText('login' in user ? user.login : undefined)
     }
   }
 }

@@ -5,7 +5,7 @@ import type { ClientCredentials, OidcSettings } from '../settings.ts'
 import { KeySet, type KeyHeader } from './key-set.ts'
 import {
   ProviderClient,
-  textOf,
+  nonEmptyText,
   withQuery,
   type AuthorizationRequest,
   type AuthorizationResponse,
@@ -56,7 +56,7 @@ export class OidcProvider implements IdentityProvider {
       state,
       nonce,
       prompt,
-      ...(pkce ? { code_challenge: challengeOf(codeVerifier), code_challenge_method: 'S256' } : {})
+      ...(pkce ? { code_challenge: codeChallenge(codeVerifier), code_challenge_method: 'S256' } : {})
     })
   }
 
@@ -80,10 +80,10 @@ export class OidcProvider implements IdentityProvider {
       },
       metadata.basicOnly ? { authorization: `Basic ${basic}` } : {}
     )
-    const claims = await this.#claimsOf(metadata, textOf(tokens.id_token), nonce)
-    const subject = textOf(claims.sub)
+    const claims = await this.#claimsOf(metadata, nonEmptyText(tokens.id_token), nonce)
+    const subject = nonEmptyText(claims.sub)
     if (subject === undefined) throw this.#client.failure('does not say who its user is')
-    const accessToken = textOf(tokens.access_token)
+    const accessToken = nonEmptyText(tokens.access_token)
     const info = claims.email === undefined && metadata.userinfoEndpoint !== undefined && accessToken !== undefined
       ? await this.#userinfo(metadata.userinfoEndpoint, accessToken, subject)
       : {}
@@ -92,9 +92,9 @@ export class OidcProvider implements IdentityProvider {
     return {
       provider: this.id,
       subject,
-      email: textOf(email),
-      isVerified: textOf(email) !== undefined && (verified === true || verified === 'true'),
-      name: textOf(claims.name) ?? textOf(info.name)
+      email: nonEmptyText(email),
+      isVerified: nonEmptyText(email) !== undefined && (verified === true || verified === 'true'),
+      name: nonEmptyText(claims.name) ?? nonEmptyText(info.name)
     }
   }
 
@@ -139,10 +139,10 @@ export class OidcProvider implements IdentityProvider {
   async #discover (): Promise<Metadata> {
     const document = await this.#client.get(this.#settings.discoveryUrl) as Record<string, unknown>
     const address = (name: string): string | undefined => {
-      const value = textOf(document[name])
+      const value = nonEmptyText(document[name])
       return value !== undefined && /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined
     }
-    const [issuer, authorizationEndpoint] = [textOf(document.issuer), address('authorization_endpoint')]
+    const [issuer, authorizationEndpoint] = [nonEmptyText(document.issuer), address('authorization_endpoint')]
     const [tokenEndpoint, keys] = [address('token_endpoint'), address('jwks_uri')]
     if (issuer === undefined || authorizationEndpoint === undefined || tokenEndpoint === undefined || keys === undefined) {
       throw this.#client.failure('has no complete discovery document')
@@ -166,7 +166,7 @@ export class OidcProvider implements IdentityProvider {
 const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : []
 
 /** The code challenge of a verifier (RFC 7636, section 4.2). */
-export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
+export const codeChallenge = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
 
 /** Google, as a provider of OpenID Connect. */
 export const googleSettings = (client: ClientCredentials): OidcSettings => ({

@@ -93,7 +93,7 @@ export class ProviderClient {
 }
 
 /** A text that says something. */
-export const textOf = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined
+export const nonEmptyText = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined
 
 /** An address with parameters in its query, beside those that it has. */
 export function withQuery (address: string, params: Readonly<Record<string, string | undefined>>): URL {

@@ -39,4 +39,4 @@ export interface ArchiveEntry {
 }
 
 /** A name as it is shown in a message. */
-export const shown = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
+export const quoteEntryName = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { fromFdPromise, type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
-import { ArchiveError, shown, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
+import { ArchiveError, quoteEntryName, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
 import { findEnd } from './end.ts'
 import { decodeName, Names } from './names.ts'
 
@@ -58,7 +58,7 @@ const localHeaderOf = async (zip: ZipFile, entry: Entry): Promise<LocalFileHeade
 function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   const { fileNameRaw: raw, compressionMethod, uncompressedSize: size, compressedSize, crc32: crc } = entry
   const name = decodeName(raw)
-  const refuse = (reason: string): never => { throw new ArchiveError(`${shown(name)} ${reason}`) }
+  const refuse = (reason: string): never => { throw new ArchiveError(`${quoteEntryName(name)} ${reason}`) }
   if ((entry.generalPurposeBitFlag & (flag.encrypted | flag.stronglyEncrypted | flag.masked)) !== 0) refuse('is encrypted')
   if (compressionMethod !== 0 && compressionMethod !== 8) refuse('is compressed by a method that is not supported: use deflate')
   if (!agrees(entry, local)) refuse('is described in two different ways')
@@ -108,16 +108,16 @@ function checkExtraFields ({ extraFields }: Entry, raw: Buffer, refuse: (reason:
 
 /** Checks stated sizes, so that an archive which admits to be too large is not inflated at all. @throws ArchiveError */
 function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number, bounds: ArchiveBounds): void {
-  if (size > bounds.file) throw new ArchiveError(`${shown(path)} is larger than ${bounds.file} bytes`)
+  if (size > bounds.file) throw new ArchiveError(`${quoteEntryName(path)} is larger than ${bounds.file} bytes`)
   if (total > bounds.total) throw new ArchiveError(`its files are larger than ${bounds.total} bytes together`)
-  if (size > bounds.ratioFrom && size > compressedSize * bounds.ratio) throw new ArchiveError(`${shown(path)} is inflated too much`)
+  if (size > bounds.ratioFrom && size > compressedSize * bounds.ratio) throw new ArchiveError(`${quoteEntryName(path)} is inflated too much`)
 }
 
 /** @throws ArchiveError when two entries share bytes, or one reaches into the directory */
 function checkOverlaps (entries: readonly ArchiveEntry[], directoryAt: number): void {
   let last = 0
   for (const { path, headerAt, dataAt, compressedSize } of [...entries].sort((one, other) => one.headerAt - other.headerAt)) {
-    if (headerAt < last) throw new ArchiveError(`${shown(path)} shares bytes with another file`)
+    if (headerAt < last) throw new ArchiveError(`${quoteEntryName(path)} shares bytes with another file`)
     last = dataAt + compressedSize
   }
   if (last > directoryAt) throw new ArchiveError('a file reaches into its directory')

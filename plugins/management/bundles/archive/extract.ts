@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { crc32, createInflateRaw } from 'node:zlib'
 import pLimit from 'p-limit'
-import { ArchiveError, shown, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
+import { ArchiveError, quoteEntryName, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
 import { syncPath } from '../durable.ts'
 
 /** Bytes that are read at once. */
@@ -58,7 +58,7 @@ async function extractFile (
   bounds: ArchiveBounds,
   signal: AbortSignal
 ): Promise<void> {
-  const refuse = (reason: string): never => { throw new ArchiveError(`${shown(path)} ${reason}`) }
+  const refuse = (reason: string): never => { throw new ArchiveError(`${quoteEntryName(path)} ${reason}`) }
   const mode = isExecutable ? 0o755 : 0o644
   const output = await open(target, 'wx', mode)
   let written = 0

@@ -1,4 +1,4 @@
-import { ArchiveError, shown, type ArchiveBounds } from './archive.ts'
+import { ArchiveError, quoteEntryName, type ArchiveBounds } from './archive.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -42,7 +42,7 @@ export class Names {
   /** Adds the path of an entry. @throws ArchiveError */
   add (path: string, isFolder: boolean): void {
     const problem = pathProblem(path, this.#bounds)
-    if (problem !== undefined) throw new ArchiveError(`the path ${shown(path)} ${problem}`)
+    if (problem !== undefined) throw new ArchiveError(`the path ${quoteEntryName(path)} ${problem}`)
     for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) this.#put(path.slice(0, at), true, false)
     this.#put(path, isFolder, true)
   }
@@ -55,10 +55,10 @@ export class Names {
       return
     }
     if (known.path !== path) {
-      throw new ArchiveError(`${shown(known.path)} and ${shown(path)} are the same name where case or Unicode forms do not count`)
+      throw new ArchiveError(`${quoteEntryName(known.path)} and ${quoteEntryName(path)} are the same name where case or Unicode forms do not count`)
     }
-    if (known.isFolder !== isFolder) throw new ArchiveError(`${shown(path)} is both a file and a folder`)
-    if (isStated && known.isStated) throw new ArchiveError(`it holds ${shown(path)} twice`)
+    if (known.isFolder !== isFolder) throw new ArchiveError(`${quoteEntryName(path)} is both a file and a folder`)
+    if (isStated && known.isStated) throw new ArchiveError(`it holds ${quoteEntryName(path)} twice`)
     known.isStated ||= isStated
   }
 }

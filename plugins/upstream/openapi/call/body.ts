@@ -3,7 +3,7 @@ import { elementsOf, oneLine } from '../../../../protocol/json.ts'
 import { isJsonMediaType } from '../media-types.ts'
 import type { BodyField, RequestBody } from '../plan.ts'
 import { ArgumentError } from '../problems.ts'
-import { entriesOf, pairsOf, percentEncode, scalarOf } from './values.ts'
+import { memberTexts, pairsOf, percentEncode, scalarOf } from './values.ts'
 
 /** The bytes of a request body, and its `content-type`. */
 export interface EncodedBody { contentType: string, bytes: Buffer }
@@ -45,7 +45,7 @@ function fieldsOf (body: RequestBody, whole: string | undefined, given: Readonly
     throw new ArgumentError(`"${body.argument}" must be an object: its members are the form's fields`)
   }
   const declared = new Map(body.fields.map((field) => [field.name, field]))
-  return [...(whole === undefined ? given : entriesOf(whole))]
+  return [...(whole === undefined ? given : memberTexts(whole))]
     .filter(([, text]) => text !== 'null')
     .map(([name, text]) => [declared.get(name) ?? { name }, text])
 }

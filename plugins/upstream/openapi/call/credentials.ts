@@ -25,7 +25,7 @@ const discoveryPath = '/.well-known/openid-configuration'
  * The credentials of the calls to one API. An access token is fetched when it is first needed, once for all requests that wait for it,
  * and kept until shortly before it expires.
  */
-export class Credentials {
+export class ApiCredentials {
   readonly #security: Security
   readonly #outbound: Outbound
   readonly #reach: Reach

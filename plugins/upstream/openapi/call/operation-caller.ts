@@ -3,7 +3,7 @@ import { memberOf } from '../../../../protocol/json.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import { limits } from '../../../base/limits/limits.ts'
 import { reachOf, type Outbound } from '../../../base/outbound/outbound.ts'
-import type { Api } from '../api.ts'
+import type { DescribedApi } from '../api.ts'
 import { toHeader } from '../headers.ts'
 import type { CompiledDescription, OperationPlan, SecurityDefaults } from '../plan.ts'
 import { ArgumentError } from '../problems.ts'
@@ -60,7 +60,7 @@ export class OperationCaller {
    * @returns the text of the tool's result
    * @throws RpcError for an unknown tool; UpstreamError where the API gives no response
    */
-  async call (api: Api, compiled: CompiledDescription, { name, paramsText, headers, cause, signal }: OperationCall): Promise<string> {
+  async call (api: DescribedApi, compiled: CompiledDescription, { name, paramsText, headers, cause, signal }: OperationCall): Promise<string> {
     const index = typeof name === 'string' ? compiled.names.indexOf(name) : -1
     const plan = JSON.parse(compiled.plans[index] ?? 'null') as OperationPlan | null
     if (!plan) throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)

@@ -3,7 +3,7 @@ import { toHeaderValue } from '../headers.ts'
 import type { OperationPlan, Parameter } from '../plan.ts'
 import { ArgumentError } from '../problems.ts'
 import { encodeBody } from './body.ts'
-import { entriesOf, expand, pairsOf } from './values.ts'
+import { memberTexts, expandParameter, pairsOf } from './values.ts'
 
 /** A request to an HTTP API, before credentials. */
 export interface ApiRequest {
@@ -31,7 +31,7 @@ type Arguments = Map<string, string>
  * @throws ArgumentError
  */
 export function toRequest (plan: OperationPlan, paramsText: string, server: string): ApiRequest {
-  const args: Arguments = entriesOf(memberOf(paramsText, 'arguments') ?? '{}')
+  const args: Arguments = memberTexts(memberOf(paramsText, 'arguments') ?? '{}')
   const query: string[] = []
   const cookies: string[] = []
   const headers = new Map<string, string>()
@@ -43,8 +43,8 @@ export function toRequest (plan: OperationPlan, paramsText: string, server: stri
     const value = parameter.json ? JSON.stringify(text) : text
     if (location === 'query') query.push(...pairsOf(name, parameter, value))
     else if (location === 'cookie') cookies.push(...pairsOf(name, parameter, value))
-    else if (location === 'header') headers.set(name.toLowerCase(), headerValue(parameter, expand(parameter, text)))
-    else pathValues.set(name, expand(parameter, text))
+    else if (location === 'header') headers.set(name.toLowerCase(), headerValue(parameter, expandParameter(parameter, text)))
+    else pathValues.set(name, expandParameter(parameter, text))
   }
   const body = takeBody(plan, args)
   if (args.size > 0) {

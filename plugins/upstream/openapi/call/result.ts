@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http'
 import { unescape } from 'node:querystring'
 import { isDeeperThan, isObject, oneLine } from '../../../../protocol/json.ts'
-import { cut } from '../../../../protocol/text.ts'
+import { truncate } from '../../../../protocol/text.ts'
 import { transportLimits } from '../../../../protocol/transports/transport.ts'
 import { limits } from '../../../base/limits/limits.ts'
 import { isJsonMediaType } from '../media-types.ts'
@@ -54,7 +54,7 @@ export function toToolResult (response: ApiResponse): string {
 function toErrorResult (statusLine: string, text: string | undefined, contentType: string): string {
   if (text === undefined || text === '') return errorResult(statusLine)
   const isWhole = text.length <= limits.openapi.errorBody
-  const content = [textBlock(statusLine), textBlock(cut(text, limits.openapi.errorBody))]
+  const content = [textBlock(statusLine), textBlock(truncate(text, limits.openapi.errorBody))]
   return toResultText(content, isWhole ? structuredContent(text, contentType) : '', true)
 }
 

@@ -11,7 +11,7 @@ type Value =
 export const scalarOf = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : oneLine(text)
 
 /** The members of an object's JSON text, as JSON texts by name. Of duplicate names the last one counts. */
-export const entriesOf = (text: string): Map<string, string> =>
+export const memberTexts = (text: string): Map<string, string> =>
   new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
 
 const isNull = (text: string): boolean => text === 'null'
@@ -22,7 +22,7 @@ function valueOf (text: string): Value {
     return { kind: 'array', elements: elementsOf(text).filter((element) => !isNull(element)).map(scalarOf) }
   }
   if (text.startsWith('{')) {
-    const members = [...entriesOf(text)].filter(([, member]) => !isNull(member))
+    const members = [...memberTexts(text)].filter(([, member]) => !isNull(member))
     return { kind: 'object', entries: members.map(([name, member]) => [name, scalarOf(member)]) }
   }
   return { kind: 'scalar', text: scalarOf(text) }
@@ -55,7 +55,7 @@ const prefixOf = (style: Serialization['style']): string => style in prefixes ? 
  * The value of a path or header parameter (OpenAPI, "Style Examples"; RFC 6570). It is percent-encoded in a path, and literal in a header.
  * @param text the argument as JSON text
  */
-export function expand ({ in: location, name, style, explode, json, withSlashes }: Parameter, text: string): string {
+export function expandParameter ({ in: location, name, style, explode, json, withSlashes }: Parameter, text: string): string {
   const encode = location !== 'path' ? (value: string): string => value : withSlashes ? encodeSegments : percentEncode
   const value: Value = json ? { kind: 'scalar', text: oneLine(text) } : valueOf(text)
   const prefix = prefixOf(style)
@@ -109,6 +109,6 @@ function deepPairs (name: string, text: string, encode: (value: string) => strin
   if (isNull(text)) return []
   const nameOf = (member: string): string => `${name}%5B${percentEncode(member)}%5D`
   if (text.startsWith('[')) return elementsOf(text).flatMap((element, index) => deepPairs(nameOf(String(index)), element, encode))
-  if (text.startsWith('{')) return [...entriesOf(text)].flatMap(([member, each]) => deepPairs(nameOf(member), each, encode))
+  if (text.startsWith('{')) return [...memberTexts(text)].flatMap(([member, each]) => deepPairs(nameOf(member), each, encode))
   return [`${name}=${encode(scalarOf(text))}`]
 }

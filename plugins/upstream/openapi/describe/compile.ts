@@ -1,5 +1,5 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { cut } from '../../../../protocol/text.ts'
+import { truncate } from '../../../../protocol/text.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { ToolNames } from './names.ts'
@@ -118,7 +118,7 @@ function emptyDescription (document: Dict, options: CompileOptions): Compiled {
   return {
     title: textOf(info.title),
     version: textOf(info.version),
-    instructions: description === '' ? undefined : cut(description, options.instructions),
+    instructions: description === '' ? undefined : truncate(description, options.instructions),
     serverUrl: undefined,
     securityDefaults: {},
     names: [],

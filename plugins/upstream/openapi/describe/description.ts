@@ -25,7 +25,7 @@ interface FetchedVersion { etag: string | undefined, lastModified: string | unde
  * The description of one API. It is read when it is first needed, and, where it has a URL, again every `keepAliveInterval`. While a new
  * version cannot be read, the last good one stays in use.
  */
-export class Description {
+export class ApiDescription {
   readonly #config: ServerConfig
   readonly #deps: DescriptionDeps
   /** undefined: the configuration holds the description itself. */

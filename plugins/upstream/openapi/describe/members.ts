@@ -27,7 +27,7 @@ const conditionalKeywords = [
  * The properties of an object schema, with those of its `allOf`, and without those that are `readOnly`.
  * @returns undefined for a schema that is not an object's, or that a list of properties does not describe in whole
  */
-export function membersOf (schema: unknown, refs: References, depth = 0): Members | undefined {
+export function schemaMembers (schema: unknown, refs: References, depth = 0): Members | undefined {
   const object = refs.resolveObject(schema)
   if (!object || depth > maxDepth) return undefined
   const { type, properties, required, additionalProperties, allOf } = object
@@ -35,7 +35,7 @@ export function membersOf (schema: unknown, refs: References, depth = 0): Member
   if (conditionalKeywords.some((keyword) => object[keyword] !== undefined)) return undefined
   const members: Members = { properties: new Map(), required: new Set(), additionalProperties }
   for (const part of Array.isArray(allOf) ? allOf : []) {
-    const inner = membersOf(part, refs, depth + 1)
+    const inner = schemaMembers(part, refs, depth + 1)
     if (!inner) return undefined
     for (const [name, property] of inner.properties) addProperty(members, name, property)
     for (const name of inner.required) members.required.add(name)

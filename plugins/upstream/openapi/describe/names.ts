@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { cut } from '../../../../protocol/text.ts'
+import { truncate } from '../../../../protocol/text.ts'
 import { isModelName, longestModelName as maxNameLength, toModelCharacters } from '../../../../schemas/names.ts'
 
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
@@ -68,7 +68,7 @@ export class ToolNames {
  */
 export function described (description: string | undefined, name: string, argument: string): string | undefined {
   if (argument.startsWith(name)) return description
-  const sent = `${JSON.stringify(cut(name, 256))} in the request`
+  const sent = `${JSON.stringify(truncate(name, 256))} in the request`
   return description === undefined || description.trim() === '' ? sent : `${description} (${sent})`
 }
 

@@ -3,7 +3,7 @@ import { bodyFormatOf, isJsonMediaType } from '../media-types.ts'
 import type { RequestBody } from '../plan.ts'
 import { formFieldOf } from './form-field.ts'
 import type { JsonSchema } from './keywords.ts'
-import { membersOf, type Members } from './members.ts'
+import { schemaMembers, type Members } from './members.ts'
 import { described, type ArgumentNames } from './names.ts'
 import type { References } from './refs.ts'
 import type { SchemaConverter } from './schema.ts'
@@ -49,7 +49,7 @@ export function describeBody (
   const body: RequestBody = { contentType: contentTypeOf(mediaType, format), format, fields: [] }
   if (requestBody.required === true) body.required = true
   if (format === 'binary' && mediaType.includes('*')) body.anyContentType = true
-  const members = format === 'text' || format === 'binary' ? undefined : membersOf(schema, refs)
+  const members = format === 'text' || format === 'binary' ? undefined : schemaMembers(schema, refs)
   if (format === 'urlencoded' || format === 'multipart') {
     const encodings = isObject(mediaTypeObject.encoding) ? mediaTypeObject.encoding : {}
     body.fields = [...(members?.properties ?? [])].map(([name, property]) =>

@@ -1,5 +1,5 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { cut } from '../../../../protocol/text.ts'
+import { truncate } from '../../../../protocol/text.ts'
 import { relaxed, schemaKeywordSet, schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, type JsonSchema } from './keywords.ts'
 import type { SchemaConverter } from './schema.ts'
 
@@ -41,8 +41,8 @@ export function toolText (
   const paragraphs = new Set([operation.deprecated === true ? 'Deprecated.' : undefined, title, nonEmptyString(operation.description)])
   const description = [...paragraphs].filter((each) => each !== undefined).join('\n\n') || `${method} ${path}`
   const members = [
-    ...(title === undefined ? [] : [`"title":${JSON.stringify(cut(title, maxTitle))}`]),
-    `"description":${JSON.stringify(cut(description, toolLimits.description))}`,
+    ...(title === undefined ? [] : [`"title":${JSON.stringify(truncate(title, maxTitle))}`]),
+    `"description":${JSON.stringify(truncate(description, toolLimits.description))}`,
     `"inputSchema":${schemaText(inputSchema, schemas, toolLimits.schema)}`,
     `"annotations":${JSON.stringify(annotationsOf(method))}`
   ].join(',')
