@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Value } from '@sinclair/typebox/value'
-import { isSame, readLocalAccess, storedAt, type LocalAccess } from '../plugins/base/config/local-file.ts'
-import { readEnvironment } from '../plugins/base/config/environment.ts'
+import { isSame, type LocalAccess, readEnvironment, readLocalAccess, storedAt } from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
 import { httpApi, type ManagementApi } from './api.ts'
 import { placesOf } from './backup/places.ts'

@@ -4,8 +4,8 @@
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { assetPath } from '../plugins/base/config/assets.ts'
-import { packageOf } from '../plugins/management/market/npm-package.ts'
+import { assetPath } from '../plugins/base/config/index.ts'
+import { packageOf } from '../plugins/management/index.ts'
 import type { MarketFile } from '../schemas/catalogues.ts'
 
 const run = promisify(execFile)

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { ownerOf } from '../plugins/settings/access/owner.ts'
-import { bytesOf, collectText, readJson } from '../plugins/base/body/body.ts'
-import { growthOf, holdBody, valuesOf } from '../plugins/base/body/memory.ts'
-import { ownerAt } from '../plugins/base/limits/owner.ts'
+import { ownerOf } from '../plugins/settings/index.ts'
+import { bytesOf, collectText, growthOf, holdBody, readJson, valuesOf } from '../plugins/base/body/index.ts'
+import { ownerAt } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
 import type {} from './mcp/request.ts'
 

@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ownerOf } from '../plugins/settings/access/owner.ts'
-import type { Principal } from '../plugins/settings/access/view.ts'
-import { ValueMemory } from '../plugins/base/body/memory.ts'
-import type { Caller } from '../plugins/downstream/tools/tools.ts'
+import { ownerOf, type Principal } from '../plugins/settings/index.ts'
+import { ValueMemory } from '../plugins/base/body/index.ts'
+import type { Caller } from '../plugins/downstream/index.ts'
 import { disconnectOf } from './disconnect.ts'
 
 /** The caller of a request that runs something. It is `gone` when the connection closes before the answer. */

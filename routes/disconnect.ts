@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { Disconnect } from '../plugins/downstream/tools/disconnect.ts'
+import { Disconnect } from '../plugins/downstream/index.ts'
 
 /** Tells when the connection of a reply closes before the answer was sent. */
 export function disconnectOf ({ raw }: FastifyReply): Disconnect {

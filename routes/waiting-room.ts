@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { basePathOf } from '../plugins/base/config/config.ts'
-import { envelope } from '../plugins/base/errors/handlers.ts'
-import { errors } from '../plugins/base/errors/list.ts'
+import { basePathOf } from '../plugins/base/config/index.ts'
+import { envelope, errors } from '../plugins/base/errors/index.ts'
 import { createServer, type ServerOptions } from '../plugins/base/index.ts'
 import health from './public/health.ts'
 

@@ -5,10 +5,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { Type, type Static } from '@sinclair/typebox'
-import { ArchiveError, type ArchiveBounds } from '../../plugins/management/bundles/archive/archive.ts'
-import { readEntries } from '../../plugins/management/bundles/archive/entries.ts'
-import { extract } from '../../plugins/management/bundles/archive/extract.ts'
-import { bundleNameProblem } from '../../plugins/management/bundles/manifest.ts'
+import {
+  type ArchiveBounds, ArchiveError, bundleNameProblem, extract, readEntries
+} from '../../plugins/management/index.ts'
 import { problemOf } from '../../schemas/problem.ts'
 
 /** The names of the files in a backup, which is a zip archive; a bundle is `bundles/<name>.zip`, a table `database/<name>.jsonl`. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { chmod, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openKeyRing } from '../../plugins/base/secrets/ring.ts'
+import { openKeyRing } from '../../plugins/base/secrets/index.ts'
 import type { Env } from '../../schemas/env.ts'
 import { files, type BackupDescription } from './contents.ts'
 import type { Places } from './places.ts'

@@ -1,7 +1,7 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { memoryOfJson } from '../base/body/values.ts'
-import { limits } from '../base/limits/limits.ts'
+import { memoryOfJson } from '../base/body/index.ts'
+import { limits } from '../base/limits/index.ts'
 
 /**
  * Checks the size of the capabilities that a client declares: they are kept as long as the client is.

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Snapshot } from '../../db/store.ts'
-import { headerOf } from '../settings/access/key-header.ts'
-import type { Principal, View } from '../settings/access/view.ts'
+import { headerOf, type Principal, type View } from '../settings/index.ts'
 
 /** One HTTP request at an MCP endpoint, admitted by the `mcp` scope and with its body read. */
 export interface Inbound {

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits } from '../base/limits/limits.ts'
-import { Unread } from '../base/limits/unread.ts'
+import { limits, Unread } from '../base/limits/index.ts'
 
 /** Interval of the comments that keep streams alive, in ms. */
 const heartbeat = 15_000

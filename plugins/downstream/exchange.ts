@@ -3,7 +3,7 @@ import type { Client, Exchange, Headers, Question } from '../../protocol/exchang
 import { withoutHeaders } from '../../protocol/headers.ts'
 import { wants } from '../../protocol/listener.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
-import type { View } from '../settings/access/view.ts'
+import type { View } from '../settings/index.ts'
 import type { Ask, ReplyChannel } from './reply-channel.ts'
 
 /** The client of an exchange, as the adapter of its era sees it. */

@@ -1,7 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { limits } from '../base/limits/limits.ts'
-import { writeLarge } from '../base/limits/large-body.ts'
-import { Unread, worthCounting } from '../base/limits/unread.ts'
+import { limits, Unread, worthCounting, writeLarge } from '../base/limits/index.ts'
 import type { Accepted } from './accept.ts'
 import { EventStream } from './event-stream.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'

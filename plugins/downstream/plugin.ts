@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { UsedStates } from '../../db/ports.ts'
-import { mayRun } from '../settings/access/view.ts'
+import { mayRun } from '../settings/index.ts'
 import { Downstream } from './downstream.ts'
 import type { Sealer } from './modern/state.ts'
 

@@ -1,9 +1,7 @@
 import { largeText, readLargeMessage } from '../../protocol/large-message.ts'
 import { parseMessage, type Malformed, type Message } from '../../protocol/message.ts'
-import { ownerOf } from '../settings/access/owner.ts'
-import type { Principal } from '../settings/access/view.ts'
-import { limits } from '../base/limits/limits.ts'
-import { turns } from '../base/limits/turns.ts'
+import { ownerOf, type Principal } from '../settings/index.ts'
+import { limits, turns } from '../base/limits/index.ts'
 
 export type Received = Message | Array<Message | Malformed>
 

@@ -1,4 +1,4 @@
-import { errors } from '../base/errors/list.ts'
+import { errors } from '../base/errors/index.ts'
 import { headerNames, isModernVersion, latestModern } from '../../protocol/modern/envelope.ts'
 import { acceptedBy } from './accept.ts'
 import type { Inbound } from './endpoint.ts'

@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { ExtensionOptions } from './parts.ts'
 
+export { type LogOutput, logOutput, lostTerminals } from './logs/output.ts'
 export type { ExtensionOptions } from './parts.ts'
 
 export { startLog } from './logs/tap.ts'

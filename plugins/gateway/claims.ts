@@ -1,7 +1,7 @@
 import type { Server } from '../../db/store.ts'
 import { kinds, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits } from '../base/limits/limits.ts'
+import { limits } from '../base/limits/index.ts'
 
 /** The time of the last reading of any catalogue, in ms since the epoch. */
 let lastReading = 0

@@ -1,5 +1,5 @@
 import type { Client } from '../../protocol/exchange.ts'
-import type { View } from '../settings/access/view.ts'
+import type { View } from '../settings/index.ts'
 import type { GatewayParts } from './methods/method.ts'
 
 /** The identity of a route, for `initialize`. */

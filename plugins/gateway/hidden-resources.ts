@@ -1,4 +1,4 @@
-import { isEnabled, overrideOf, selects } from '../settings/access/overrides.ts'
+import { isEnabled, overrideOf, selects } from '../settings/index.ts'
 import { itemKindOf, type Section } from './section.ts'
 
 /** Resources that are not shown, whatever lists or matches them. */

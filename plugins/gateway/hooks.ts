@@ -1,7 +1,7 @@
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import type { ListKind } from '../../protocol/lists.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
-import type { View } from '../settings/access/view.ts'
+import type { View } from '../settings/index.ts'
 import type { ListEntry } from './list.ts'
 
 /** One request on its way to one provider. */

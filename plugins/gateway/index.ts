@@ -1,5 +1,14 @@
 import fp from 'fastify-plugin'
 
+export { Claims, type KeptClaims } from './claims.ts'
+export type { Gateway, Result } from './gateway.ts'
+export type { FinishedCall, GatewayCall } from './hooks.ts'
+export { List, type ListEntry, itemText } from './list.ts'
+export type { Precedence } from './precedence.ts'
+export type { CallTool, Presented } from './presentation.ts'
+export { type Section, showItem } from './section.ts'
+export type { Surface, Target } from './surface.ts'
+
 /** Lists and runs all items, whoever provides them, for all ways of asking. */
 export default fp(async (app) => {
   await app.register(import('./parts.ts'))

@@ -4,8 +4,7 @@ import { memberOf, withMembers } from '../../protocol/json.ts'
 import { largeText } from '../../protocol/large-message.ts'
 import { listKinds, type Item, type ListKind } from '../../protocol/lists.ts'
 import { toBytes } from '../../protocol/yield.ts'
-import { limits } from '../base/limits/limits.ts'
-import { Semaphore } from '../base/limits/semaphore.ts'
+import { limits, Semaphore } from '../base/limits/index.ts'
 
 /** One item as a view sees it: its JSON text as it was listed, and the members that get another value. */
 export interface ListEntry {

@@ -1,8 +1,9 @@
 import { kinds, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { toModelSeparator } from '../../schemas/names.ts'
-import { isEnabled, overrideOf, selects } from '../settings/access/overrides.ts'
-import { limits } from '../base/limits/limits.ts'
-import { looksHashed, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../settings/access/item-names.ts'
+import {
+  isEnabled, looksHashed, nameAfter, overrideOf, prefixesOf, prefixOf, selects, writtenPrefixOf
+} from '../settings/index.ts'
+import { limits } from '../base/limits/index.ts'
 import { itemKindOf, type Section } from './section.ts'
 
 /** A section of a merged route, the text before its items' names, and everything that its server lists or has listed. */

@@ -1,6 +1,6 @@
 import type { Exchange } from '../../protocol/exchange.ts'
 import type { Provider } from '../../protocol/provider.ts'
-import type { View } from '../settings/access/view.ts'
+import type { View } from '../settings/index.ts'
 import type { Surface } from './surface.ts'
 
 /** The surface that a presentation is made of, and its place in time. */

@@ -1,9 +1,10 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { Provider } from '../../protocol/provider.ts'
-import { itemOtherName, looksHashed, maybeShownAs, nameAfter, prefixesOf, prefixOf } from '../settings/access/item-names.ts'
-import type { View } from '../settings/access/view.ts'
-import { limits } from '../base/limits/limits.ts'
+import {
+  itemOtherName, looksHashed, maybeShownAs, nameAfter, prefixesOf, prefixOf, type View
+} from '../settings/index.ts'
+import { limits } from '../base/limits/index.ts'
 import type { ProviderTable } from './providers.ts'
 import type { ResourceLinks } from './resource-links.ts'
 import { isHidden, readerOf, type Surface, type Target } from './surface.ts'

@@ -1,7 +1,6 @@
 import { elementsOf, isObject, memberOf } from '../../protocol/json.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits } from '../base/limits/limits.ts'
-import { OwnedMap } from '../base/limits/owned-map.ts'
+import { limits, OwnedMap } from '../base/limits/index.ts'
 
 /** URIs that take more memory are not remembered, in bytes. */
 const longestUri = 1_024

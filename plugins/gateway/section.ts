@@ -1,7 +1,6 @@
 import type { Catalogue, Item, ListKind } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
-import { isEnabled, overrideOf, selects, type ItemKind } from '../settings/access/overrides.ts'
-import type { VisibleServer } from '../settings/access/visibility.ts'
+import { isEnabled, type ItemKind, overrideOf, selects, type VisibleServer } from '../settings/index.ts'
 import { withoutApps } from './apps.ts'
 
 /** One visible server with its provider, and the provider's catalogue for the client; undefined when there is none, or not known yet. */

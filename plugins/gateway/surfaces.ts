@@ -1,11 +1,10 @@
 import type { Snapshot } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { kinds, type ListingHistory } from '../../protocol/lists.ts'
-import type { Access } from '../settings/access/index.ts'
-import { inPresentation, type PresentationName as PresentationName, type View } from '../settings/access/view.ts'
-import type { VisibleServer } from '../settings/access/visibility.ts'
-import { BoundedMap, shrink } from '../base/limits/bounded-map.ts'
-import { limits } from '../base/limits/limits.ts'
+import {
+  type Access, inPresentation, type PresentationName as PresentationName, type View, type VisibleServer
+} from '../settings/index.ts'
+import { BoundedMap, limits, shrink } from '../base/limits/index.ts'
 import { showsApps } from './apps.ts'
 import { ClaimsByServer } from './claims.ts'
 import type { Presentation } from './presentation.ts'

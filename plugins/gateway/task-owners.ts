@@ -1,7 +1,6 @@
 import { isObject, smallMemberOf } from '../../protocol/json.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits } from '../base/limits/limits.ts'
-import { OwnedMap } from '../base/limits/owned-map.ts'
+import { limits, OwnedMap } from '../base/limits/index.ts'
 
 /** The principal that a task belongs to, and the provider that runs it. */
 export interface TaskOwner { readonly principal: string, readonly provider: string }

@@ -1,8 +1,7 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits } from '../base/limits/limits.ts'
-import { ShareError, Shares, type Release } from '../base/limits/shares.ts'
+import { limits, type Release, ShareError, Shares } from '../base/limits/index.ts'
 
 const { size, cost } = limits.subscriptions
 

@@ -1,6 +1,15 @@
 import fp from 'fastify-plugin'
 import type { ManagementOptions } from './parts.ts'
 
+export { type ArchiveBounds, ArchiveError } from './bundles/archive/archive.ts'
+export { readEntries } from './bundles/archive/entries.ts'
+export { extract } from './bundles/archive/extract.ts'
+export { bundleNameProblem } from './bundles/manifest.ts'
+export { current } from './bundles/usage.ts'
+export { packageOf } from './market/npm-package.ts'
+export { serverEntries } from './servers/entries.ts'
+export { recordsJson } from './servers/item-texts.ts'
+export type { ServerTest } from './servers/test-record.ts'
 export type { ManagementOptions } from './parts.ts'
 
 /** What changes the settings: servers, groups, system configuration, templates, bundles. */

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { SystemConfig } from '../../schemas/settings.ts'
-import type { Config } from '../base/config/config.ts'
+import type { Config } from '../base/config/index.ts'
 
 /** What of `app.config` decides about public addresses. */
 export interface AddressConfig { readonly basePath: Config['basePath'], readonly env: Pick<Config['env'], 'BASE_URL'> }

@@ -1,5 +1,5 @@
 import type { Store } from '../../db/store.ts'
-import { limits } from '../base/limits/limits.ts'
+import { limits } from '../base/limits/index.ts'
 
 /**
  * Looks for changes of other replicas on behalf of callers with unknown credentials. One look-up runs at a time, for all who asked before

@@ -1,7 +1,5 @@
 import type { ProviderStatus } from '../../protocol/provider.ts'
-import { BoundedMap } from '../base/limits/bounded-map.ts'
-import { limits } from '../base/limits/limits.ts'
-import { Outage } from '../base/limits/outage.ts'
+import { BoundedMap, limits, Outage } from '../base/limits/index.ts'
 
 type Log = (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { errors } from '../../plugins/base/errors/list.ts'
-import { toAccount } from '../../plugins/identity/users/account.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
+import { toAccount } from '../../plugins/identity/index.ts'
 import { Account } from '../../schemas/api.ts'
 import { PasswordChange, PasswordChanged } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import { ownerOf } from '../../plugins/settings/access/owner.ts'
+import { ownerOf } from '../../plugins/settings/index.ts'
 import { Success } from '../../schemas/api.ts'
 import { CloudServer, CloudTool, MarketServer, RegistryEntry, RegistryPage, RegistryQuery } from '../../schemas/catalogues.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'

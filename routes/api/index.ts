@@ -1,4 +1,4 @@
-import { refuseUnknownQuery } from '../../plugins/base/body/known-query.ts'
+import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import { tagEntity } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'

@@ -1,5 +1,5 @@
 import type { Static, TObject } from '@sinclair/typebox'
-import { errors } from '../../plugins/base/errors/list.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
 import type { PageQuery } from '../../schemas/api.ts'
 
 /**

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { toAuthor, type Author } from '../../plugins/settings/access/author.ts'
-import type { Principal } from '../../plugins/settings/access/view.ts'
-import { errors } from '../../plugins/base/errors/list.ts'
+import { type Author, type Principal, toAuthor } from '../../plugins/settings/index.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

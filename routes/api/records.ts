@@ -1,10 +1,7 @@
 import type { preSerializationAsyncHookHandler } from 'fastify'
-import { ownerOf } from '../../plugins/settings/access/owner.ts'
-import { chunkedReply } from '../../plugins/base/limits/large-body.ts'
-import { memory } from '../../plugins/base/limits/memory.ts'
-import type { Release } from '../../plugins/base/limits/shares.ts'
-import { turns } from '../../plugins/base/limits/turns.ts'
-import { recordsJson } from '../../plugins/management/servers/item-texts.ts'
+import { ownerOf } from '../../plugins/settings/index.ts'
+import { chunkedReply, memory, type Release, turns } from '../../plugins/base/limits/index.ts'
+import { recordsJson } from '../../plugins/management/index.ts'
 import { principalOf } from './principal.ts'
 
 /**

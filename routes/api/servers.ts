@@ -17,8 +17,7 @@ import {
   SuccessWithWarnings,
   Toggle
 } from '../../schemas/api.ts'
-import { serverEntries } from '../../plugins/management/servers/entries.ts'
-import type { ServerTest } from '../../plugins/management/servers/test-record.ts'
+import { serverEntries, type ServerTest } from '../../plugins/management/index.ts'
 import { signalOf } from '../disconnect.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Inbound } from '../../plugins/downstream/endpoint.ts'
-import { errors } from '../../plugins/base/errors/list.ts'
+import type { Inbound } from '../../plugins/downstream/index.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
 
 /** The request in the form that endpoints expect. @throws NotFound when it was not admitted */
 export function inboundOf (request: FastifyRequest, reply: FastifyReply): Inbound {

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { Principal } from '../../plugins/settings/access/view.ts'
-import { jsonRpc } from '../../plugins/base/errors/handlers.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
+import { jsonRpc } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import { textBodies } from '../bodies.ts'
 import type {} from './request.ts'

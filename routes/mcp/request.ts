@@ -1,4 +1,4 @@
-import type { Principal, View } from '../../plugins/settings/access/view.ts'
+import type { Principal, View } from '../../plugins/settings/index.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

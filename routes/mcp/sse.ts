@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { single } from '../../plugins/downstream/endpoint.ts'
-import { errors } from '../../plugins/base/errors/list.ts'
+import { single } from '../../plugins/downstream/index.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
 import { inboundOf } from './inbound.ts'
 
 /** Addresses that show tools as they are, and by `$smart`. */

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { errors } from '../../plugins/base/errors/list.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
 import { inboundOf } from './inbound.ts'
 
 /** Addresses that show tools as they are, and by `$smart`. */

@@ -1,9 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { readText } from '../../plugins/base/body/body.ts'
-import { growthOf } from '../../plugins/base/body/memory.ts'
-import { boundForm } from '../../plugins/base/body/query.ts'
-import { oauthPageError } from '../../plugins/base/errors/handlers.ts'
-import { handOver } from '../../plugins/identity/oauth/provider/hand-over.ts'
+import { boundForm, growthOf, readText } from '../../plugins/base/body/index.ts'
+import { oauthPageError } from '../../plugins/base/errors/index.ts'
+import { handOver } from '../../plugins/identity/index.ts'
 import { countForms } from '../bodies.ts'
 
 /** Max size of a form, in bytes. */

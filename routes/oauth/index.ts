@@ -1,6 +1,6 @@
 import cookie from '@fastify/cookie'
 import type { FastifyPluginAsync } from 'fastify'
-import { oauthError } from '../../plugins/base/errors/handlers.ts'
+import { oauthError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import endpoints from './endpoints.ts'
 import metadata from './metadata.ts'

@@ -1,8 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { errors } from '../../plugins/base/errors/list.ts'
-import { issuerPath } from '../../plugins/identity/oauth/issuer.ts'
-import { resourceMetadata, serverMetadata } from '../../plugins/identity/oauth/metadata.ts'
-import { resourceName } from '../../plugins/identity/oauth/resources.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
+import { issuerPath, resourceMetadata, resourceName, serverMetadata } from '../../plugins/identity/index.ts'
 import { forAnyOrigin } from '../any-origin.ts'
 
 const server = '/.well-known/oauth-authorization-server'

@@ -1,13 +1,10 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { oauthPageError } from '../../plugins/base/errors/handlers.ts'
-import { errors } from '../../plugins/base/errors/list.ts'
-import { readText } from '../../plugins/base/body/body.ts'
-import { growthOf } from '../../plugins/base/body/memory.ts'
-import { boundForm } from '../../plugins/base/body/query.ts'
-import { newCsrfKey, type BrowserAnswer, type BrowserRequest, type Fields } from '../../plugins/identity/oauth/interactions.ts'
-import { issuerPath } from '../../plugins/identity/oauth/issuer.ts'
-import { addressTo } from '../../plugins/identity/oauth/provider/hand-over.ts'
-import { sendPage } from '../../plugins/base/pages/plugin.ts'
+import { errors, oauthPageError } from '../../plugins/base/errors/index.ts'
+import { boundForm, growthOf, readText } from '../../plugins/base/body/index.ts'
+import {
+  addressTo, type BrowserAnswer, type BrowserRequest, type Fields, issuerPath, newCsrfKey
+} from '../../plugins/identity/index.ts'
+import { sendPage } from '../../plugins/base/pages/index.ts'
 import { countForms } from '../bodies.ts'
 
 const csrfCookie = 'tool-hub-csrf'

@@ -1,10 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { checkScopes } from '../../plugins/identity/auth/check-scopes.ts'
-import { errors } from '../../plugins/base/errors/list.ts'
-import { OAuthError } from '../../plugins/base/errors/oauth-error.ts'
-import { toRegistered } from '../../plugins/identity/oauth/client-metadata.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
-import type { IssuedClient } from '../../plugins/identity/oauth/clients.ts'
+import { checkScopes, type IssuedClient, toRegistered } from '../../plugins/identity/index.ts'
+import { errors, OAuthError } from '../../plugins/base/errors/index.ts'
+import { limits } from '../../plugins/base/limits/index.ts'
 import { jsonBodies } from '../bodies.ts'
 
 /** The token of `Authorization: Bearer`. */

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { OAuthError } from '../../plugins/base/errors/oauth-error.ts'
-import { subjectOf } from '../../plugins/identity/users/mark.ts'
+import { OAuthError } from '../../plugins/base/errors/index.ts'
+import { subjectOf } from '../../plugins/identity/index.ts'
 import { forAnyOrigin } from '../any-origin.ts'
 
 /** The user of an access token (OpenID Connect Core 1.0, section 5.3). */

@@ -1,4 +1,4 @@
-import { toolError } from '../../plugins/base/errors/handlers.ts'
+import { toolError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import { textBodies } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'

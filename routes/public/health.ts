@@ -1,4 +1,4 @@
-import { errors } from '../../plugins/base/errors/list.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
 import { Failure } from '../../schemas/api.ts'
 import { Health, Liveness } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'

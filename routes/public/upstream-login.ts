@@ -1,10 +1,9 @@
 import cookie from '@fastify/cookie'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { pageError } from '../../plugins/base/errors/handlers.ts'
-import { errors } from '../../plugins/base/errors/list.ts'
-import { sendPage } from '../../plugins/base/pages/plugin.ts'
-import { isLinkToken, linkToken, newBrowserKey, taggedUrl } from '../../plugins/upstream/login/starts.ts'
+import { errors, pageError } from '../../plugins/base/errors/index.ts'
+import { sendPage } from '../../plugins/base/pages/index.ts'
+import { isLinkToken, linkToken, newBrowserKey, taggedUrl } from '../../plugins/upstream/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 /** Longer parameters are of no authorization server. */

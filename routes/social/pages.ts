@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { pageError } from '../../plugins/base/errors/handlers.ts'
-import type { Redirect } from '../../plugins/identity/social/social.ts'
+import { pageError } from '../../plugins/base/errors/index.ts'
+import type { Redirect } from '../../plugins/identity/index.ts'
 import { Callback, SignInQuery } from '../../schemas/social.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 

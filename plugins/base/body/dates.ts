@@ -1,4 +1,4 @@
-import { errors } from '../errors/list.ts'
+import { errors } from '../errors/index.ts'
 
 const day = 24 * 60 * 60_000
 

@@ -1,7 +1,7 @@
 import type { TObject } from '@sinclair/typebox'
 import type { preValidationHookHandler, RouteOptions } from 'fastify'
 import { meantBy, quoteName } from '../../../schemas/unknown-members.ts'
-import { errors } from '../errors/list.ts'
+import { errors } from '../errors/index.ts'
 
 /** Any query of the management API may hold the token of a login (DECISIONS §3), and `_`, by which browsers get round a cache. */
 const always = ['token', '_']

@@ -1,9 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
 import { largeText } from '../../../protocol/large-message.ts'
-import { limits } from '../limits/limits.ts'
-import { memory } from '../limits/memory.ts'
-import { ShareError } from '../limits/shares.ts'
+import { limits, memory, ShareError } from '../limits/index.ts'
 
 /** The memory for the values of large bodies that are counted, by request. */
 const memories = new WeakMap<FastifyRequest, ValueMemory>()

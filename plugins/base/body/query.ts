@@ -1,6 +1,6 @@
 import type { onRequestHookHandler, preValidationHookHandler } from 'fastify'
-import { errors } from '../errors/list.ts'
-import { limits } from '../limits/limits.ts'
+import { errors } from '../errors/index.ts'
+import { limits } from '../limits/index.ts'
 
 /** Refuses a query whose percent-encoding is not valid UTF-8: Fastify would pass the escapes on as literal text. */
 export const checkQuery: preValidationHookHandler = (request, _reply, done) => {

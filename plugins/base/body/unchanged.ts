@@ -1,4 +1,4 @@
-import { errors } from '../errors/list.ts'
+import { errors } from '../errors/index.ts'
 
 /**
  * Checks members that the gateway sets, and that a change may only repeat.

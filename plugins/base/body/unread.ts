@@ -1,8 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { refuseConnection } from '../errors/client-error.ts'
-import { errors } from '../errors/list.ts'
-import { ClientMessage } from '../limits/client-message.ts'
-import { limits } from '../limits/limits.ts'
+import { errors, refuseConnection } from '../errors/index.ts'
+import { ClientMessage, limits } from '../limits/index.ts'
 
 const { chunks, chunk } = limits.arriving
 

@@ -1,6 +1,6 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
-import { limits } from '../limits/limits.ts'
+import { limits } from '../limits/index.ts'
 import { valuesIn } from './values.ts'
 
 // Values of bodies are not converted to other types. Those of paths and queries are, since they are text.

@@ -1,6 +1,6 @@
 import { largeText } from '../../../protocol/large-message.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../limits/limits.ts'
+import { limits } from '../limits/index.ts'
 
 const { value, container, member } = limits.valueCosts
 

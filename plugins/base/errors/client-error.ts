@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError } from 'fastify'
-import { limits } from '../limits/limits.ts'
+import { limits } from '../limits/index.ts'
 import { errors } from './list.ts'
 
 /** Max size of the path and headers of one request, in bytes. A resource URI of 2,048 characters of any script fits, percent-encoded. */

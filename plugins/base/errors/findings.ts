@@ -1,6 +1,6 @@
 import type { FastifyError } from 'fastify'
 import { meantBy } from '../../../schemas/unknown-members.ts'
-import { parsePointer } from '../json-schema/json-pointer.ts'
+import { parsePointer } from '../json-schema/index.ts'
 
 /** One error that schema validation found, as DECISIONS §1 has it. `path`: names separated by dots. */
 export interface Finding { readonly path: string, readonly message: string }

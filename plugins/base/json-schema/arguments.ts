@@ -1,5 +1,5 @@
 import { isDeeperThan, isObject } from '../../../protocol/json.ts'
-import { limits } from '../limits/limits.ts'
+import { limits } from '../limits/index.ts'
 import { shapeOf } from './input-shape.ts'
 import { inexactNumber, isDecimal, isWhole } from './numbers.ts'
 import { resolveRef } from './resolve-ref.ts'

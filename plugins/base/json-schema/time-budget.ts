@@ -1,6 +1,5 @@
 import { createContext, Script } from 'node:vm'
-import { BoundedMap } from '../limits/bounded-map.ts'
-import { limits } from '../limits/limits.ts'
+import { BoundedMap, limits } from '../limits/index.ts'
 
 /** Time for which work that exceeded its timeout is not started again, in ms. */
 const backoff = 60_000

@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isObject } from '../../../protocol/json.ts'
-import { limits } from '../limits/limits.ts'
+import { limits } from '../limits/index.ts'
 import { shapeOf } from './input-shape.ts'
 import { parsePointer, resolvePointer } from './json-pointer.ts'
 import { isTooLarge } from './numbers.ts'

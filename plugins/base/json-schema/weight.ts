@@ -1,6 +1,6 @@
 // Bounds the cost of validation by a look at the schema, for schemas whose cost is linear in the size of the value.
 import { isObject } from '../../../protocol/json.ts'
-import { limits } from '../limits/limits.ts'
+import { limits } from '../limits/index.ts'
 import { resolvePointer } from './json-pointer.ts'
 
 /** Keywords that the validator ignores. */

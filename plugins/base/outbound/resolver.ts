@@ -1,6 +1,5 @@
 import { lookup, Resolver as DnsResolver, type LookupAddress } from 'node:dns'
-import { limits } from '../limits/limits.ts'
-import { Semaphore } from '../limits/semaphore.ts'
+import { limits, Semaphore } from '../limits/index.ts'
 import type { Allowed } from './allowed.ts'
 import type { HostResolver } from './connector.ts'
 

@@ -1,5 +1,5 @@
-import { isLoopback } from '../config/loopback.ts'
-import { limits } from '../limits/limits.ts'
+import { isLoopback } from '../config/index.ts'
+import { limits } from '../limits/index.ts'
 import { visibleText } from './shown.ts'
 
 /** The place that a redirect URI leads to, for people. */

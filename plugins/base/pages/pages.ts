@@ -1,6 +1,6 @@
 import { Eta } from 'eta'
-import { readAsset } from '../config/assets.ts'
-import { limits } from '../limits/limits.ts'
+import { readAsset } from '../config/index.ts'
+import { limits } from '../limits/index.ts'
 import { destinationOf, mayLink, publisherOf, redirectSource, websiteOf, type Destination } from './destination.ts'
 import { pageHeaders, styleSource } from './headers.ts'
 import type { PageScope } from './scope-texts.ts'

@@ -1,4 +1,4 @@
-import { limits } from '../limits/limits.ts'
+import { limits } from '../limits/index.ts'
 
 /**
  * Characters that change how others are read, or that nobody sees: controls, bidi overrides, zero-width ones, unassigned and private code

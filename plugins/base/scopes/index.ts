@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { errors } from '../errors/list.ts'
+import { errors } from '../errors/index.ts'
 import { methodsOf } from './methods.ts'
 
 /** The scope of a route, which determines the permission it needs. */

@@ -1,8 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import bcrypt from 'bcryptjs'
-import { limits } from '../limits/limits.ts'
-import { Semaphore } from '../limits/semaphore.ts'
+import { limits, Semaphore } from '../limits/index.ts'
 import { maxScryptMemory, scryptParts, type ScryptCost } from '../../../schemas/password-hash.ts'
 
 type Derive = (password: string, salt: Buffer, length: number, cost: ScryptCost & { maxmem: number }) => Promise<Buffer>

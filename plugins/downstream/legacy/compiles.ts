@@ -1,5 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { resolvePointer } from '../../base/json-schema/json-pointer.ts'
+import { resolvePointer } from '../../base/json-schema/index.ts'
 
 const types = new Set<unknown>(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
 /** The keywords whose values are schemas by name, lists of schemas, and schemas. */

@@ -1,6 +1,5 @@
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { OwnedMap } from '../../base/limits/owned-map.ts'
+import { limits, OwnedMap } from '../../base/limits/index.ts'
 
 /** Estimated memory of an entry beside its text, in bytes. */
 const overhead = 128

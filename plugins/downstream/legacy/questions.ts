@@ -2,9 +2,8 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { notificationText, requestText, type Response } from '../../../protocol/message.ts'
 import { outgoingParams } from '../../../protocol/progress.ts'
-import { memoryOfJson } from '../../base/body/values.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { ShareError, Shares, type Release } from '../../base/limits/shares.ts'
+import { memoryOfJson } from '../../base/body/index.ts'
+import { limits, type Release, ShareError, Shares } from '../../base/limits/index.ts'
 
 interface OpenQuestion {
   readonly question: Question

@@ -2,7 +2,7 @@ import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { readableTool } from '../../../protocol/legacy/readable-tool.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import type { ListEntry, List } from '../../gateway/list.ts'
+import type { List, ListEntry } from '../../gateway/index.ts'
 import { compiles } from './compiles.ts'
 
 /** Lists as clients of this era can read them, by the lists of the gateway. */

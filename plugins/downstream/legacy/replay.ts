@@ -1,5 +1,5 @@
 import { copyOf } from '../../../protocol/text.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import { MessageBuffer } from './message-buffer.ts'
 
 interface Entry { readonly stream: number, readonly at: number, readonly data: string, readonly time: number }

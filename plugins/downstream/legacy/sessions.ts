@@ -2,10 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import type { LegacyVersion } from '../../../protocol/legacy/versions.ts'
-import type { View } from '../../settings/access/view.ts'
-import { ownerOf } from '../../settings/access/owner.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { Shares } from '../../base/limits/shares.ts'
+import { ownerOf, type View } from '../../settings/index.ts'
+import { limits, Shares } from '../../base/limits/index.ts'
 import { Session, type Place } from './session.ts'
 
 /**

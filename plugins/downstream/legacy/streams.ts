@@ -1,5 +1,4 @@
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { BoundedMap, limits } from '../../base/limits/index.ts'
 import { parseEventId, Replay } from './replay.ts'
 import { Stream } from './stream.ts'
 

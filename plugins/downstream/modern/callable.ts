@@ -1,5 +1,5 @@
 import { memberOf, smallMemberOf } from '../../../protocol/json.ts'
-import type { ListEntry, List } from '../../gateway/list.ts'
+import type { List, ListEntry } from '../../gateway/index.ts'
 
 /** Lists without what clients of this era cannot call, by the lists of the gateway. */
 const lists = new WeakMap<List, List>()

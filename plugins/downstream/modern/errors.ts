@@ -2,7 +2,7 @@ import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError, type Reason } from '../../../protocol/errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { isModernCode, modernCode } from '../../../protocol/modern/envelope.ts'
-import type { ShareError } from '../../base/limits/shares.ts'
+import type { ShareError } from '../../base/limits/index.ts'
 import type { Outcome } from './outcome.ts'
 
 /** HTTP statuses of errors that are about the request as such (MCP 2026-07-28, "Streamable HTTP"); all others have 200. */

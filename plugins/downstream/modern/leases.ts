@@ -4,10 +4,8 @@ import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import type { Level, Listener } from '../../../protocol/listener.ts'
 import type { Response } from '../../../protocol/message.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { ownerOf } from '../../settings/access/owner.ts'
-import type { View } from '../../settings/access/view.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { ShareError, Shares } from '../../base/limits/shares.ts'
+import { ownerOf, type View } from '../../settings/index.ts'
+import { limits, ShareError, Shares } from '../../base/limits/index.ts'
 
 let last = 0
 

@@ -1,8 +1,6 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import type { View } from '../../settings/access/view.ts'
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { ShareError, Shares } from '../../base/limits/shares.ts'
+import type { View } from '../../settings/index.ts'
+import { BoundedMap, limits, ShareError, Shares } from '../../base/limits/index.ts'
 import { ParkedCall, type CallTable, type Parkable } from './parked-call.ts'
 import type { States } from './state.ts'
 

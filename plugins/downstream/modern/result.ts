@@ -2,8 +2,8 @@ import { cachingOf, strictestCaching, type Caching } from '../../../protocol/cac
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
-import type { List } from '../../gateway/list.ts'
-import { limits } from '../../base/limits/limits.ts'
+import type { List } from '../../gateway/index.ts'
+import { limits } from '../../base/limits/index.ts'
 
 // What each result of this era has beside its own members: its type, who answers, and for some how long it may be kept. All texts are
 // JSON, and keep the bytes of what is not changed.

@@ -4,9 +4,8 @@ import type { UsedStates } from '../../../db/ports.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
-import type { View } from '../../settings/access/view.ts'
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
+import type { View } from '../../settings/index.ts'
+import { BoundedMap, limits } from '../../base/limits/index.ts'
 
 // `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back with its answers.
 // It comes back from a stranger, so it is encrypted, authenticated, and bound to whose and what for it is.

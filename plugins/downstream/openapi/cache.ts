@@ -1,5 +1,4 @@
-import { Semaphore } from '../../base/limits/semaphore.ts'
-import { Shares } from '../../base/limits/shares.ts'
+import { Semaphore, Shares } from '../../base/limits/index.ts'
 
 /**
  * A text in UTF-8, in chunks. An undefined chunk is a placeholder, which is filled in each time the text is used. The hash identifies

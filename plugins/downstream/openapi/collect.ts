@@ -1,8 +1,8 @@
 import { smallMemberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
-import type { CpuBudget } from '../../base/json-schema/time-budget.ts'
-import { isEnabled, overrideOf, selects } from '../../settings/access/overrides.ts'
-import { showItem, type Section } from '../../gateway/section.ts'
+import type { CpuBudget } from '../../base/json-schema/index.ts'
+import { isEnabled, overrideOf, selects } from '../../settings/index.ts'
+import { type Section, showItem } from '../../gateway/index.ts'
 
 /** One tool as a view shows it. `description`: the override, where an admin gave one. */
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }

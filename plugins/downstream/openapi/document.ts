@@ -1,4 +1,4 @@
-import { exposedName, otherName } from '../../settings/access/item-names.ts'
+import { exposedName, otherName } from '../../settings/index.ts'
 import type { ListedServer } from './collect.ts'
 import type { JsonObject } from './keywords.ts'
 

@@ -1,9 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Snapshot } from '../../../db/store.ts'
-import { countServers } from '../../settings/access/count-servers.ts'
-import { makeView, type Principal } from '../../settings/access/view.ts'
-import { configuredBase } from '../../settings/base-url.ts'
+import { configuredBase, countServers, makeView, type Principal } from '../../settings/index.ts'
 import { OpenApi } from './openapi.ts'
 
 declare module 'fastify' {

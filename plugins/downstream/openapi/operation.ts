@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../../protocol/json.ts'
-import { shapeOf } from '../../base/json-schema/input-shape.ts'
-import { isScalar } from '../../base/json-schema/schema-types.ts'
+import { isScalar, shapeOf } from '../../base/json-schema/index.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import type { JsonObject } from './keywords.ts'
 import { SchemaTranslator } from './translate.ts'

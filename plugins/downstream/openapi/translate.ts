@@ -1,6 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { resolveRef } from '../../base/json-schema/resolve-ref.ts'
-import { isScalar } from '../../base/json-schema/schema-types.ts'
+import { isScalar, resolveRef } from '../../base/json-schema/index.ts'
 import { joinSchemas } from './join.ts'
 import {
   annotationKeywords,

@@ -1,5 +1,5 @@
 import { eventText } from '../../../protocol/event-stream.ts'
-import type { View } from '../../settings/access/view.ts'
+import type { View } from '../../settings/index.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { NewsChannel, Session } from '../legacy/session.ts'
 import type { ReplyChannel } from '../reply-channel.ts'

@@ -1,7 +1,6 @@
 import { PlainClient, type Client, type Exchange, type Headers } from '../../../protocol/exchange.ts'
 import type { Response } from '../../../protocol/message.ts'
-import { ownerOf } from '../../settings/access/owner.ts'
-import type { View } from '../../settings/access/view.ts'
+import { ownerOf, type View } from '../../settings/index.ts'
 
 /** One request of a plain HTTP caller: there is nobody behind it to ask, and no stream for notifications. */
 export class PlainExchange implements Exchange<View> {

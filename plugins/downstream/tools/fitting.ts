@@ -1,7 +1,7 @@
-import type { ValueMemory } from '../../base/body/memory.ts'
-import { errors } from '../../base/errors/list.ts'
-import { jsonPieces } from '../../base/json-schema/json-pieces.ts'
-import { turns } from '../../base/limits/turns.ts'
+import type { ValueMemory } from '../../base/body/index.ts'
+import { errors } from '../../base/errors/index.ts'
+import { jsonPieces } from '../../base/json-schema/index.ts'
+import { turns } from '../../base/limits/index.ts'
 import type { ToolInput } from './tool-input.ts'
 
 /** Other readings of arguments that are tried where the first one does not fit. */

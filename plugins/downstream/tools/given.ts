@@ -1,9 +1,8 @@
 import { isObject } from '../../../protocol/json.ts'
 import { largeText } from '../../../protocol/large-message.ts'
-import { parseJson, parseLarge } from '../../base/body/body.ts'
-import type { ValueMemory } from '../../base/body/memory.ts'
-import { errors } from '../../base/errors/list.ts'
-import { inexactNumber } from '../../base/json-schema/numbers.ts'
+import { parseJson, parseLarge, type ValueMemory } from '../../base/body/index.ts'
+import { errors } from '../../base/errors/index.ts'
+import { inexactNumber } from '../../base/json-schema/index.ts'
 
 /**
  * The arguments in a query: texts, and lists of texts for repeated names.

@@ -1,8 +1,8 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { Table } from '../../../protocol/table.ts'
-import type { View } from '../../settings/access/view.ts'
-import { errors, noSuch } from '../../base/errors/list.ts'
-import type { Gateway } from '../../gateway/gateway.ts'
+import type { View } from '../../settings/index.ts'
+import { errors, noSuch } from '../../base/errors/index.ts'
+import type { Gateway } from '../../gateway/index.ts'
 import type { Disconnect } from './disconnect.ts'
 import type { PlainExchange } from './exchange.ts'
 

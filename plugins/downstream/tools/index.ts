@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { mayRun } from '../../settings/access/view.ts'
+import { mayRun } from '../../settings/index.ts'
 import { ownHeaders } from './own-headers.ts'
 import { Tools } from './tools.ts'
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Snapshot } from '../../../db/store.ts'
 import { withoutHeaders } from '../../../protocol/headers.ts'
 import { passthroughNames } from '../../../schemas/server.ts'
-import type { Principal } from '../../settings/access/view.ts'
+import type { Principal } from '../../settings/index.ts'
 
 /** The headers of a caller that a server may be passed. */
 export type OwnHeaders = (principal: Principal, server: string, headers: IncomingHttpHeaders) => IncomingHttpHeaders

@@ -1,9 +1,7 @@
 import { PlainClient, type Client } from '../../../protocol/exchange.ts'
-import { ownerOf } from '../../settings/access/owner.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import { errors } from '../../base/errors/list.ts'
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { ShareError } from '../../base/limits/shares.ts'
+import { ownerOf, type Principal } from '../../settings/index.ts'
+import { errors } from '../../base/errors/index.ts'
+import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 
 interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 

@@ -1,12 +1,11 @@
 import { isObject } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
-import { errors } from '../../base/errors/list.ts'
-import { convertArguments } from '../../base/json-schema/arguments.ts'
-import { shapeOf } from '../../base/json-schema/input-shape.ts'
-import { machine, timeBudgetOf, type CpuBudget } from '../../base/json-schema/time-budget.ts'
-import { createValidator, type RunWithTimeout, type Validator } from '../../base/json-schema/validate.ts'
-import { valueSize, schemaWeight } from '../../base/json-schema/weight.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { errors } from '../../base/errors/index.ts'
+import {
+  convertArguments, type CpuBudget, createValidator, machine, type RunWithTimeout, schemaWeight, shapeOf,
+  timeBudgetOf, type Validator, valueSize
+} from '../../base/json-schema/index.ts'
+import { limits } from '../../base/limits/index.ts'
 
 /**
  * The input of one tool. Its schema is a stranger's: whatever it makes slow is left undone. Arguments are a caller's: those that are too

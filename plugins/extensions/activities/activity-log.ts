@@ -1,8 +1,7 @@
 import type { Activities, Activity, ActivityFilter } from '../../../db/ports.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import { timesOf, type DateRange } from '../../base/body/dates.ts'
-import { errors, noSuch } from '../../base/errors/list.ts'
-import { askedRecords } from '../../base/errors/storage.ts'
+import type { Principal } from '../../settings/index.ts'
+import { type DateRange, timesOf } from '../../base/body/index.ts'
+import { askedRecords, errors, noSuch } from '../../base/errors/index.ts'
 
 /** What is asked for: values that must match exactly, and a range of time. */
 export type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange

@@ -3,10 +3,9 @@ import type { Activity } from '../../../db/ports.ts'
 import { RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { saysError } from '../../../protocol/tool-result.ts'
-import { authorKey } from '../../settings/access/author.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import type { FinishedCall } from '../../gateway/hooks.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { authorKey, type Principal } from '../../settings/index.ts'
+import type { FinishedCall } from '../../gateway/index.ts'
+import { limits } from '../../base/limits/index.ts'
 
 /** Methods whose calls are recorded, once they are over. The tool of a call that is no tool's is named by its method. */
 const recorded: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])

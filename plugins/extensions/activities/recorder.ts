@@ -1,6 +1,6 @@
 import type { Activities, Activity } from '../../../db/ports.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import type { FinishedCall } from '../../gateway/hooks.ts'
+import type { FinishedCall } from '../../gateway/index.ts'
 
 /** Max activities that wait for the database, and max memory of their texts in bytes; beyond: new ones are shed. */
 export interface RecorderBounds { readonly entries: number, readonly size: number }

@@ -1,9 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { Semaphore } from '../../base/limits/semaphore.ts'
-import { ShareError, Shares, type Release } from '../../base/limits/shares.ts'
-import { startWorker } from '../../base/threads/start-worker.ts'
+import { limits, type Release, Semaphore, ShareError, Shares } from '../../base/limits/index.ts'
+import { startWorker } from '../../base/threads/index.ts'
 import type { CompressionAnswer, CompressionTask } from './worker.ts'
 
 /**

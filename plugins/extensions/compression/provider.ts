@@ -1,7 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { Provider } from '../../../protocol/provider.ts'
-import type { View } from '../../settings/access/view.ts'
+import type { View } from '../../settings/index.ts'
 import type { Originals, OriginalPart } from './originals.ts'
 
 /** The URIs of originals: `tool-hub://originals/<id>/<number>`, for a part of it with `?offset=0&length=20000`, in bytes. */

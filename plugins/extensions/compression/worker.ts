@@ -1,6 +1,6 @@
 // The worker thread that compresses results: the tokenizer takes memory and time.
 import { parentPort } from 'node:worker_threads'
-import { giveWay } from '../../base/threads/give-way.ts'
+import { giveWay } from '../../base/threads/index.ts'
 import { compressResult, type ResultOptions } from './result.ts'
 import { loadTokenCounter } from './tokens.ts'
 

@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin'
 import { saysError } from '../../../protocol/tool-result.ts'
-import { authorKey } from '../../settings/access/author.ts'
+import { authorKey } from '../../settings/index.ts'
 import { messageOfError, usernameOf } from '../activities/describe.ts'
-import type { FinishedCall } from '../../gateway/hooks.ts'
+import type { FinishedCall } from '../../gateway/index.ts'
 
 /** Max length of a name or URI in a line, in characters; beyond: it is cut. */
 const longest = 256

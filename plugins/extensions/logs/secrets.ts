@@ -1,6 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { maskPatterns } from '../../base/secrets/patterns.ts'
-import { scrubber, secretsOf } from '../../base/secrets/redact.ts'
+import { maskPatterns, scrubber, secretsOf } from '../../base/secrets/index.ts'
 
 /**
  * A function that masks in a text the secrets of all servers and of the system configuration, and what looks like a credential.

@@ -1,10 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { EventStream } from '../../downstream/event-stream.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { Shares } from '../../base/limits/shares.ts'
-import { ownerOf } from '../../settings/access/owner.ts'
-import type { Principal } from '../../settings/access/view.ts'
+import { EventStream } from '../../downstream/index.ts'
+import { limits, Shares } from '../../base/limits/index.ts'
+import { ownerOf, type Principal } from '../../settings/index.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -1,8 +1,7 @@
 import { format } from 'node:util'
 import type { FastifyServerOptions } from 'fastify'
-import { limits } from '../../base/limits/limits.ts'
-import { OwnCredentials } from '../../base/secrets/own-credentials.ts'
-import { maskPatterns } from '../../base/secrets/patterns.ts'
+import { limits } from '../../base/limits/index.ts'
+import { maskPatterns, OwnCredentials } from '../../base/secrets/index.ts'
 import { LogRing, type LogEntry } from './ring.ts'
 
 type Logger = FastifyServerOptions['logger']

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { saysError } from '../../../protocol/tool-result.ts'
-import { makeView, type Principal } from '../../settings/access/view.ts'
+import { makeView, type Principal } from '../../settings/index.ts'
 import { CallMetrics } from './call-metrics.ts'
 
 declare module 'fastify' {

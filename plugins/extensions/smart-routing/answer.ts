@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import type { ShownTool } from './search-tools.ts'
 import { shortened, shortSchema, steps, type ShorteningStep } from './shorten.ts'
 

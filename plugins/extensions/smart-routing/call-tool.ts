@@ -2,9 +2,9 @@ import { DerivedExchange } from '../../../protocol/derived-exchange.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isDeeperThan, isObject, memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
-import { inPresentation, type View } from '../../settings/access/view.ts'
-import type { CallTool } from '../../gateway/presentation.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { inPresentation, type View } from '../../settings/index.ts'
+import type { CallTool } from '../../gateway/index.ts'
+import { limits } from '../../base/limits/index.ts'
 import { hint } from './own-tools.ts'
 
 /**

@@ -1,6 +1,5 @@
-import type { Surface } from '../../gateway/surface.ts'
-import { BoundedMap, shrink } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
+import type { Surface } from '../../gateway/index.ts'
+import { BoundedMap, limits, shrink } from '../../base/limits/index.ts'
 import { ViewIndex } from './view-index.ts'
 
 /** The indexes of all views, by their keys. */

@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 
 /** The tools of `$smart`. */
 export const names = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const

@@ -1,8 +1,6 @@
 import type { Item } from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
-import { List } from '../../gateway/list.ts'
-import type { Presented } from '../../gateway/presentation.ts'
-import type { Surface, Target } from '../../gateway/surface.ts'
+import { List, type Presented, type Surface, type Target } from '../../gateway/index.ts'
 import { callInstead } from './call-tool.ts'
 import { hint, names, ownTools } from './own-tools.ts'
 

@@ -1,8 +1,7 @@
 import { isObject } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import type { ListEntry } from '../../gateway/list.ts'
-import type { Surface, Target } from '../../gateway/surface.ts'
+import type { ListEntry, Surface, Target } from '../../gateway/index.ts'
 import type { SearchTool } from './words/index.ts'
 
 /** The tool that was parsed last: its members are mostly read one after another, and not kept, since they may have megabytes. */

@@ -1,5 +1,5 @@
-import type { Surface } from '../../gateway/surface.ts'
-import { limits } from '../../base/limits/limits.ts'
+import type { Surface } from '../../gateway/index.ts'
+import { limits } from '../../base/limits/index.ts'
 import { toolsOf, type ShownTool } from './search-tools.ts'
 import { ToolIndex, type Ranked } from './words/index.ts'
 

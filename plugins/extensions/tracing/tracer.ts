@@ -11,8 +11,8 @@ import { RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { saysError } from '../../../protocol/tool-result.ts'
 import type { TraceContext } from '../../../protocol/trace-context.ts'
-import type { FinishedCall, GatewayCall } from '../../gateway/hooks.ts'
-import { Outage, type Tell } from '../../base/limits/outage.ts'
+import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
+import { Outage, type Tell } from '../../base/limits/index.ts'
 
 /** Max length of names and URIs in spans, in characters; beyond: they are cut. */
 const longest = 256

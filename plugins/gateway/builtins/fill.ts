@@ -1,7 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { BuiltInPrompt } from '../../../schemas/builtins.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 
 /**
  * The text of a prompt with its arguments. Each `{{name}}` (also with spaces inside) is replaced once, by the value as it is: placeholders

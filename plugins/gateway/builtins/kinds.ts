@@ -7,8 +7,8 @@ import {
   type ResourceRecord
 } from '../../../schemas/builtins.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
-import { errors } from '../../base/errors/list.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { errors } from '../../base/errors/index.ts'
+import { limits } from '../../base/limits/index.ts'
 import type { SectionKind } from './section.ts'
 
 /** Characters that people cannot see, or that change the order of others. */

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Change, Snapshot } from '../../../db/store.ts'
 import { plainClient } from '../../../protocol/exchange.ts'
-import { makeView, type Principal } from '../../settings/access/view.ts'
-import { errors, noSuch } from '../../base/errors/list.ts'
+import { makeView, type Principal, type Settings } from '../../settings/index.ts'
+import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../gateway.ts'
-import { limits } from '../../base/limits/limits.ts'
-import type { Settings } from '../../settings/settings.ts'
+import { limits } from '../../base/limits/index.ts'
 
 /** What all built-in items have. */
 interface BuiltIn { readonly id: string, readonly enabled?: boolean }

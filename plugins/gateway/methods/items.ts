@@ -1,7 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import type { View } from '../../settings/access/view.ts'
+import type { View } from '../../settings/index.ts'
 import { NotConnected } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
 import type { GatewayParts, Method } from './method.ts'

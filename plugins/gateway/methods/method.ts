@@ -1,5 +1,5 @@
 import type { Exchange } from '../../../protocol/exchange.ts'
-import type { View } from '../../settings/access/view.ts'
+import type { View } from '../../settings/index.ts'
 import type { Forwarder } from '../forward.ts'
 import type { HookLists } from '../hooks.ts'
 import type { List } from '../list.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isLevel } from '../../../protocol/listener.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import type { Method } from './method.ts'
 
 /** `logging/setLevel`: requests the lowest level that any client wants of each provider of the view; the gateway filters the rest. */

@@ -1,12 +1,8 @@
 import { EventEmitter } from 'node:events'
 import type { Clients, Revocation, StoredToken, Tokens } from '../../../db/ports.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { Semaphore } from '../../base/limits/semaphore.ts'
-import { ownerAt } from '../../base/limits/owner.ts'
-import { Shares } from '../../base/limits/shares.ts'
-import { sha256 } from '../../base/secrets/hash.ts'
+import { BoundedMap, limits, ownerAt, Semaphore, Shares } from '../../base/limits/index.ts'
+import { sha256 } from '../../base/secrets/index.ts'
 
 /** Time for which a found token is used without asking the storage, in ms. */
 const fresh = 2_000

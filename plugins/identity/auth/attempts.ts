@@ -1,11 +1,8 @@
 import { normalizeIP } from '@fastify/rate-limit'
 import { foldName } from '../../../db/invariants.ts'
-import { errors } from '../../base/errors/list.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { ownerAt } from '../../base/limits/owner.ts'
-import { Semaphore } from '../../base/limits/semaphore.ts'
-import { Shares } from '../../base/limits/shares.ts'
-import { sha256 } from '../../base/secrets/hash.ts'
+import { errors } from '../../base/errors/index.ts'
+import { limits, ownerAt, Semaphore, Shares } from '../../base/limits/index.ts'
+import { sha256 } from '../../base/secrets/index.ts'
 import type { Refusals } from './refusals.ts'
 
 /** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Snapshot } from '../../../db/store.ts'
-import type { Principal } from '../../settings/access/view.ts'
+import type { Principal } from '../../settings/index.ts'
 import { mayHaveSession } from '../social/cookies.ts'
 
 /** A class of routes: a credential may be valid on one and not on another. `open`: credentials are optional. */

@@ -1,5 +1,5 @@
-import type { Principal } from '../../settings/access/view.ts'
-import { errors } from '../../base/errors/list.ts'
+import type { Principal } from '../../settings/index.ts'
+import { errors } from '../../base/errors/index.ts'
 import type { Effect } from '../../base/scopes/index.ts'
 
 /** The scope that a route of the management API needs, by its effect (DECISIONS §3); reading needs none. */

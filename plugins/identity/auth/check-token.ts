@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { mayRun, mcpScope, type Principal } from '../../settings/access/view.ts'
-import { errors } from '../../base/errors/list.ts'
+import { mayRun, mcpScope, type Principal } from '../../settings/index.ts'
+import { errors } from '../../base/errors/index.ts'
 
 /** What the holder of a token for another resource is told. */
 export const otherResource = 'The access token is for another resource'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
-import { isLoopback } from '../../base/config/loopback.ts'
-import { errors } from '../../base/errors/list.ts'
+import { isLoopback } from '../../base/config/index.ts'
+import { errors } from '../../base/errors/index.ts'
 
 /** The values of `Host` and `Origin` that are accepted. */
 export interface OriginRules {

@@ -1,6 +1,5 @@
 import fp from 'fastify-plugin'
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { BoundedMap, limits } from '../../base/limits/index.ts'
 import { canonicalName } from '../users/username.ts'
 
 declare module 'fastify' {

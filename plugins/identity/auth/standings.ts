@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { Principal } from '../../settings/access/view.ts'
+import type { Principal } from '../../settings/index.ts'
 
 /** The current state of a principal; undefined when its credential is not valid any more. */
 export type StandingOf = (principal: Principal) => Principal | undefined

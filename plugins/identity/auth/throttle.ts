@@ -2,9 +2,9 @@ import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { StorageError, type Counters } from '../../../db/store.ts'
-import { errors } from '../../base/errors/list.ts'
+import { errors } from '../../base/errors/index.ts'
 import { Attempts, type Count } from './attempts.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { attempts: Attempts<FastifyRequest> }

@@ -1,9 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { SystemConfig } from '../../../schemas/settings.ts'
-import { countServers } from '../../settings/access/count-servers.ts'
-import { makeView, type Principal } from '../../settings/access/view.ts'
-import { isLoopback } from '../../base/config/loopback.ts'
-import { statedAddress } from '../../settings/base-url.ts'
+import { countServers, makeView, type Principal, statedAddress } from '../../settings/index.ts'
+import { isLoopback } from '../../base/config/index.ts'
 
 /** In ms. */
 const interval = 15 * 60_000

@@ -1,5 +1,5 @@
 import type { BearerKey } from '../../../schemas/settings.ts'
-import { errors } from '../../base/errors/list.ts'
+import { errors } from '../../base/errors/index.ts'
 import { toExpiry } from './expiry.ts'
 import { accessOf } from './new-key.ts'
 

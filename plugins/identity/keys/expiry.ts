@@ -1,5 +1,5 @@
 import type { BearerKey } from '../../../schemas/settings.ts'
-import { errors } from '../../base/errors/list.ts'
+import { errors } from '../../base/errors/index.ts'
 
 /** When a key expires, in ms since the epoch; Infinity: never. A date in a settings file that cannot be read counts as long past. */
 export function expiryOf ({ expiresAt }: BearerKey): number {

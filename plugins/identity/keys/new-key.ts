@@ -1,6 +1,6 @@
 import type { BearerKey, User } from '../../../schemas/settings.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import { errors } from '../../base/errors/list.ts'
+import type { Principal } from '../../settings/index.ts'
+import { errors } from '../../base/errors/index.ts'
 import { knownName } from '../users/username.ts'
 
 type Scope = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>

@@ -1,6 +1,6 @@
 import type { Change, Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
-import { withoutToken } from '../../settings/hashed-key.ts'
+import { withoutToken } from '../../settings/index.ts'
 
 /** The members of a key that list its scope. */
 type List = 'allowedServers' | 'allowedGroups'

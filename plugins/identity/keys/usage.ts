@@ -1,7 +1,6 @@
 import type { Change, Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
-import type { Settings } from '../../settings/settings.ts'
-import { withoutToken } from '../../settings/hashed-key.ts'
+import { type Settings, withoutToken } from '../../settings/index.ts'
 
 /** The times at which keys were last used: kept in memory, and stored by `write`. */
 export class Usage {

@@ -1,13 +1,12 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { OAuthClient, Clients } from '../../../db/ports.ts'
 import { withoutAbsent } from '../../../protocol/json.ts'
-import type { Author } from '../../settings/access/author.ts'
-import { errors, noSuch } from '../../base/errors/list.ts'
-import { sha256 } from '../../base/secrets/hash.ts'
+import type { Author } from '../../settings/index.ts'
+import { errors, noSuch, OAuthError } from '../../base/errors/index.ts'
+import { sha256 } from '../../base/secrets/index.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
 import { checkChange, readStatement, type ClientStatement } from './client-statement.ts'
 import { allGrantTypes } from './metadata.ts'
-import { OAuthError } from '../../base/errors/oauth-error.ts'
 import type { OAuthSettings } from './settings.ts'
 
 export type { OAuthClient as Client }

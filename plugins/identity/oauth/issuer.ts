@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { configuredBase, listeningOrigin } from '../../settings/base-url.ts'
+import { configuredBase, listeningOrigin } from '../../settings/index.ts'
 
 type IsProxy = (address: string) => boolean
 

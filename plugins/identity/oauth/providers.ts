@@ -1,6 +1,5 @@
 import type { Provider } from 'oidc-provider'
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { BoundedMap, limits } from '../../base/limits/index.ts'
 
 /** The library's providers, one for each issuer, loaded at their first use. A failure is not kept: the next use tries again. */
 export class OidcProviders {

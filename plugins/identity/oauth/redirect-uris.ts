@@ -1,5 +1,5 @@
-import { limits } from '../../base/limits/limits.ts'
-import { OAuthError } from '../../base/errors/oauth-error.ts'
+import { limits } from '../../base/limits/index.ts'
+import { OAuthError } from '../../base/errors/index.ts'
 
 /** Schemes of well-known applications without a domain in them; all others must be a reversed domain (RFC 8252, section 7.1). */
 const knownSchemes = new Set(['cursor:', 'vscode:', 'vscode-insiders:', 'windsurf:', 'claude:', 'zed:', 'warp:', 'raycast:', 'goose:'])

@@ -2,9 +2,8 @@ import { Value } from '@sinclair/typebox/value'
 import type { OAuthClient } from '../../../db/ports.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { OAuthServer } from '../../../schemas/oauth.ts'
-import { isLoopback } from '../../base/config/loopback.ts'
-import { trustedProxies } from '../../base/config/trust-proxy.ts'
-import { statedAddress } from '../../settings/base-url.ts'
+import { isLoopback, trustedProxies } from '../../base/config/index.ts'
+import { statedAddress } from '../../settings/index.ts'
 
 /** `systemConfig.oauthServer` with all defaults. Lifetimes are in seconds. */
 export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 
 /** The names and attributes of cookies, which follow from where browsers find the gateway. */
 export interface CookieNames {

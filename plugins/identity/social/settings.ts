@@ -1,5 +1,5 @@
 import { Value } from '@sinclair/typebox/value'
-import type { SharedEnv } from '../../base/config/config.ts'
+import type { SharedEnv } from '../../base/config/index.ts'
 import { SocialConfig, type socialNames } from '../../../schemas/social.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { parseOrigins } from './origins.ts'

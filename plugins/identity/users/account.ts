@@ -1,4 +1,4 @@
-import type { Principal } from '../../settings/access/view.ts'
+import type { Principal } from '../../settings/index.ts'
 
 /** An account with its permissions, by which a client shows or hides parts of its interface (DECISIONS §2). */
 export interface ShownAccount {

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { Passwords } from '../../base/secrets/password.ts'
+import { Passwords } from '../../base/secrets/index.ts'
 import { Users } from './users.ts'
 
 declare module 'fastify' {

@@ -1,4 +1,4 @@
-import { errors } from '../../base/errors/list.ts'
+import { errors } from '../../base/errors/index.ts'
 
 /** A rule for passwords, with the sentence for a password that breaks it. */
 interface Rule { readonly holds: (password: string) => boolean, readonly sentence: string }

@@ -1,6 +1,6 @@
 import { join, sep } from 'node:path'
 import type { BundleManifest, BundleOption, RequiredOption } from '../../../schemas/bundle.ts'
-import { mask } from '../../base/secrets/mask.ts'
+import { mask } from '../../base/secrets/index.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
 /** How a bundle is started, before anybody looked whether its command exists. */

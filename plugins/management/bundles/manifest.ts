@@ -4,7 +4,7 @@ import { withoutMark } from '../../../protocol/text.ts'
 import { BundleManifest } from '../../../schemas/bundle.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { problemOf } from '../../../schemas/problem.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import { ArchiveError } from './archive/archive.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { errors } from '../../base/errors/list.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { errors } from '../../base/errors/index.ts'
+import { limits } from '../../base/limits/index.ts'
 import { systemCodeOf } from './durable.ts'
 
 /** The field that holds the bundle. */

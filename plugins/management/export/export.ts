@@ -3,12 +3,10 @@ import { jsonSize } from '../../../db/json-size.ts'
 import { documentText } from '../../../db/document-text.ts'
 import { orderedObject } from '../../../db/order.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
-import { errors } from '../../base/errors/list.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import { canManage } from '../../settings/access/visibility.ts'
+import { errors } from '../../base/errors/index.ts'
+import { canManage, type Principal, type Settings } from '../../settings/index.ts'
 import type { Groups, ShownGroup } from '../groups/groups.ts'
-import { maskConfig } from '../../base/secrets/mask.ts'
-import type { Settings } from '../../settings/settings.ts'
+import { maskConfig } from '../../base/secrets/index.ts'
 
 type Json = Record<string, unknown>
 

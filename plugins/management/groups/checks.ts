@@ -1,10 +1,9 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { looksLikeId, newNameProblem } from '../../../schemas/names.ts'
 import type { Group } from '../../../schemas/settings.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import { groupNamed, takesPlace } from '../../settings/access/visibility.ts'
-import { errors } from '../../base/errors/list.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { groupNamed, type Principal, takesPlace } from '../../settings/index.ts'
+import { errors } from '../../base/errors/index.ts'
+import { limits } from '../../base/limits/index.ts'
 
 /** @throws ShareUsed when the principal has as many groups as a user may have */
 export function checkGroupCount ({ groups }: Snapshot, { isAdmin, username }: Principal): void {

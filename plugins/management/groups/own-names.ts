@@ -1,4 +1,4 @@
-import { ownNames } from '../../settings/access/item-names.ts'
+import { ownNames } from '../../settings/index.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { readAsset } from '../../base/config/assets.ts'
+import { readAsset } from '../../base/config/index.ts'
 import { Cloud } from './cloud.ts'
 import { Market } from './market.ts'
 import { Registry } from './registry.ts'

@@ -1,6 +1,6 @@
 import type { Field, Option } from '../../../schemas/catalogues.ts'
 import type { Input, InputWithVariables } from '../../../schemas/server-json.ts'
-import { isMask } from '../../base/secrets/mask.ts'
+import { isMask } from '../../base/secrets/index.ts'
 import { Unusable } from './unusable.ts'
 
 export type Place = Option['place'] & ('env' | 'header' | 'argument' | 'url')

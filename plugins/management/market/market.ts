@@ -2,7 +2,7 @@ import type { Field, Installation, MarketEntry, MarketFile, MarketServer } from 
 import { problemOf } from '../../../schemas/problem.ts'
 import { MarketFile as Schema } from '../../../schemas/catalogues.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { noSuch } from '../../base/errors/list.ts'
+import { noSuch } from '../../base/errors/index.ts'
 
 /** The catalogue that the project ships. It is read once. */
 export class Market {

@@ -4,14 +4,9 @@ import { parseInSteps } from '../../../protocol/json-builder.ts'
 import { TooDeep } from '../../../protocol/json-scanner.ts'
 import type { Pause } from '../../../protocol/large-message.ts'
 import { withoutMark } from '../../../protocol/text.ts'
-import { errors } from '../../base/errors/list.ts'
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { Outage, type Tell } from '../../base/limits/outage.ts'
-import { ShareError, Shares } from '../../base/limits/shares.ts'
-import { turns } from '../../base/limits/turns.ts'
-import type { Fetched } from '../../base/outbound/fetch.ts'
-import type { Outbound } from '../../base/outbound/outbound.ts'
+import { errors } from '../../base/errors/index.ts'
+import { BoundedMap, limits, Outage, ShareError, Shares, type Tell, turns } from '../../base/limits/index.ts'
+import type { Fetched, Outbound } from '../../base/outbound/index.ts'
 
 /** One question to a service. Questions with the same `key` have the same answer. */
 export interface SourceQuery<Value> {

@@ -1,6 +1,6 @@
 import { orderedEntries } from '../../../db/order.ts'
 import { readForeign, type ForeignServer } from '../../../schemas/foreign-document.ts'
-import { errors } from '../../base/errors/list.ts'
+import { errors } from '../../base/errors/index.ts'
 
 /** Max servers of one request. */
 const mostEntries = 1_000

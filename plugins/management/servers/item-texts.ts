@@ -2,8 +2,8 @@ import { orderedEntries } from '../../../db/order.ts'
 import { changedMembers } from '../../../protocol/json.ts'
 import type { Pause } from '../../../protocol/large-message.ts'
 import type { Item } from '../../../protocol/lists.ts'
-import type { BodyPart } from '../../base/limits/large-body.ts'
-import { itemDefaults, overrideMembers, overrideOf, type ItemKind, type Overridden } from '../../settings/access/overrides.ts'
+import type { BodyPart } from '../../base/limits/index.ts'
+import { itemDefaults, type ItemKind, type Overridden, overrideMembers, overrideOf } from '../../settings/index.ts'
 
 /**
  * Items as the management API shows them: each the text that it was listed as, with its override. They are not parsed and serialised

@@ -1,7 +1,6 @@
 import type { Server } from '../../../db/store.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import { canManage } from '../../settings/access/visibility.ts'
-import type { Upstreams } from '../../upstream/upstreams.ts'
+import { canManage, type Principal } from '../../settings/index.ts'
+import type { Upstreams } from '../../upstream/index.ts'
 import type { WantedLogin } from './present.ts'
 
 /** The logins at servers, as those see them who ask the management API. */

@@ -2,11 +2,10 @@ import { foldName } from '../../../db/invariants.ts'
 import { jsonSize } from '../../../db/json-size.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { looksLikeId, newNameProblem } from '../../../schemas/names.ts'
-import { errors } from '../../base/errors/list.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import { groupNamed, takesPlace } from '../../settings/access/visibility.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { defaultOwner } from '../../identity/users/username.ts'
+import { errors } from '../../base/errors/index.ts'
+import { groupNamed, type Principal, takesPlace } from '../../settings/index.ts'
+import { limits } from '../../base/limits/index.ts'
+import { defaultOwner } from '../../identity/index.ts'
 
 /** How many servers have a name, by the name without its case. Kept with the servers, since an import checks many names. */
 const foldedNames = new WeakMap<Snapshot['servers'], Map<string, number>>()

@@ -3,11 +3,13 @@ import { eraOf, type Era } from '../../../protocol/era.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
-import { isEnabled, itemDefaults, overrideMembers, overrideOf, unmatchedIn, type ItemKind } from '../../settings/access/overrides.ts'
+import {
+  isEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, unmatchedIn
+} from '../../settings/index.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { typeOf } from '../../../schemas/server.ts'
-import { maskConfig } from '../../base/secrets/mask.ts'
-import { defaultOwner } from '../../identity/users/username.ts'
+import { maskConfig } from '../../base/secrets/index.ts'
+import { defaultOwner } from '../../identity/index.ts'
 import { ItemTexts } from './item-texts.ts'
 
 /** One tool, prompt or resource as the management API shows it: as the upstream listed it, with its override. */

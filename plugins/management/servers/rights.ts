@@ -1,9 +1,7 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { errors, noSuch } from '../../base/errors/list.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import { isRestricted } from '../../settings/access/restricted.ts'
-import { canManage, canSee } from '../../settings/access/visibility.ts'
+import { errors, noSuch } from '../../base/errors/index.ts'
+import { canManage, canSee, isRestricted, type Principal } from '../../settings/index.ts'
 
 /** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
 export function visible (snapshot: Snapshot, principal: Principal, name: string): Server {

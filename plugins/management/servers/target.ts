@@ -1,7 +1,7 @@
 import { isObject } from '../../../protocol/json.ts'
 import { securityOf } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { isMask } from '../../base/secrets/mask.ts'
+import { isMask } from '../../base/secrets/index.ts'
 
 /** Members of OpenAPI descriptions, of any version, that determine where calls and credentials are sent. */
 const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])

@@ -1,10 +1,9 @@
 import { eraOf, type Era } from '../../../protocol/era.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import type { Principal } from '../../settings/access/view.ts'
-import { unmatchedIn, type ItemKind } from '../../settings/access/overrides.ts'
-import { errors } from '../../base/errors/list.ts'
-import type { Probe } from '../../upstream/probe.ts'
+import { type ItemKind, type Principal, unmatchedIn } from '../../settings/index.ts'
+import { errors } from '../../base/errors/index.ts'
+import type { Probe } from '../../upstream/index.ts'
 import { ItemTexts } from './item-texts.ts'
 
 /** What a test of a server saw. */

@@ -1,7 +1,7 @@
 import type { SystemSections } from '../../../schemas/system.ts'
-import { bytesOf } from '../../base/body/body.ts'
-import { errors } from '../../base/errors/list.ts'
-import { isMask } from '../../base/secrets/mask.ts'
+import { bytesOf } from '../../base/body/index.ts'
+import { errors } from '../../base/errors/index.ts'
+import { isMask } from '../../base/secrets/index.ts'
 
 /** Headers with another meaning: a bearer key in one of them would be misread, or passed on to a server. */
 const takenHeaders = new Set([

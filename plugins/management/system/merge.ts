@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from '@sinclair/typebox'
 import { isObject } from '../../../protocol/json.ts'
 import { problemOf } from '../../../schemas/problem.ts'
-import { errors } from '../../base/errors/list.ts'
-import { isMask } from '../../base/secrets/mask.ts'
+import { errors } from '../../base/errors/index.ts'
+import { isMask } from '../../base/secrets/index.ts'
 
 type Json = Record<string, unknown>
 

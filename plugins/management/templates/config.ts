@@ -3,9 +3,8 @@ import { anyVariable } from '../../../schemas/foreign-variables.ts'
 import { ServerConfig } from '../../../schemas/server.ts'
 import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
-import { maskAll, maskConfig } from '../../base/secrets/mask.ts'
-import { coverText } from '../../base/secrets/tokens.ts'
-import { fillPlaces, leftAsWritten } from '../../upstream/links/variables.ts'
+import { coverText, maskAll, maskConfig } from '../../base/secrets/index.ts'
+import { fillPlaces, leftAsWritten } from '../../upstream/index.ts'
 import { referencesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { ProcessEnvironment } from '../../upstream/links/variables.ts'
+import type { ProcessEnvironment } from '../../upstream/index.ts'
 import { Templates } from './templates.ts'
 
 declare module 'fastify' {

@@ -5,7 +5,7 @@ import { GroupMember } from '../../../schemas/settings.ts'
 import type { SentTemplate } from '../../../schemas/templates.ts'
 import { Template, TemplateGroup } from '../../../schemas/templates.ts'
 import { isComment, quoteName } from '../../../schemas/unknown-members.ts'
-import { errors } from '../../base/errors/list.ts'
+import { errors } from '../../base/errors/index.ts'
 import { leftOut, portable } from './config.ts'
 
 type Json = Record<string, unknown>

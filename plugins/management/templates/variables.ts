@@ -1,7 +1,6 @@
 import { Env } from '../../../schemas/env.ts'
-import { isNoSecret } from '../../base/secrets/mask.ts'
-import type { Cover } from '../../base/secrets/tokens.ts'
-import { isOurs, variablePattern, type ProcessEnvironment } from '../../upstream/links/variables.ts'
+import { type Cover, isNoSecret } from '../../base/secrets/index.ts'
+import { isOurs, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
 /** Variables of any gateway, its machine and its runtime, also of the gateway that imports: they have values of another meaning. */
 const occupied = new Set([

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { isUsable, type Server, type Snapshot } from '../../../db/store.ts'
-import { errors, noSuch } from '../../base/errors/list.ts'
+import { errors, noSuch } from '../../base/errors/index.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 import { Directory } from './directory.ts'
 import { makeView, type Principal, type Scope, type View } from './view.ts'

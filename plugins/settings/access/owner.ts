@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { ownerAt } from '../../base/limits/owner.ts'
+import { ownerAt } from '../../base/limits/index.ts'
 import type { Principal } from './view.ts'
 import { isAdmins } from './visibility.ts'
 

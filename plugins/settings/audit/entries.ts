@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { AuditEntry } from '../../../db/audit-trail.ts'
 import type { Change, Snapshot, StoredGroup } from '../../../db/store.ts'
 import type { Author } from '../access/author.ts'
-import { maskConfig } from '../../base/secrets/mask.ts'
+import { maskConfig } from '../../base/secrets/index.ts'
 import type { Committed } from '../settings.ts'
 
 type Json = Record<string, unknown>

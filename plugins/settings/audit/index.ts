@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { AuditTrail } from '../../../db/audit-trail.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import { Audit } from './audit.ts'
 import { MemoryTrail } from './memory-trail.ts'
 

@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trail.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { OwnedMap } from '../../base/limits/owned-map.ts'
+import { OwnedMap } from '../../base/limits/index.ts'
 
 /** Max number of entries, and max memory of all `before` and `after` together, in bytes. */
 export interface TrailBounds { readonly entries: number, readonly size: number }

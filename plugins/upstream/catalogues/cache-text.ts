@@ -5,7 +5,7 @@ import { largeText } from '../../../protocol/large-message.ts'
 import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
 import { LineReader } from '../../../protocol/transports/line-reader.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import type { Claims, KeptClaims } from '../../gateway/claims.ts'
+import type { Claims, KeptClaims } from '../../gateway/index.ts'
 
 /** Characters after which a line ends: a catalogue may have many megabytes, and the event loop is not held for all of it. */
 const lineSize = 64 * 1024

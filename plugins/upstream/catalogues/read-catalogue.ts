@@ -5,7 +5,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { kinds, listKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import { readList, type ListRead } from './read-list.ts'
 import type { UndeclaredTools } from './undeclared-tools.ts'
 

@@ -6,7 +6,7 @@ import { besideList } from '../../../protocol/mended-members.ts'
 import { mend } from '../../../protocol/mending.ts'
 import { copyOf, truncate, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import { largeItem, toItem } from './to-item.ts'
 
 /** A list as it was read. */

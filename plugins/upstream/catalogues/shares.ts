@@ -1,6 +1,6 @@
 import { kinds, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 
 /** The size of the catalogues that the servers of each user list, which has a bound for each user, and how often they are read. */
 export class CatalogueShares {

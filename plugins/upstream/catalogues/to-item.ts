@@ -5,7 +5,7 @@ import { itemShapes } from '../../../protocol/mended-members.ts'
 import { mend } from '../../../protocol/mending.ts'
 import { latestModern } from '../../../protocol/modern/envelope.ts'
 import { truncate } from '../../../protocol/text.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import { checkedMembers, itemProblem } from './item-problem.ts'
 
 /** Receives what is told of single items. */

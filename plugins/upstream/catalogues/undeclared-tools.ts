@@ -1,5 +1,5 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import type { ListRead } from './read-list.ts'
 
 /** Max times that it is asked again since its connection failed. */

@@ -1,7 +1,6 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { ShareError } from '../../base/limits/shares.ts'
+import { limits, ShareError } from '../../base/limits/index.ts'
 import type { Placement } from '../links/placement.ts'
 import type { RequestRunner } from '../links/requests.ts'
 import type { Slot } from '../links/slot.ts'

@@ -2,8 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Headers } from '../../../protocol/exchange.ts'
 import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { holdsCredential } from '../../base/secrets/own-credentials.ts'
+import { limits } from '../../base/limits/index.ts'
+import { holdsCredential } from '../../base/secrets/index.ts'
 
 /** Headers of a client that are passed on to an upstream, by their names in lower case. */
 export type Passed = Readonly<Record<string, string>>

@@ -1,8 +1,7 @@
 import { bridged, shareable } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { Semaphore } from '../../base/limits/semaphore.ts'
+import { limits, Semaphore } from '../../base/limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 

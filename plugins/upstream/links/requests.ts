@@ -1,7 +1,7 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { LoginRequired } from '../login/problems.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import type { Link } from './link.ts'
 import type { Slot } from './slot.ts'
 import type { ConnectionSupervisor } from './supervisor.ts'

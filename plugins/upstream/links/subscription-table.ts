@@ -1,7 +1,6 @@
 import type { Client } from '../../../protocol/exchange.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { Shares, type Release } from '../../base/limits/shares.ts'
+import { limits, type Release, Shares } from '../../base/limits/index.ts'
 
 const { size, cost, levels } = limits.subscriptions
 

@@ -1,7 +1,6 @@
 import type { Client } from '../../../protocol/exchange.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../../base/limits/limits.ts'
-import { OwnedMap } from '../../base/limits/owned-map.ts'
+import { limits, OwnedMap } from '../../base/limits/index.ts'
 import type { Link } from './link.ts'
 
 /** States of a task after which only its result is left to fetch (MCP 2025-11-25, "Tasks"). */

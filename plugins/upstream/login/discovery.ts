@@ -2,7 +2,7 @@ import type { AuthorizationServerMetadata, OAuthProtectedResourceMetadata } from
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
-import { visibleText } from '../../base/pages/shown.ts'
+import { visibleText } from '../../base/pages/index.ts'
 import { failureOf } from './problems.ts'
 import { loadSdk } from './sdk.ts'
 import type { AuthorizationServer } from './stored.ts'

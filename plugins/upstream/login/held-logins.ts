@@ -1,6 +1,5 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { BoundedMap, limits } from '../../base/limits/index.ts'
 import type { BearerChallenge } from './challenge.ts'
 import { clientHolder, type FlowDeps, type Flows } from './flows.ts'
 import { oauthCodeOf, failureOf } from './problems.ts'

@@ -1,8 +1,8 @@
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject, withoutAbsent } from '../../../protocol/json.ts'
-import { limits } from '../../base/limits/limits.ts'
-import type { Outbound, Reach } from '../../base/outbound/outbound.ts'
+import { limits } from '../../base/limits/index.ts'
+import type { Outbound, Reach } from '../../base/outbound/index.ts'
 
 /** Statuses whose answers have no body. */
 const bodiless = new Set([204, 205, 304])

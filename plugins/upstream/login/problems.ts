@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { visibleText } from '../../base/pages/shown.ts'
+import { visibleText } from '../../base/pages/index.ts'
 
 /** An authorization request that waits for its user. */
 export interface Flow {

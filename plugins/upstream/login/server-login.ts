@@ -1,7 +1,6 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { AuthorizationSource, Challenge } from '../../../protocol/transports/authorization.ts'
-import { BoundedMap } from '../../base/limits/bounded-map.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { BoundedMap, limits } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
 import { Flows, type FlowDeps, type Need } from './flows.ts'
 import { HeldLogins, type Held } from './held-logins.ts'

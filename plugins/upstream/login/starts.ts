@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { LoginStates } from '../../../db/ports.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { sha256 } from '../../base/secrets/hash.ts'
+import { sha256 } from '../../base/secrets/index.ts'
 
 /**
  * The beginning of a login in a browser. Its address says nothing, and leads to a page that names server and user; only the browser in

@@ -1,7 +1,7 @@
 import type { AuthorizationServerMetadata, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { limits } from '../../base/limits/limits.ts'
+import { limits } from '../../base/limits/index.ts'
 import { scopesIn } from './challenge.ts'
 
 /** An authorization server. `url`: the identifier by which it was found; `metadata` undefined: it publishes none (MCP 2025-03-26). */

@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { reachOf, type Outbound } from '../../base/outbound/outbound.ts'
+import { type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { ApiCredentials } from './call/credentials.ts'
 import { ApiDescription } from './describe/description.ts'
 

@@ -3,7 +3,7 @@ import { isLegacyVersion, latestLegacy } from '../../../protocol/legacy/versions
 import { parseMessage, type Request } from '../../../protocol/message.ts'
 import { transportLimits, type Receiver, type SendOptions, type Transport } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import type { Outbound } from '../../base/outbound/outbound.ts'
+import type { Outbound } from '../../base/outbound/index.ts'
 import type { DescribedApi, SharedApi } from './api.ts'
 import { OperationCaller } from './call/operation-caller.ts'
 import { toHeader } from './headers.ts'

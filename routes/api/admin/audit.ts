@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { ShownEntry } from '../../../plugins/settings/audit/audit.ts'
+import type { ShownEntry } from '../../../plugins/settings/index.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 

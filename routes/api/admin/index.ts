@@ -1,4 +1,4 @@
-import { errors } from '../../../plugins/base/errors/list.ts'
+import { errors } from '../../../plugins/base/errors/index.ts'
 import { enterScope } from '../../../plugins/base/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'

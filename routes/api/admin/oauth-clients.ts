@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
-import { checkUnchanged } from '../../../plugins/base/body/unchanged.ts'
-import type { IssuedClient } from '../../../plugins/identity/oauth/clients.ts'
+import { checkUnchanged } from '../../../plugins/base/body/index.ts'
+import type { IssuedClient } from '../../../plugins/identity/index.ts'
 import { Done, Success } from '../../../schemas/api.ts'
 import {
   NewOAuthClient,

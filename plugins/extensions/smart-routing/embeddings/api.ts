@@ -1,7 +1,7 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutMark } from '../../../../protocol/text.ts'
-import { limits } from '../../../base/limits/limits.ts'
-import type { Outbound } from '../../../base/outbound/outbound.ts'
+import { limits } from '../../../base/limits/index.ts'
+import type { Outbound } from '../../../base/outbound/index.ts'
 import type { EmbeddingOptions } from './options.ts'
 
 /** Why there are no embeddings. Its message is for the log, and holds nothing that the API sent, nor the key. */

@@ -1,6 +1,5 @@
 import type { Vectors } from '../../../../db/ports.ts'
-import { BoundedMap } from '../../../base/limits/bounded-map.ts'
-import { limits } from '../../../base/limits/limits.ts'
+import { BoundedMap, limits } from '../../../base/limits/index.ts'
 import type { Similarity } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'
 import { EmbeddingsFailed, type EmbeddingsApi } from './api.ts'

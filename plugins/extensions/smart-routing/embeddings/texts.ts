@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
-import { limits } from '../../../base/limits/limits.ts'
+import { limits } from '../../../base/limits/index.ts'
 import type { ShownTool } from '../search-tools.ts'
 
 /** The text of a tool that is embedded: its own name, whatever names routes give it, and what it says of itself. */

@@ -1,6 +1,6 @@
 import { isObject } from '../../../../protocol/json.ts'
 import type { SearchTool } from './search-tool.ts'
-import { limits } from '../../../base/limits/limits.ts'
+import { limits } from '../../../base/limits/index.ts'
 import type { Lexicon } from './lexicon.ts'
 import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type WordToken } from './stem.ts'
 import { wordsOf } from './tokens.ts'

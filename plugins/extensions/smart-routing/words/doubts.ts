@@ -1,6 +1,6 @@
 import { lightVerbs } from './common-words.ts'
 import type { Foreign, Lexicon, Variant } from './lexicon.ts'
-import { limits } from '../../../base/limits/limits.ts'
+import { limits } from '../../../base/limits/index.ts'
 import { isKnownToTools, nearInTools } from './spelling.ts'
 import { stemOf } from './stem.ts'
 import type { Vocabulary } from './vocabulary.ts'

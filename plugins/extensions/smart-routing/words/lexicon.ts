@@ -1,5 +1,5 @@
 import { LoopBudget } from '../../../../protocol/yield.ts'
-import { readAsset } from '../../../base/config/assets.ts'
+import { readAsset } from '../../../base/config/index.ts'
 import { stopWords } from './common-words.ts'
 import { carrying } from './phrases.ts'
 import { stemOf, tokenOf, type WordToken } from './stem.ts'

@@ -1,4 +1,4 @@
-import { limits } from '../../../base/limits/limits.ts'
+import { limits } from '../../../base/limits/index.ts'
 import { lightVerbs, stopWords } from './common-words.ts'
 import { withoutRepetition, type Concept } from './concepts.ts'
 import { Doubts } from './doubts.ts'

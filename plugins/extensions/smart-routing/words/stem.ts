@@ -1,5 +1,5 @@
 // Stems of English words, after M. F. Porter: An algorithm for suffix stripping (1980).
-import { limits } from '../../../base/limits/limits.ts'
+import { limits } from '../../../base/limits/index.ts'
 import { runsOf, wordsOf } from './tokens.ts'
 
 const consonant = '[^aeiou]'

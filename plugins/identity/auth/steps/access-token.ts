@@ -1,8 +1,7 @@
 import type { StoredToken } from '../../../../db/ports.ts'
 import type { Snapshot } from '../../../../db/store.ts'
 import type { AccessTokens } from '../../access-tokens/access-tokens.ts'
-import type { Principal } from '../../../settings/access/view.ts'
-import { configuredBase, type AddressConfig } from '../../../settings/base-url.ts'
+import { type AddressConfig, configuredBase, type Principal } from '../../../settings/index.ts'
 import { rightsMarkOf } from '../../users/mark.ts'
 import type { AuthStep } from '../chain.ts'
 

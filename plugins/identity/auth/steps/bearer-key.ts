@@ -1,7 +1,6 @@
 import type { Snapshot } from '../../../../db/store.ts'
 import type { BearerKey } from '../../../../schemas/settings.ts'
-import { headerOf } from '../../../settings/access/key-header.ts'
-import type { Credential, Principal } from '../../../settings/access/view.ts'
+import { type Credential, headerOf, type Principal } from '../../../settings/index.ts'
 import type { Keys } from '../../keys/keys.ts'
 import { counts, seesAll } from '../../keys/rights.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../../db/store.ts'
-import type { Principal } from '../../../settings/access/view.ts'
+import type { Principal } from '../../../settings/index.ts'
 import type { AuthStep } from '../chain.ts'
 
 /** With `routing.skipAuth`, every caller of the management API is the guest, an admin. It does not affect MCP. */

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Snapshot } from '../../../../db/store.ts'
-import type { Principal } from '../../../settings/access/view.ts'
+import type { Principal } from '../../../settings/index.ts'
 import { markOf, subjectOf } from '../../users/mark.ts'
 import type { AuthStep } from '../chain.ts'
 

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import { timingSafeEqual } from 'node:crypto'
 import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
-import { isLoopback } from '../../../base/config/loopback.ts'
-import type { Principal } from '../../../settings/access/view.ts'
-import { sha256 } from '../../../base/secrets/hash.ts'
+import { isLoopback } from '../../../base/config/index.ts'
+import type { Principal } from '../../../settings/index.ts'
+import { sha256 } from '../../../base/secrets/index.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**

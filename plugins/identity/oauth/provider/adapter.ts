@@ -1,6 +1,6 @@
 import { errors as failures, Provider, type Adapter, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider'
 import type { Clients, Consents, Grants, IssuedToken, LoginStates, StoredToken, TokenKind, Tokens } from '../../../../db/ports.ts'
-import { sha256 } from '../../../base/secrets/hash.ts'
+import { sha256 } from '../../../base/secrets/index.ts'
 import { accountId, parseAccountId } from '../accounts.ts'
 import { findClient } from './clients.ts'
 import { LoginStateAdapter } from './login-states.ts'

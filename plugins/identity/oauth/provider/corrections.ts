@@ -1,5 +1,5 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
-import type { Page, PageClient } from '../../../base/pages/plugin.ts'
+import type { Page, PageClient } from '../../../base/pages/index.ts'
 import { defaultScope } from '../settings.ts'
 
 /** An error, as the library tells of it. */

@@ -1,8 +1,8 @@
 import { errors as failures } from 'oidc-provider'
 import { isObject, withoutAbsent } from '../../../../protocol/json.ts'
-import type { Outbound } from '../../../base/outbound/outbound.ts'
-import { OAuthError } from '../../../base/errors/oauth-error.ts'
-import { limits } from '../../../base/limits/limits.ts'
+import type { Outbound } from '../../../base/outbound/index.ts'
+import { OAuthError } from '../../../base/errors/index.ts'
+import { limits } from '../../../base/limits/index.ts'
 import { checkRedirectUris } from '../redirect-uris.ts'
 
 /** Checks what a Client ID Metadata Document states; clients in the storage were checked before. @throws InvalidClientMetadata */

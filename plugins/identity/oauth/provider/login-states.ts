@@ -1,6 +1,6 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 import type { LoginState, LoginStates } from '../../../../db/ports.ts'
-import { sha256 } from '../../../base/secrets/hash.ts'
+import { sha256 } from '../../../base/secrets/index.ts'
 import { parseAccountId } from '../accounts.ts'
 
 /** Where the states are stored, and whether an account still stands. */

@@ -1,5 +1,5 @@
-import { errors } from '../../../base/errors/list.ts'
-import type { Outbound } from '../../../base/outbound/outbound.ts'
+import { errors } from '../../../base/errors/index.ts'
+import type { Outbound } from '../../../base/outbound/index.ts'
 import type { ClientCredentials } from '../settings.ts'
 import { codeChallenge } from './oidc.ts'
 import {

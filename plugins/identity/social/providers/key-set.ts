@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { limits } from '../../../base/limits/limits.ts'
+import { limits } from '../../../base/limits/index.ts'
 import type { ProviderClient } from './provider.ts'
 
 /** Which key a token names, and for which algorithm (RFC 7515). */

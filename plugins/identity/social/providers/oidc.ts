@@ -1,6 +1,6 @@
 import { createHash, type KeyObject } from 'node:crypto'
-import { errors } from '../../../base/errors/list.ts'
-import type { Outbound } from '../../../base/outbound/outbound.ts'
+import { errors } from '../../../base/errors/index.ts'
+import type { Outbound } from '../../../base/outbound/index.ts'
 import type { ClientCredentials, OidcSettings } from '../settings.ts'
 import { KeySet, type KeyHeader } from './key-set.ts'
 import {

@@ -1,6 +1,6 @@
-import type { Outbound } from '../../../base/outbound/outbound.ts'
-import { errors } from '../../../base/errors/list.ts'
-import { limits } from '../../../base/limits/limits.ts'
+import type { Outbound } from '../../../base/outbound/index.ts'
+import { errors } from '../../../base/errors/index.ts'
+import { limits } from '../../../base/limits/index.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import { withoutMark } from '../../../../protocol/text.ts'
 

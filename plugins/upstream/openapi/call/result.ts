@@ -4,7 +4,7 @@ import { unescape } from 'node:querystring'
 import { isDeeperThan, isObject, oneLine } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { transportLimits } from '../../../../protocol/transports/transport.ts'
-import { limits } from '../../../base/limits/limits.ts'
+import { limits } from '../../../base/limits/index.ts'
 import { isJsonMediaType } from '../media-types.ts'
 
 /** The response of an API. */

@@ -1,7 +1,6 @@
-import { limits } from '../../../base/limits/limits.ts'
-import { Semaphore } from '../../../base/limits/semaphore.ts'
+import { limits, Semaphore } from '../../../base/limits/index.ts'
 import type { CompiledDescription } from '../plan.ts'
-import type { Reach } from '../../../base/outbound/outbound.ts'
+import type { Reach } from '../../../base/outbound/index.ts'
 import { DescriptionReader, type ReadTask } from './reader.ts'
 
 /** Limits the readers that run at once: one is for servers that users have stored, in turns. */

@@ -1,5 +1,5 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { resolvePointer } from '../../../base/json-schema/json-pointer.ts'
+import { resolvePointer } from '../../../base/json-schema/index.ts'
 import { DescriptionError } from '../problems.ts'
 
 /** Max references followed in a row; more count as a cycle. */

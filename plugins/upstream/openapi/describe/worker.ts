@@ -1,7 +1,7 @@
 // The worker thread that reads descriptions: parsing and compiling a large one takes long, and much memory.
 import { parentPort } from 'node:worker_threads'
-import { limits } from '../../../base/limits/limits.ts'
-import { giveWay } from '../../../base/threads/give-way.ts'
+import { limits } from '../../../base/limits/index.ts'
+import { giveWay } from '../../../base/threads/index.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { compile, type Compiled } from './compile.ts'

@@ -1,0 +1,8 @@
+export { bytesOf, collectText, parseJson, parseLarge, readJson, readText } from './body.ts'
+export { type DateRange, timesOf } from './dates.ts'
+export { refuseUnknownQuery } from './known-query.ts'
+export { ValueMemory, growthOf, holdBody, valuesOf } from './memory.ts'
+export { boundForm } from './query.ts'
+export { mayBeSlow } from './slow.ts'
+export { checkUnchanged } from './unchanged.ts'
+export { memoryOfJson, valuesIn, wordsIn } from './values.ts'

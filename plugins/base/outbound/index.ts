@@ -1,0 +1,2 @@
+export type { Fetched } from './fetch.ts'
+export { type Outbound, type Reach, causeOf, reachOf } from './outbound.ts'

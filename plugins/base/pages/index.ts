@@ -1,0 +1,2 @@
+export { type Page, type PageClient, type Pages, describeScopes, sendPage } from './plugin.ts'
+export { visibleText } from './shown.ts'

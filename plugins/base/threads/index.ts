@@ -1,0 +1,2 @@
+export { giveWay } from './give-way.ts'
+export { startWorker } from './start-worker.ts'
