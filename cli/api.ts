@@ -1,10 +1,10 @@
 import { exits, CommandError } from './failure.ts'
 
 /** What an HTTP answer is made of, wherever it came from. */
-export interface Answer { readonly status: number, readonly text: string }
+interface Answer { readonly status: number, readonly text: string }
 
 /** Sends one request. @throws Failure when nobody answers */
-export type Send = (method: string, path: string, body: string | undefined) => Promise<Answer>
+type Send = (method: string, path: string, body: string | undefined) => Promise<Answer>
 
 /** The management API, by HTTP or within this process. */
 export class ManagementApi {

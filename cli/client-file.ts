@@ -10,7 +10,7 @@ import { processIo, type Io } from './io.ts'
 import { parseJsonc } from './jsonc.ts'
 
 /** A server of a client's file as it is to be stored. */
-export interface Imported { readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[] }
+interface Imported { readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[] }
 
 /** A group of MCPHub's. */
 export interface ImportedGroup {

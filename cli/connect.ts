@@ -8,14 +8,17 @@ import { exits, CommandError } from './failure.ts'
 import { processIo, type Environment, type Io } from './io.ts'
 
 /** Which gateway is meant. `needsGateway`: the settings alone will not do. */
-export interface Where { readonly url?: string, readonly needsGateway?: boolean }
+interface Where { readonly url?: string, readonly needsGateway?: boolean }
 
 /**
  * The management API: of the gateway that TOOL_HUB_URL and TOOL_HUB_KEY name, of the one that runs on this machine over these settings, or
  * the settings themselves while it is down.
  * @throws Failure
  */
-export async function connect ({ url, needsGateway = false }: Where, io: Pick<Io, 'env' | 'cwd' | 'stderr'> = processIo()): Promise<ManagementApi> {
+export async function connect (
+  { url, needsGateway = false }: Where,
+  io: Pick<Io, 'env' | 'cwd' | 'stderr'> = processIo()
+): Promise<ManagementApi> {
   const env = environment(io.env)
   const address = url === undefined ? env.TOOL_HUB_URL : checked(url)
   if (address !== undefined) {

@@ -4,7 +4,7 @@ import type { Environment, Io } from './io.ts'
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 /** How results are shown: JSON for programs, tables and colours for people. */
-export interface OutputOptions { readonly json: boolean, readonly color: boolean }
+interface OutputOptions { readonly json: boolean, readonly color: boolean }
 
 /** Texts of servers may hold control characters, which a terminal would obey. Line breaks and tabs become spaces. */
 export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')

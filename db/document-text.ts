@@ -8,7 +8,7 @@ const entryDepth = 1
 const mostDepth = 8
 
 /** A large entry of a section, in the place of its text. Entries are never changed in place, so that what is made of one can be kept. */
-export interface LargeEntry { readonly entry: object, readonly pieces: Iterable<DocumentPiece> }
+interface LargeEntry { readonly entry: object, readonly pieces: Iterable<DocumentPiece> }
 export type DocumentPiece = string | LargeEntry
 
 type Member = readonly [name: string, value: unknown]

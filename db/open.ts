@@ -13,7 +13,7 @@ import type { OpenedVectors } from './ports.ts'
 import { seed, type Seed } from './seed.ts'
 import type { Storage, Store, Vault } from './store.ts'
 
-export interface StorageOptions {
+interface StorageOptions {
   /** The settings file. An empty database is initialized with its content. */
   settingsPath: string
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */

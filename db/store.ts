@@ -48,7 +48,7 @@ export interface Snapshot {
 }
 
 /** The entities that can be written, by section. Their keys are usernames, names of servers, and the ids of all others. */
-export interface Entities {
+interface Entities {
   users: User
   mcpServers: ServerConfig
   groups: Group

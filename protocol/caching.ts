@@ -31,7 +31,7 @@ export interface Freshness {
   readonly lists: Readonly<Partial<Record<ListKind, Caching>>>
 }
 
-export interface FreshnessBounds {
+interface FreshnessBounds {
   /** Min time between two readings because of their age, in ms. */
   readonly least: number
   /** Max time for which any list counts as fresh, in ms. */

@@ -3,7 +3,7 @@ import { code, RpcError } from './errors.ts'
 import { isObject } from './json.ts'
 import { truncate } from './text.ts'
 
-export type Capabilities = Record<string, unknown>
+type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities
 export type ServerCapabilities = Capabilities
 

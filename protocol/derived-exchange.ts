@@ -2,7 +2,7 @@ import type { Client, Exchange, Headers, Question } from './exchange.ts'
 import type { Response } from './message.ts'
 
 /** What a derived request has in place of the members of the one that it is derived from. */
-export interface Derivation<View> {
+interface Derivation<View> {
   readonly view: View
   readonly params: Record<string, unknown>
   /** `params` as JSON text, for relaying. */

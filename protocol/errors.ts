@@ -78,7 +78,7 @@ export const noRoom = (isOwners = false): UpstreamError => {
 }
 
 /** More about the failure of an upstream. */
-export interface FailureDetails {
+interface FailureDetails {
   /** For those who manage the server (the last lines of its stderr); not shown to its clients. */
   readonly detail?: string
   /** The HTTP status, where `fault` is `refused` or `broken` because of it. */

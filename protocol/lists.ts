@@ -68,7 +68,7 @@ export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
 type ItemValue = Readonly<Record<string, unknown>>
 
 /** The identity and the items of a provider of the program's own, as values. */
-export interface OwnLists {
+interface OwnLists {
   readonly name: string
   readonly version: string
   readonly instructions?: string

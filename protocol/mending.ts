@@ -29,7 +29,7 @@ const gap = /null|\[\s*\]/
 /** False: there is nothing in a text that could be mended. A fast look, since most texts are such. */
 export const mayHaveGaps = (text: string): boolean => gap.test(text)
 
-export interface Mended {
+interface Mended {
   /** The same text, where nothing is mended. */
   readonly text: string
   /** Where something is mended, as paths: `annotations.title`, `icons[0].sizes`; the first ones. */

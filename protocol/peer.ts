@@ -29,7 +29,7 @@ export interface PeerHandlers {
 }
 
 /** Observes one request of ours. */
-export interface Follower {
+interface Follower {
   /** The upstream is to be polled for the answer. @param retry time until then, in ms */
   paused: (retry: number) => void
   /**

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyPluginOptions, FastifyTypeProvider, Raw
 import type { Static, TSchema } from '@sinclair/typebox'
 
 /** Types of handlers from their TypeBox schemas. */
-export interface TypeBoxTypeProvider extends FastifyTypeProvider {
+interface TypeBoxTypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown
   serializer: this['schema'] extends TSchema ? Static<this['schema']> : unknown
 }

@@ -31,7 +31,7 @@ export const Failure = Type.Object({
   errors: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({ path: Type.String(), message: Type.String() })])))
 })
 
-export const Permissions = Type.Object({
+const Permissions = Type.Object({
   admin: Type.Boolean(),
   servers: StringEnum(['all', 'visible']),
   users: Type.Boolean(),

@@ -1,13 +1,13 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 /** An argument of a built-in prompt. */
-export const PromptArgument = Type.Object({
+const PromptArgument = Type.Object({
   name: Type.String({ minLength: 1 }),
   title: Type.Optional(Type.String()),
   description: Type.Optional(Type.String()),
   required: Type.Optional(Type.Boolean())
 })
-export type PromptArgument = Static<typeof PromptArgument>
+type PromptArgument = Static<typeof PromptArgument>
 
 /** A built-in prompt as it is stored. Unknown members are kept unchanged. */
 export const BuiltInPrompt = Type.Object({

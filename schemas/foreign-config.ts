@@ -9,7 +9,7 @@ type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no or another effect. */
-export interface Adopted { readonly config: Json, readonly warnings: readonly string[] }
+interface Adopted { readonly config: Json, readonly warnings: readonly string[] }
 
 /** Max warnings about one config; beyond: they are counted. */
 const mostWarnings = 20

@@ -11,7 +11,7 @@ const editorNames = new Set([
 ])
 
 /** The name of an environment variable for an input of VS Code: `api-key` is `API_KEY`. */
-export const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
+const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
 
 /** A variable in any notation, with what is within the braces as group 1. */
 export const anyVariable = /\$\{([^{}]*)\}/g

@@ -9,7 +9,7 @@ const Switch = (value: boolean, description?: string) => Type.Optional(Type.Bool
 const grantTypes: Array<'authorization_code' | 'refresh_token'> = ['authorization_code', 'refresh_token']
 
 /** A scope token (RFC 6749, section 3.3). */
-export const Scope = Type.String({ pattern: '^[!#-\\[\\]-~]+$', maxLength: 256 })
+const Scope = Type.String({ pattern: '^[!#-\\[\\]-~]+$', maxLength: 256 })
 
 /** `systemConfig.oauthServer`: the gateway as an authorization server. */
 export const OAuthServer = Type.Object({

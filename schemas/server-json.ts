@@ -28,8 +28,8 @@ export const InputWithVariables = Type.Object({ ...input, variables })
 export type InputWithVariables = Static<typeof InputWithVariables>
 
 /** A header, or a variable of the environment. */
-export const KeyValueInput = Type.Object({ ...input, variables, name: Text(256) })
-export type KeyValueInput = Static<typeof KeyValueInput>
+const KeyValueInput = Type.Object({ ...input, variables, name: Text(256) })
+type KeyValueInput = Static<typeof KeyValueInput>
 
 /** `positional` or `named`, with its flag as `name`. */
 export const Argument = Type.Object({

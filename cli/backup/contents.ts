@@ -42,7 +42,7 @@ const bounds: ArchiveBounds =
   { entries: 65_534, file: huge, total: 64 * 1024 ** 3, ratio: 2_000, ratioFrom: 1024 ** 3, depth: 128, name: 255, path: 4_096 }
 
 /** Unpacks an archive into a folder that does not exist. @throws ArchiveError */
-export async function unpackAll (archive: string, folder: string): Promise<void> {
+async function unpackAll (archive: string, folder: string): Promise<void> {
   const { signal } = new AbortController()
   const file = await open(archive, 'r')
   try {

@@ -15,7 +15,7 @@ const reasons: Readonly<Record<string, string>> = {
 /** Failures of writing, whichever path the error names: a copy names its source. */
 const ofWriting = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
-export interface Place {
+interface Place {
   /** The file or folder that the command writes, as the user named it. */
   readonly target: string
   /** The folder that is written to; beyond it, paths are those of what is read. */

@@ -29,7 +29,7 @@ export interface RestoreTarget {
   readonly close: () => Promise<void>
 }
 
-export interface TargetOptions { readonly replace: boolean, readonly keepTokens: boolean, readonly print: (message: string) => void }
+interface TargetOptions { readonly replace: boolean, readonly keepTokens: boolean, readonly print: (message: string) => void }
 
 /** @throws Error with one sentence when a gateway uses the target, or it holds settings that are not to be replaced */
 export async function openTarget (

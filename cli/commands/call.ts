@@ -25,9 +25,11 @@ export function addCallCommand (program: Command, run: Run): void {
           // One that cannot be used has no tools, as if it were not there.
           const record = await api.get<ServerRow>(serverPath(server)).catch(() => undefined)
           if (record && record.status !== 'connected') {
-            throw new CommandError(`${server} is ${record.status}${record.error === null ? '' : `: ${record.error}`}`, error.exit, error.code)
+            const reason = record.error === null ? '' : `: ${record.error}`
+            throw new CommandError(`${server} is ${record.status}${reason}`, error.exit, error.code)
           }
-          throw new CommandError(`${error.message}. tool-hub list shows the servers, tool-hub list ${server} its tools`, error.exit, error.code)
+          const hint = `tool-hub list shows the servers, tool-hub list ${server} its tools`
+          throw new CommandError(`${error.message}. ${hint}`, error.exit, error.code)
         })
         out.result(data, () => (data.content ?? []).map((each) => textOf(run, each)).join('\n'))
         if (data.isError === true) throw new CommandError('The tool answered with an error', exits.toolError)

@@ -68,7 +68,8 @@ async function settingsOf (path: string, env: Env, environment: Environment, add
     for (const problem of snapshot.problems) add(warned.has(problem) ? 'warning' : 'error', path, problem)
     for (const { name, config, problem } of snapshot.servers.values()) {
       if (problem !== undefined || config.enabled === false) continue
-      for (const warning of expandVariables(config, environment).warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
+      const { warnings } = expandVariables(config, environment)
+      for (const warning of warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
     }
     for (const warning of namesOfNothing(snapshot)) add('warning', path, warning)
     return document

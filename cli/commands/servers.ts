@@ -225,7 +225,8 @@ const firstLine = (text: string): string => {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line
 }
 
-const test = async (api: ManagementApi, body: object): Promise<Tested> => (await api.whole<Answer<Tested>>('POST', '/api/servers/test', body)).data
+const test = async (api: ManagementApi, body: object): Promise<Tested> =>
+  (await api.whole<Answer<Tested>>('POST', '/api/servers/test', body)).data
 
 function testedText (out: Output, tested: Tested): string {
   if (tested.connected) {

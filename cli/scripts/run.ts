@@ -8,7 +8,7 @@ const scripts = {
   db: async () => (await import('./db.ts')).db,
   restore: async () => (await import('./restore.ts')).restoreCommand
 }
-export type ScriptName = keyof typeof scripts
+type ScriptName = keyof typeof scripts
 
 /**
  * Runs a script, and prints its error as one sentence, or as JSON with --json.

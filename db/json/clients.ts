@@ -73,7 +73,8 @@ export class FileClients implements Clients {
   }
 
   async touch (clientId: string, at: number): Promise<void> {
-    const isDue = (client: OAuthClient | undefined): client is OAuthClient => client !== undefined && at - (client.lastUsedAt ?? 0) >= touchInterval
+    const isDue = (client: OAuthClient | undefined): client is OAuthClient =>
+      client !== undefined && at - (client.lastUsedAt ?? 0) >= touchInterval
     try {
       if (!isDue(clientIn(this.#list.entries, clientId))) return
       await this.#change((entries) => {
@@ -109,7 +110,8 @@ export class FileClients implements Clients {
   }
 }
 
-const clientsOf = (entries: ReadonlyMap<string, ClientEntry>): OAuthClient[] => [...entries.values()].flatMap((entry) => readClient(entry) ?? [])
+const clientsOf = (entries: ReadonlyMap<string, ClientEntry>): OAuthClient[] =>
+  [...entries.values()].flatMap((entry) => readClient(entry) ?? [])
 
 function clientIn (entries: ReadonlyMap<string, ClientEntry>, clientId: string): OAuthClient | undefined {
   const client = readClient(entries.get(clientId))

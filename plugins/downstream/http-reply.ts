@@ -7,7 +7,7 @@ import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 /** Time after which a reply without an answer becomes a stream, in ms: a proxy would close a silent connection. */
 const silenceTimeout = 5_000
 
-export interface HttpReplyOptions {
+interface HttpReplyOptions {
   accepted: Accepted
   /** Number of answers that it carries. */
   expected: number

@@ -8,7 +8,7 @@ import type { FinishedCall, GatewayCall, HookLists } from './hooks.ts'
 import type { ProviderTable } from './providers.ts'
 
 /** No changes of the params. */
-export const unchanged: Readonly<Record<string, string>> = {}
+const unchanged: Readonly<Record<string, string>> = {}
 
 /** Sends requests to their providers, with the hooks around each. */
 export class Forwarder {

@@ -3,7 +3,7 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import type { Access, PresentationName as PresentationName, View } from '../settings/index.ts'
+import type { Access, PresentationName, View } from '../settings/index.ts'
 import { describe, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
 import { noHooks, type GatewayHooks } from './hooks.ts'
@@ -23,7 +23,7 @@ import { TaskOwners } from './task-owners.ts'
 
 export type { Result }
 
-export interface GatewayDeps {
+interface GatewayDeps {
   access: Pick<Access, 'snapshot' | 'visible' | 'register'>
   /** The gateway's own, for routes that merge several servers. */
   serverInfo: { name: string, version: string }
@@ -34,7 +34,7 @@ export interface GatewayDeps {
 export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
 
 /** `unprefixed`: on merged routes its items have no prefix, stand after those of all servers, and keep their names. */
-export interface ProviderOptions { readonly unprefixed?: boolean }
+interface ProviderOptions { readonly unprefixed?: boolean }
 
 /** Lists and runs all tools, prompts and resources, each time for a View. */
 export class Gateway {

@@ -40,7 +40,7 @@ export function hiddenOf (sections: readonly Section[]): Hidden {
 const forbidden = (): { keys: Set<string>, byAdmins: Set<string> } => ({ keys: new Set(), byAdmins: new Set() })
 
 /** A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter. */
-export function spelled (uri: string): string {
+function spelled (uri: string): string {
   if (!URL.canParse(uri)) return uri
   const url = new URL(uri)
   url.hash = ''

@@ -21,7 +21,7 @@ export interface GatewayCall {
  * `ok` a result · `error` a JSON-RPC error, of the provider or of a hook · `failure` no answer · `input_required` a round: the request is
  * over, but its call is not. The client is asked, and its next request goes on with the call (MCP 2026-07-28).
  */
-export type Outcome = 'ok' | 'error' | 'failure' | 'input_required'
+type Outcome = 'ok' | 'error' | 'failure' | 'input_required'
 
 /**
  * One request that is over. The caller is in `exchange.view.principal` (`username`, `credential`) and `exchange.address`, the params in

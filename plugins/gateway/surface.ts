@@ -23,7 +23,7 @@ export interface Target {
 }
 
 /** One list, and the targets of its names. */
-export interface Part {
+interface Part {
   readonly list: List
   readonly targets: ReadonlyMap<string, Target>
   /** Other names that items had, or will have, while it is not known whether a plain name is theirs. They are accepted, not listed. */
@@ -167,7 +167,10 @@ function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target
 const lateness = (first: ReturnType<ListingHistory['first']>): number => first === undefined || first.isInitial ? 0 : first.reading
 
 /** The templates of admins' servers, where there are servers of users as well. */
-function adminsTemplates (sections: readonly Section[], templates: ReadonlyArray<ResourceTemplate<Target>>): ReadonlyArray<ResourceTemplate<Target>> {
+function adminsTemplates (
+  sections: readonly Section[],
+  templates: ReadonlyArray<ResourceTemplate<Target>>
+): ReadonlyArray<ResourceTemplate<Target>> {
   if (sections.every(({ ofAdmin }) => ofAdmin)) return []
   const admins = new Set(sections.filter(({ ofAdmin }) => ofAdmin).map(({ server }) => server.name))
   return templates.filter(({ target }) => admins.has(target.provider))

@@ -1,8 +1,9 @@
 import type { Snapshot } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { kinds, type ListingHistory } from '../../protocol/lists.ts'
+import type { PresentationName } from '../settings/index.ts'
 import {
-  type Access, inPresentation, type PresentationName as PresentationName, type View, type VisibleServer
+  type Access, inPresentation, type View, type VisibleServer
 } from '../settings/index.ts'
 import { BoundedMap, limits, shrink } from '../base/limits/index.ts'
 import { showsApps } from './apps.ts'

@@ -3,7 +3,7 @@ import { memoryOf } from '../../protocol/text.ts'
 import { limits, OwnedMap } from '../base/limits/index.ts'
 
 /** The principal that a task belongs to, and the provider that runs it. */
-export interface TaskOwner { readonly principal: string, readonly provider: string }
+interface TaskOwner { readonly principal: string, readonly provider: string }
 
 /**
  * The owners of tasks (MCP 2025-11-25). A task id names no provider and must not give access to another principal's task: servers choose

@@ -2,7 +2,7 @@
 export interface ResourceTemplate<Target> { readonly literals: readonly string[], readonly target: Target }
 
 /** Steps that are left for finding literals within URIs: of each, at most the length of the literal times that of the URI. */
-export interface MatchWork { left: number }
+interface MatchWork { left: number }
 
 /** Longer URIs match no template: the cost of matching is bounded by the length of the URI times that of a literal. */
 export const longestUri = 8 * 1024

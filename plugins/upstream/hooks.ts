@@ -1,9 +1,9 @@
 import type { ServerConfig } from '../../schemas/server.ts'
 
 /** Receives what a server's process prints beside its messages, line by line. */
-export type LineListener = (server: string, line: string) => void
+type LineListener = (server: string, line: string) => void
 /** Why a server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
-export type StartCheck = (config: ServerConfig) => Promise<string | undefined>
+type StartCheck = (config: ServerConfig) => Promise<string | undefined>
 
 /** What other plugins add to the running of servers. */
 export class UpstreamHooks {

@@ -26,7 +26,7 @@ import { expandVariables } from './links/variables.ts'
 import { LoginRequired } from './login/problems.ts'
 import type { LoginListener, ServerLogin } from './login/server-login.ts'
 
-export interface UpstreamDeps {
+interface UpstreamDeps {
   clientInfo: { name: string, version: string }
   transport: TransportDeps
   dialling: Semaphore

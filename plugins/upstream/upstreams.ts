@@ -14,7 +14,7 @@ import { probe, type Probe } from './probe.ts'
 import { StatusLog } from './status-log.ts'
 import { Upstream } from './upstream.ts'
 
-export interface UpstreamsDeps {
+interface UpstreamsDeps {
   clientInfo: { name: string, version: string }
   transport: Omit<TransportDeps, 'onLine' | 'sharedApi' | 'pace'>
   /** Bounds how many processes are spawned and sockets dialled at once. */

@@ -14,7 +14,7 @@ const maxFailures = 5
 /** A stream that was open longer than this, in ms, does not count as a failure when it ends. */
 const steadyAfter = 3_000
 
-export interface ListeningDeps {
+interface ListeningDeps {
   readonly peer: Peer
   readonly outgoing: Outgoing
   /** The capabilities of the server. */

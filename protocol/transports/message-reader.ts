@@ -4,7 +4,7 @@ import type { Message } from '../message.ts'
 import { largeTextOf } from './large-bytes.ts'
 import { messagesIn, noMeter, numberedIn, transportLimits, type MemoryMeter } from './transport.ts'
 
-export interface MessageReaderOptions {
+interface MessageReaderOptions {
   /** Receives the messages of one text. */
   readonly onMessages: (messages: Message[]) => void
   /** Receives a text that holds no messages, and why. */

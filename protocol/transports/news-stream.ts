@@ -6,7 +6,7 @@ import { mayPass, reconnect } from './reconnect.ts'
 import { MessageReader } from './message-reader.ts'
 import { transportLimits } from './transport.ts'
 
-export interface NewsHandlers {
+interface NewsHandlers {
   /** Sends the GET that opens the stream. @param lastEventId the event after which it is to continue */
   request: (answer: HttpAnswer, lastEventId: string | undefined) => void
   message: (message: Message) => void

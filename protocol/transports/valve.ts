@@ -84,7 +84,7 @@ export function counting (receiver: Receiver, pace: MessagePace): Receiver {
   }
 }
 
-export interface ValveOptions {
+interface ValveOptions {
   readonly pace?: MessagePace
   /** Takes the next bytes. Never throws. */
   readonly take: (bytes: Buffer) => void

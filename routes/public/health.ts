@@ -3,7 +3,7 @@ import { Failure } from '../../schemas/api.ts'
 import { Health, Liveness } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
-export interface HealthOptions {
+interface HealthOptions {
   /** `ok`, or the phase of a process that does not serve yet. */
   status: string
   /** The number of servers in each state. */

@@ -7,7 +7,7 @@ import { Registered, Registration } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { created } from '../api/succeeded.ts'
 
-export interface LoginOptions { developmentPassword: string | undefined }
+interface LoginOptions { developmentPassword: string | undefined }
 
 const tags = ['Account']
 

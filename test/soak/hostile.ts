@@ -1,6 +1,7 @@
-// 100,000 hostile bodies over all routes: the property of test/identity/auth/access.test.ts, in rounds of 5,000 with a gateway and a seed of their
-// own.
-// SEED=<the seed of a round> HOSTILE_BODIES=5000 TAP_GREP='hostile bodies' node --import tsx test/identity/auth/access.test.ts runs one again.
+// 100,000 hostile bodies over all routes: the property of test/identity/auth/access.test.ts, in rounds of 5,000 with a gateway and a seed
+// of their own.
+// SEED=<the seed of a round> HOSTILE_BODIES=5000 TAP_GREP='hostile bodies' node --import tsx test/identity/auth/access.test.ts
+// runs one again.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -13,7 +13,7 @@ import { backupTables } from './tables.ts'
 /** Rows written at once. */
 const batch = 500
 
-export interface RestoreOptions {
+interface RestoreOptions {
   /** When the backup was made, ISO 8601. */
   readonly createdAt: string
   /** Whether existing settings are replaced. */

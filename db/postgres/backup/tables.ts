@@ -10,7 +10,7 @@ const left: ReadonlySet<unknown> = new Set([
 /** Tables whose rows are used up or withdrawn: older rows must not come back beside newer ones. */
 const spent: ReadonlySet<unknown> = new Set([tables.tokenFamilies, tables.tokens, tables.oauthConsents])
 
-export interface BackupTable {
+interface BackupTable {
   readonly name: string
   readonly isSpent: boolean
   /** Its rows stay when a backup is restored: those of the backup join them, as older ones. */

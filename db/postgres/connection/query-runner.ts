@@ -5,7 +5,7 @@ import { errorCodeOf, safeMessageOf } from './failures.ts'
 import { timeouts, withTimeout } from './timeouts.ts'
 
 /** Runs database work. @throws StorageError */
-export type Query<On = Db> = <Result>(work: (on: On) => Promise<Result>) => Promise<Result>
+type Query<On = Db> = <Result>(work: (on: On) => Promise<Result>) => Promise<Result>
 
 /**
  * The ports' access to the database. Each method has its own concurrency limit; together they leave connections to the settings

@@ -8,7 +8,7 @@ const fallbackInterval = 1_000
 /** Delay of the poll after the listening connection was lost, in ms. */
 const reconnectDelay = 100
 
-export interface ChangeFeedOptions {
+interface ChangeFeedOptions {
   driver: Driver
   /** Looks for commits of other replicas. */
   poll: () => Promise<{ hasChanged: boolean, isUnavailable: boolean }>

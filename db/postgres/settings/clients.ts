@@ -13,7 +13,7 @@ import { readRows, type DatabaseState } from './read.ts'
 import { planWrites, write } from './write.ts'
 
 /** A document without its clients, and the rows for these. */
-export interface SplitDocument { readonly document: Document, readonly clients: readonly ClientRow[] }
+interface SplitDocument { readonly document: Document, readonly clients: readonly ClientRow[] }
 
 /**
  * Takes the clients out of a document. Entries of another shape stay in it.

@@ -10,7 +10,7 @@ export interface Row { readonly position: number, readonly name: string, readonl
 export type Rows = Readonly<Record<TableName, readonly Row[]>>
 
 /** The difference between two versions of a table: rows that are new or changed, and positions that are gone. */
-export interface Difference { readonly written: readonly Row[], readonly removed: readonly number[] }
+interface Difference { readonly written: readonly Row[], readonly removed: readonly number[] }
 
 export const noRows: Rows = {
   users: [],

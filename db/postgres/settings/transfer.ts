@@ -15,7 +15,7 @@ import { planWrites, write } from './write.ts'
  * The content of a database as a settings document. `locked` has a message for each entry whose secrets cannot be opened: the document has
  * masks in their places. A locked section without a table of its own is left out, and so are unknown members of a locked client.
  */
-export interface Exported { readonly document: Document, readonly locked: readonly string[] }
+interface Exported { readonly document: Document, readonly locked: readonly string[] }
 
 /** Reads the settings, with secrets in plain text; undefined: nothing was ever stored. @throws Error */
 export async function exportDocument (driver: Driver, vault: Vault): Promise<Exported | undefined> {

@@ -16,7 +16,7 @@ const maxTouchedRows = 2_000
 const insertSize = 1_000
 
 /** The writes of a commit: rows to insert, and positions to delete before. */
-export type Writes = ReadonlyMap<TableName, { readonly written: readonly Stored[], readonly gone: readonly number[] }>
+type Writes = ReadonlyMap<TableName, { readonly written: readonly Stored[], readonly gone: readonly number[] }>
 
 /**
  * The positions of existing rows that are rewritten. They are deleted before the insert, so that two rows can swap their names. A position

@@ -17,7 +17,7 @@ export const valuesOf = (request: FastifyRequest): ValueMemory | undefined => me
  */
 export const growthOf = (request: FastifyRequest): (() => void) | undefined => unmeasured.get(request)
 
-export interface BodyBounds {
+interface BodyBounds {
   /** The current max size of a body, in bytes. */
   readonly limit: () => number
   /** In whose name its memory is taken. */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { ProcessUser } from '../../../protocol/transports/process-user.ts'
 
 /** Where a user is looked up, and who runs the gateway. */
-export interface UserSources {
+interface UserSources {
   /** The uid of this process; undefined: the system has none (Windows). */
   uid: number | undefined
   /** The text of /etc/passwd. */

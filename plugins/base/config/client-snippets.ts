@@ -1,13 +1,13 @@
 /** How to connect one client, as text to paste. `where`: a shell, or the file that it belongs into; `needs`: what else has to be there. */
-export interface Snippet { readonly client: string, readonly where: string, readonly needs?: string, readonly text: string }
+interface Snippet { readonly client: string, readonly where: string, readonly needs?: string, readonly text: string }
 
 /** The endpoint and the key that clients are given. */
-export interface Access { readonly url: string, readonly key: string }
+interface Access { readonly url: string, readonly key: string }
 
 const json = (value: object): string => JSON.stringify(value, null, 2)
 
 /** Configurations for the commonest clients. */
-export function clientSnippets ({ url, key }: Access): Snippet[] {
+function clientSnippets ({ url, key }: Access): Snippet[] {
   const authorization = `Bearer ${key}`
   const header = `"Authorization: ${authorization}"`
   const server = { type: 'http', url, headers: { Authorization: authorization } }

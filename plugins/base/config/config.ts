@@ -48,7 +48,7 @@ declare module 'fastify' {
   interface FastifyInstance { config: Config }
 }
 
-export interface ConfigOptions {
+interface ConfigOptions {
   version: string
   /** May hold more: only the members of `SharedEnv` are taken. */
   env: SharedEnv

@@ -3,7 +3,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 
-export interface FirstWordsOptions {
+interface FirstWordsOptions {
   /** Where a person reads; undefined: there is no terminal. */
   terminal: Pick<Writable, 'write'> | undefined
   dataDir: string

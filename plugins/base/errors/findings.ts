@@ -3,7 +3,7 @@ import { meantBy } from '../../../schemas/unknown-members.ts'
 import { parsePointer } from '../json-schema/index.ts'
 
 /** One error that schema validation found, as DECISIONS §1 has it. `path`: names separated by dots. */
-export interface Finding { readonly path: string, readonly message: string }
+interface Finding { readonly path: string, readonly message: string }
 
 /** `isChoice`: the value fits none of several schemas (`anyOf`), each of which has findings of its own. */
 interface RawFinding extends Finding { readonly isChoice: boolean }

@@ -193,7 +193,7 @@ export function byPath (basePath: string): typeof envelope {
 }
 
 /** A list of methods in a sentence. */
-export const inWords = (methods: readonly string[]): string => methods.join(', ').replace(/, ([^,]*)$/, ' and $1')
+const inWords = (methods: readonly string[]): string => methods.join(', ').replace(/, ([^,]*)$/, ' and $1')
 
 /** The root's handlers, for everything outside the scopes that have a dialect of their own. */
 export default fp(async (app) => {

@@ -1,5 +1,5 @@
 /** Codes of errors in bodies (RFC 6749, section 5.2; RFC 7591, section 3.2.2; RFC 6750, section 3.1; RFC 8707, section 2). */
-export type OAuthCode =
+type OAuthCode =
   | 'invalid_request'
   | 'invalid_client_metadata'
   | 'invalid_redirect_uri'

@@ -7,7 +7,7 @@ const combiningKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'then', 'else']
 const arrayOf = (value: unknown): unknown[] => Array.isArray(value) ? value : []
 
 /** The parameters that a tool's input schema declares, at its top level or in the schemas that it is combined from. */
-export interface InputShape {
+interface InputShape {
   /** The schema of each parameter by name, in the order of first declaration. Parameters that no value is allowed for are left out. */
   readonly properties: ReadonlyMap<string, unknown>
   readonly required: ReadonlySet<string>

@@ -49,7 +49,7 @@ export const machine: Meter = {
   }
 }
 
-export interface CpuBudgetOptions {
+interface CpuBudgetOptions {
   /** Long work costs no more than its time: schemas of admins' servers are large, and not hostile. */
   readonly isPatient?: boolean
   /** Each timeout within a minute costs twice as much as the one before: an owner of hostile schemas causes many of them. */

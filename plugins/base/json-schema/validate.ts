@@ -12,7 +12,7 @@ export type Validator = (args: Record<string, unknown>) => string[]
 /** Runs work synchronously with a timeout in ms; undefined: the work exceeds it, or is not started. */
 export type RunWithTimeout = <Result>(timeout: number, work: () => Result) => Result | undefined
 
-export interface Effort {
+interface Effort {
   /** Whether arguments are so large that their first error is enough. */
   readonly isLarge: (args: Record<string, unknown>) => boolean
   /**

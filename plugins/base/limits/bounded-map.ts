@@ -1,4 +1,4 @@
-export interface BoundedMapOptions<Key, Value> {
+interface BoundedMapOptions<Key, Value> {
   /** True for an entry that may be evicted. Left out: every entry may be. */
   readonly isEvictable?: (key: Key, value: Value) => boolean
   /** Called after an entry was evicted; not called by `delete` and `clear`. */

@@ -24,7 +24,7 @@ interface Peer {
 
 interface Connection { readonly socket: Socket, readonly peer: Peer, inFlight: number }
 
-export interface ConnectionsOptions {
+interface ConnectionsOptions {
   /** Max open connections. */
   readonly max: number
   /** Whether an address is that of a trusted proxy: it has no share of its own, since everybody comes by it. */
@@ -42,7 +42,7 @@ export interface ConnectionsOptions {
  * address with most connections when the bound for all is reached. Without an idle connection, the new one is closed. One with too many
  * requests in flight is closed as well.
  */
-export class Connections {
+class Connections {
   readonly #options: ConnectionsOptions
   readonly #shares: Shares
   readonly #now: () => number
@@ -208,7 +208,7 @@ function readProcessLimits (): string | undefined {
   }
 }
 
-export interface ConnectionsPluginOptions {
+interface ConnectionsPluginOptions {
   /** TRUST_PROXY. */
   trustProxy: string
   /** Max open connections, in place of the bound that comes from the limit of open files. */

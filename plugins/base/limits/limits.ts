@@ -449,7 +449,7 @@ export const limits = {
   /** Max size of an input schema by which arguments are validated, in characters; beyond: only the server validates them. */
   checkedSchema: 256 * 1024,
   /**
-   * Input schemas that are validated without a timeout, since their cost is known (`plugins/base/json-schema/weight.ts`). `schema`: max size of
+   * Input schemas that are validated without a timeout, since their cost is known (`json-schema/weight.ts`). `schema`: max size of
    * one, in characters; `depth`: max nesting of one; `work`: max weight of one times the size of the arguments; `largeWork`: the same in a
    * turn of the caller's. Beyond: with a timeout. `small`: max size of arguments that are not at fault where a schema of unknown cost
    * takes too long; beyond: 400.

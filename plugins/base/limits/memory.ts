@@ -75,7 +75,7 @@ export class MemoryBudget {
 }
 
 /** The memory of one text that is being read, in the name of an owner. */
-export class MemoryAccount {
+class MemoryAccount {
   readonly #shares: Shares
   readonly #owner: string
   readonly #take: (bytes: number) => ShareError | undefined

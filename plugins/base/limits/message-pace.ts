@@ -3,7 +3,7 @@ import { BoundedMap } from './bounded-map.ts'
 import { limits } from './limits.ts'
 
 /** `cost`: what one message counts; `burst`: what may be used at once, `perSecond`: per second; in ms of CPU time. */
-export interface UnaskedBounds {
+interface UnaskedBounds {
   readonly cost: Readonly<Record<Unasked, number>>
   readonly burst: number
   readonly perSecond: number

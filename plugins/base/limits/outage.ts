@@ -4,7 +4,7 @@ import { limits } from './limits.ts'
 export type Tell = (level: 'info' | 'warn', sentence: string) => void
 
 /** How a part is called in the log when it fails and when it is well: `not connected` and `connected`. */
-export interface OutageWords { readonly ill: string, readonly well: string }
+interface OutageWords { readonly ill: string, readonly well: string }
 
 /**
  * Tells the log of one part that may fail for long: the first failure with its cause, a summary now and then while it lasts, and when it is

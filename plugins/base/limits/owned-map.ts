@@ -1,6 +1,6 @@
 import { LargestFirst, type Sized } from './largest-first.ts'
 
-export interface OwnedMapOptions<Value, Key> {
+interface OwnedMapOptions<Value, Key> {
   /** What an entry counts, which must not change while it is held. Left out: 1. */
   readonly sizeOf?: (key: Key, value: Value) => number
   /** Called after an entry was evicted; not called by `delete`. */

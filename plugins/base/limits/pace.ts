@@ -1,7 +1,7 @@
 import { BoundedMap } from './bounded-map.ts'
 import { ShareError } from './shares.ts'
 
-export interface PaceBounds {
+interface PaceBounds {
   /** Max amount at once, and what of it comes back per second. */
   readonly burst: number
   readonly perSecond: number

@@ -1,4 +1,4 @@
-export interface SemaphoreOptions {
+interface SemaphoreOptions {
   /** Max holders at the same time. */
   readonly places: number
   /** Max holders of one owner at the same time; default: all places. Privileged owners have no such bound. */

@@ -6,7 +6,7 @@ import { limits } from './limits.ts'
 import { Semaphore } from './semaphore.ts'
 import { ShareError, Shares } from './shares.ts'
 
-export interface TurnsBounds {
+interface TurnsBounds {
   /** Max pieces of work that run or wait, with a share for each owner. */
   readonly pieces: number
   /** CPU time of one owner per second, and at once, in ms. */

@@ -28,7 +28,7 @@ export function reachOf ({ storedByUser, proxy, owner }: ServerConfig): Reach {
 /** Who causes what is read from such a server, where no client causes it. */
 export const causeOf = ({ trusted, owner }: Reach): string => trusted ? 'servers of admins' : `user ${owner}`
 
-export interface OutboundOptions {
+interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
   /** Resolves host names for all servers. Default: the system's resolver for servers of admins, one that users share for theirs. */

@@ -4,7 +4,7 @@ import { errors } from '../errors/index.ts'
 import { methodsOf } from './methods.ts'
 
 /** The scope of a route, which determines the permission it needs. */
-export type ScopeName = 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
+type ScopeName = 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
 /** The effect of a route: READONLY, Origin checks and the access matrix derive from it. */
 export type Effect = 'read' | 'change' | 'run'
 

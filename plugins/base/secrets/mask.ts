@@ -74,7 +74,7 @@ const scheme = /^(bearer|basic)$/i
  * Arguments of a command as they may be shown: values after `--api-key` or `--header`, and of `--token=`, are masked, and what looks like a
  * token.
  */
-export const maskArgs = (args: readonly unknown[], cover: Cover = mask): unknown[] =>
+const maskArgs = (args: readonly unknown[], cover: Cover = mask): unknown[] =>
   maskNamed(args, cover).map((arg) => typeof arg === 'string' ? coverText(arg, cover) : arg)
 
 /** Masks the arguments that a flag or a name says to be secret. */

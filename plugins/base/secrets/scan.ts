@@ -2,7 +2,7 @@
 const pieceLength = 1_024
 
 /** A range of a text, `text.slice(start, end)`, in which secrets were found. */
-export interface Found { start: number, end: number }
+interface Found { start: number, end: number }
 
 /**
  * Finds secrets in texts, in one pass whatever their number: an upstream's error or a child's line is searched for all values of a config.

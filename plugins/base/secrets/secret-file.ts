@@ -5,7 +5,7 @@ import { makeFolderSync } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 
 /** What a secret file is for, as its messages say it. */
-export interface SecretFileKind {
+interface SecretFileKind {
   /** Its name in DATA_DIR. */
   readonly name: string
   readonly noun: string

@@ -47,7 +47,7 @@ const isTokenWord = (word: string): boolean =>
   known.test(word) || isServiceKey(word) || (/^[\w+=~-]{20,}$/.test(word) && isRandom(word))
 
 /** An address without tokens in its path. Addresses that go on beyond a host are recognized wherever they stand. */
-export function coverPath (address: string, cover: Cover): string {
+function coverPath (address: string, cover: Cover): string {
   const [, origin = '', path = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(address) ?? []
   if (origin === '') return address
   return `${origin}${path.split('/').map((segment) => isTokenSegment(segment) ? cover(segment, 'path') : segment).join('/')}${rest}`

@@ -36,7 +36,7 @@ const gone: ReadonlySet<string> = new Set([
 ])
 const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
-export interface ModernEndpointDeps {
+interface ModernEndpointDeps {
   gateway: Gateway
   snapshot: () => Snapshot
   logError: (error: unknown, sentence: string) => void

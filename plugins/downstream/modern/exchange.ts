@@ -25,7 +25,7 @@ const unknownHere: ReadonlySet<string> = new Set([
 ])
 
 /** What a modern exchange needs beside its request. */
-export interface ModernExchangeOptions {
+interface ModernExchangeOptions {
   readonly client: ModernClient
   readonly view: View
   readonly origin: RequestOrigin

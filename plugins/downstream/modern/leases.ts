@@ -63,7 +63,7 @@ interface Pool {
   readonly free: ModernClient[]
 }
 
-export interface LeasesDeps {
+interface LeasesDeps {
   /** A client begins: news and withdrawn access concern it from now on. */
   began: (client: ModernClient) => void
   /** A client has ended: its links can go. */

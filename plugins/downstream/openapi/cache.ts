@@ -15,7 +15,7 @@ export interface CachedText {
 
 const sizeOf = ({ chunks }: CachedText): number => chunks.reduce((sum, chunk) => sum + (chunk?.length ?? 0), 0)
 
-export interface CacheLimits {
+interface CacheLimits {
   readonly maxTexts: number
   /** In bytes, keys included. */
   readonly maxSize: number

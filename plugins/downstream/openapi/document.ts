@@ -3,7 +3,7 @@ import type { ListedServer } from './collect.ts'
 import type { JsonObject } from './keywords.ts'
 
 /** The parts of a document that a caller may choose. */
-export interface Head { readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string }
+interface Head { readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string }
 
 export interface BodyInput {
   readonly servers: readonly ListedServer[]

@@ -15,7 +15,7 @@ import { notations, type Format } from './notation.ts'
 import { TooLarge, writeBody, writeHead, writeServers, type TextPiece } from './write.ts'
 
 /** The query of a document. */
-export interface DocumentQuery {
+interface DocumentQuery {
   title?: string
   description?: string
   version?: string
@@ -26,16 +26,16 @@ export interface DocumentQuery {
 }
 
 /** A document as UTF-8, in chunks that other documents share, and its entity tag. */
-export interface Document { readonly chunks: () => Buffer[], readonly etag: string }
+interface Document { readonly chunks: () => Buffer[], readonly etag: string }
 
 /** How many tools each connected server has. */
-export interface Stats {
+interface Stats {
   totalServers: number
   totalTools: number
   serverBreakdown: Array<{ name: string; toolCount: number; status: string }>
 }
 
-export interface OpenApiDeps {
+interface OpenApiDeps {
   snapshot: () => Snapshot
   access: Pick<Access, 'open'>
   gateway: Pick<Gateway, 'sections' | 'precedence'>

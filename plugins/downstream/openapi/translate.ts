@@ -14,7 +14,7 @@ import {
 } from './keywords.ts'
 
 /** A schema of OpenAPI 3.0.3. `exact`: it accepts what the original accepts; otherwise it accepts more, never less. */
-export interface Translated { readonly schema: JsonObject, readonly exact: boolean }
+interface Translated { readonly schema: JsonObject, readonly exact: boolean }
 
 const acceptsAnything: Translated = { schema: {}, exact: true }
 const inexactAnything: Translated = { schema: {}, exact: false }

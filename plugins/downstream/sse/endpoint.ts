@@ -15,7 +15,7 @@ import type { LegacyRequests } from '../legacy/requests.ts'
 import type { Sessions } from '../legacy/sessions.ts'
 import { SseConnection } from './connection.ts'
 
-export interface SseEndpointDeps {
+interface SseEndpointDeps {
   gateway: Gateway
   sessions: Sessions
   requests: LegacyRequests

@@ -9,7 +9,7 @@ interface RestSession { readonly client: Client, readonly principal: Principal, 
  * Bounds of sessions. `idle`: max time that one is kept without a call, in ms; `most`: max sessions; beyond: the least recently used one
  * that has no call in flight ends. The last quarter is for owners of less than a tenth: others give up one of their own.
  */
-export interface SessionBounds { readonly idle: number, readonly most: number }
+interface SessionBounds { readonly idle: number, readonly most: number }
 
 /**
  * The sessions that plain HTTP callers name in `x-session-id`: calls with the same id, of the same principal, use one link of their own

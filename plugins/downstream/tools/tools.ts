@@ -34,7 +34,7 @@ export interface Caller {
 export interface ToolWord { server: string, tool: string, name?: string }
 
 /** Arguments as they arrived: the query of the address, and the body where there is one. */
-export interface Given { search: string, body?: string }
+interface Given { search: string, body?: string }
 
 /** Runs tools and prompts for plain HTTP callers. */
 export class Tools {

@@ -4,13 +4,13 @@ import { type DateRange, timesOf } from '../../base/body/index.ts'
 import { askedRecords, errors, noSuch } from '../../base/errors/index.ts'
 
 /** What is asked for: values that must match exactly, and a range of time. */
-export type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
+type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
 
 /** An activity as it is shown; `timestamp` as ISO 8601. */
-export type ShownActivity = Omit<Activity, 'timestamp'> & { timestamp: string }
+type ShownActivity = Omit<Activity, 'timestamp'> & { timestamp: string }
 
 /** `total` is an estimate where `approximate` is true. */
-export interface Pagination { page: number, limit: number, total: number, totalPages: number, approximate?: true }
+interface Pagination { page: number, limit: number, total: number, totalPages: number, approximate?: true }
 
 const day = 24 * 60 * 60_000
 /** The furthest row that a page may begin with: the database passes over all before it. */

@@ -3,7 +3,7 @@ import { memoryOf } from '../../../protocol/text.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
 /** Max activities that wait for the database, and max memory of their texts in bytes; beyond: new ones are shed. */
-export interface RecorderBounds { readonly entries: number, readonly size: number }
+interface RecorderBounds { readonly entries: number, readonly size: number }
 
 export interface RecorderDeps {
   readonly store: Pick<Activities, 'append'>

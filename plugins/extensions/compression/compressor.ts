@@ -54,7 +54,9 @@ export class Compressor {
   }
 
   #start (): Worker {
-    const worker = startWorker('plugins/extensions/compression/worker', { resourceLimits: { maxOldGenerationSizeMb: limits.compression.heap } })
+    const worker = startWorker('plugins/extensions/compression/worker', {
+      resourceLimits: { maxOldGenerationSizeMb: limits.compression.heap }
+    })
     // An error while no task runs must not end the process.
     worker.on('error', () => {})
     worker.on('exit', () => { if (this.#worker === worker) this.#worker = undefined })

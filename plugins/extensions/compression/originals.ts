@@ -2,7 +2,7 @@ import type { OriginalBytes } from './worker.ts'
 
 interface Kept extends OriginalBytes { principal: string, at: number }
 
-export interface OriginalsLimits {
+interface OriginalsLimits {
   /** Max size of all, in bytes. */
   originals: number
   /** How long each is kept, in ms. */

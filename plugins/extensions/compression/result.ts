@@ -4,9 +4,9 @@ import { plainJson } from './strategies/json.ts'
 import type { CountTokens } from './tokens.ts'
 
 /** A text that was compressed, as it was. */
-export interface Original { text: string, mimeType: string }
+interface Original { text: string, mimeType: string }
 
-export interface CompressedResult {
+interface CompressedResult {
   /** The result as JSON text. Each compressed block is followed by a link to its original. */
   result: string
   originals: Original[]

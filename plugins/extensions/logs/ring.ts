@@ -13,10 +13,10 @@ export interface LogEntry {
 }
 
 /** Receives each new entry, and `undefined` when the log is cleared. */
-export type LogListener = (entry: LogEntry | undefined) => void
+type LogListener = (entry: LogEntry | undefined) => void
 
 /** `entries`: max entries; beyond: the oldest are dropped. `message`: max length of one, in characters; beyond: it is cut. */
-export interface LogBounds { readonly entries: number, readonly message: number }
+interface LogBounds { readonly entries: number, readonly message: number }
 
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
 

@@ -21,7 +21,7 @@ export function startLog (logger: Logger): { logger: Logger, ring: LogRing, cred
  * A logger's options, extended so that each line that is logged is in the ring as well, and written as `mask` leaves it. Without a logger
  * there are no lines.
  */
-export function tapped (logger: Logger, ring: LogRing, mask: (line: string) => string): Logger {
+function tapped (logger: Logger, ring: LogRing, mask: (line: string) => string): Logger {
   if (typeof logger !== 'object' || logger === null) return logger
   const logMethod: LogMethod = function (args, method, level) {
     method.apply(this, args)

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 
 /** The outcome of a request: a result, one that says that its tool failed, an error of its server or of the gateway, or no answer. */
-export type Outcome = 'ok' | 'tool_error' | 'error' | 'failure'
+type Outcome = 'ok' | 'tool_error' | 'error' | 'failure'
 
 const methods = ['tools/call', 'prompts/get', 'resources/read', 'completion/complete', 'other'] as const
 const outcomes: readonly Outcome[] = ['ok', 'tool_error', 'error', 'failure']

@@ -8,7 +8,7 @@ declare module 'fastify' {
   interface FastifyInstance { metrics: Metrics }
 }
 
-export interface Metrics {
+interface Metrics {
   readonly contentType: string
   /** All metrics as text; those of servers that a principal does not see are left out. */
   read: (principal?: Principal) => Promise<string>

@@ -1,6 +1,6 @@
 import type { Env } from '../../../schemas/env.ts'
 
-export type TracingEnv = Pick<
+type TracingEnv = Pick<
   Env,
   | 'OTEL_SDK_DISABLED'
   | 'OTEL_TRACES_EXPORTER'

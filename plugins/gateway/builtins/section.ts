@@ -27,7 +27,7 @@ export interface SectionKind<Item extends BuiltIn, Shown> {
 }
 
 /** Members that a caller sends; null removes an optional one. */
-export type Sent<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: Item[Member] | null }
+type Sent<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: Item[Member] | null }
 
 /** Sees what every admin sees on the global route. */
 const everything = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway', isAdmin: true }, { kind: 'global' })

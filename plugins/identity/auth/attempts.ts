@@ -12,7 +12,7 @@ export type Count<Request> = (request: Request, key: string) => Promise<number>
  * Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets of clients, uses of
  * templates, social logins.
  */
-export interface Counts<Request> {
+interface Counts<Request> {
   readonly failure: Count<Request>
   readonly registration: Count<Request>
   readonly client: Count<Request>

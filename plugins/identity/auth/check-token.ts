@@ -28,7 +28,7 @@ export const isForAll = ({ audience }: Principal, basePath: string): boolean =>
   audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)
 
 /** The path of a request, without a query and a slash at the end. */
-export const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
+const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
 
 const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
 

@@ -32,7 +32,7 @@ declare module 'fastify' {
   }
 }
 
-export interface Auth {
+interface Auth {
   /**
    * The caller on an MCP route. A promise only where a step of the chain has to wait.
    * @param named the user in the route's path, if any: a credential is then required, whatever the settings say
@@ -69,7 +69,7 @@ export interface Auth {
   login: (user: User) => string
 }
 
-export interface AuthOptions {
+interface AuthOptions {
   /** The credential of this machine's command line; undefined: there is none. */
   localToken?: string
 }

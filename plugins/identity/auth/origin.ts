@@ -4,7 +4,7 @@ import { isLoopback } from '../../base/config/index.ts'
 import { errors } from '../../base/errors/index.ts'
 
 /** The values of `Host` and `Origin` that are accepted. */
-export interface OriginRules {
+interface OriginRules {
   /** Values of `Host` without a port, lower case; undefined: all are accepted. */
   hosts: ReadonlySet<string> | undefined
   /** Accepted origins beside the gateway's own. */

@@ -7,8 +7,7 @@ declare module 'fastify' {
 }
 
 /** What was refused: a password, a bearer key, an access token, or the secret of an OAuth client. */
-export const credentialKinds = ['password', 'key', 'token', 'secret'] as const
-export type CredentialKind = typeof credentialKinds[number]
+type CredentialKind = 'password' | 'key' | 'token' | 'secret'
 
 const nouns: Readonly<Record<CredentialKind, string>> = {
   password: 'a wrong password',

@@ -38,7 +38,7 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
 }
 
 /** The settings by which an operator lets in more than this machine. */
-export interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof statedAddress> }
+interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof statedAddress> }
 
 /** The settings that show that other machines reach the gateway, for a log line; an empty array: none does. */
 export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {

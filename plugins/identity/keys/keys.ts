@@ -16,14 +16,14 @@ import { counts } from './rights.ts'
 import { Usage } from './usage.ts'
 
 /** The members of a new key that a caller sends. */
-export type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
+type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
   name: string
   /** ISO 8601; null: it never expires. */
   expiresAt?: string | null
 }
 
 /** A key as the API answers it. `token` is a mask, but for the answer that creates the key. */
-export type ShownKey = Required<
+type ShownKey = Required<
   Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
 > &
   Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'>

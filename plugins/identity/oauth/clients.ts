@@ -15,7 +15,7 @@ export type { OAuthClient as Client }
 export interface IssuedClient { readonly client: OAuthClient, readonly secret?: string, readonly registrationToken?: string }
 
 /** Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such client. */
-export type NoteChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
+type NoteChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
 
 /** What a new client cannot be without. */
 interface NewClient { readonly name: string, readonly redirectUris: string[] }

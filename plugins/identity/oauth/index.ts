@@ -19,7 +19,7 @@ import { resourceName } from './resources.ts'
 import { oauthSettingsOf, problemsOf, scopesFor, type OAuthSettings } from './settings.ts'
 
 /** The ports that the authorization server needs. */
-export interface OAuthPorts {
+interface OAuthPorts {
   readonly grants: Grants
   readonly tokens: Tokens
   readonly clients: Clients
@@ -27,7 +27,7 @@ export interface OAuthPorts {
   readonly loginStates: LoginStates
 }
 
-export interface OAuth {
+interface OAuth {
   /** @throws NotFound while the authorization server is off */
   mustBeOn: () => void
   readonly settings: OAuthSettings

@@ -22,7 +22,7 @@ export interface BrowserRequest {
 /** The answer to a browser: a page, or a redirect. `client`: the redirect leads to this client in the end. */
 export type BrowserAnswer = Page | { readonly location: string, readonly client?: PageClient }
 
-export interface InteractionDeps {
+interface InteractionDeps {
   readonly pages: Pages
   readonly consents: Consents
   /** Notes a change of what a user allows. */
@@ -36,7 +36,7 @@ export interface InteractionDeps {
 }
 
 /** Checks a password; throws where there were too many failures. */
-export type Authenticate = (username: string, password: string) => Promise<User | undefined>
+type Authenticate = (username: string, password: string) => Promise<User | undefined>
 
 export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
 

@@ -26,7 +26,7 @@ export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
 }
 
 /** What beside the settings decides about the addresses that clients are told. */
-export interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
+interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
 
 /** What is wrong with the stored settings, in a sentence each: members that have their default instead, and addresses. */
 export function problemsOf (system: SystemConfig, addressing: Addressing): string[] {

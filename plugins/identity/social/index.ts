@@ -16,7 +16,7 @@ declare module 'fastify' {
   interface FastifyInstance { social: SocialLogin }
 }
 
-export interface SocialOptions {
+interface SocialOptions {
   /** Absent where settings are kept in a file. */
   socialLogins?: SocialLogins
 }

@@ -9,7 +9,7 @@ import type { Users } from '../users/users.ts'
 import { canonicalName, isDefaultOwner, usernameProblem } from '../users/username.ts'
 import type { Person } from './providers/provider.ts'
 
-export interface LocalAccountsDeps {
+interface LocalAccountsDeps {
   readonly settings: Pick<Settings, 'current' | 'lookUp'>
   readonly users: Pick<Users, 'createWithoutPassword'>
   readonly logins: Pick<SocialLogins, 'find' | 'put' | 'remove' | 'creatorOf'>

@@ -32,7 +32,7 @@ export interface SocialSettings {
   readonly oidc?: OidcSettings
 }
 
-export const defaultPath = '/api/auth/better'
+const defaultPath = '/api/auth/better'
 const defaultScopes = ['openid', 'profile', 'email']
 
 type SocialEnv = Pick<SharedEnv, typeof socialNames[number]>

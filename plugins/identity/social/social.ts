@@ -15,7 +15,7 @@ import { originOf, safeTarget } from './origins.ts'
 import type { IdentityProvider } from './providers/provider.ts'
 import type { SocialSettings } from './settings.ts'
 
-export interface SocialDeps {
+interface SocialDeps {
   readonly settings: SocialSettings
   /** Undefined: there is no database. */
   readonly logins: SocialLogins | undefined
@@ -31,7 +31,7 @@ export interface SocialDeps {
 }
 
 /** A request, as far as it decides about a login. */
-export interface SocialRequest {
+interface SocialRequest {
   readonly headers: IncomingHttpHeaders
   readonly ip: string
   readonly host: string
@@ -42,7 +42,7 @@ export interface SocialRequest {
 export interface Redirect { readonly location: string, readonly cookies: readonly string[] }
 
 /** A session, without its token. */
-export interface Session {
+interface Session {
   readonly session: { readonly id: string, readonly userId: string, readonly createdAt: string, readonly expiresAt: string }
   readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
 }

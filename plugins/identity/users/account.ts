@@ -1,7 +1,7 @@
 import type { Principal } from '../../settings/index.ts'
 
 /** An account with its permissions, by which a client shows or hides parts of its interface (DECISIONS §2). */
-export interface ShownAccount {
+interface ShownAccount {
   username: string
   isAdmin: boolean
   permissions: { admin: boolean; servers: 'all' | 'visible'; users: boolean; system: boolean }

@@ -12,15 +12,15 @@ import { removalOf } from './removal.ts'
 import { canonicalName, defaultOwner, isDefaultOwner, knownName, usernameProblem } from './username.ts'
 
 /** A user as the API answers it. */
-export interface ShownUser { username: string, isAdmin: boolean }
+interface ShownUser { username: string, isAdmin: boolean }
 
 /** The members of a new user. */
-export interface NewUser { username: string, password: string, isAdmin?: boolean }
+interface NewUser { username: string, password: string, isAdmin?: boolean }
 
 /** The admin that a first start made. `password`: a random one, which nobody knows yet. */
 export interface FirstAdmin { username: string, password?: string }
 
-export interface UsersOptions {
+interface UsersOptions {
   /** ALLOW_REGISTRATION: anyone may create an account for themselves. */
   allowRegistration: boolean
   /** READONLY: the gateway makes no accounts but the first admin, and rehashes no passwords. */

@@ -19,7 +19,7 @@ import { receive, type MultipartPart } from './receive.ts'
 import { findCommand } from './runtime.ts'
 import { bundlesOf } from './usage.ts'
 
-export interface BundlesDeps {
+interface BundlesDeps {
   folder: BundleFolder
   /** The current settings. */
   settings: () => Snapshot

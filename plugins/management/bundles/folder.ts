@@ -9,7 +9,7 @@ const temporary = '.tmp-'
 /** Age from which something unfinished was left by a process that has ended, in ms; used where other processes may share the folder. */
 const abandoned = 60 * 60_000
 
-export interface BundleFolderOptions {
+interface BundleFolderOptions {
   /** An absolute path. */
   readonly root: string
   /** Whether other replicas may use the folder at the same time. */

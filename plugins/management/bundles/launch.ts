@@ -4,7 +4,7 @@ import { mask } from '../../base/secrets/index.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
 /** How a bundle is started, before anybody looked whether its command exists. */
-export interface Launch {
+interface Launch {
   readonly command: string
   readonly args: string[]
   readonly env: Record<string, string>
@@ -13,7 +13,7 @@ export interface Launch {
 }
 
 /** Where a bundle runs. */
-export interface LaunchPlace {
+interface LaunchPlace {
   /** The folder of the bundle: `${__dirname}`. */
   readonly folder: string
   /** The home of the user that runs it; undefined: unknown. */

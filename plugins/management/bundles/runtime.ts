@@ -22,7 +22,7 @@ async function isInPath (command: string, path: string): Promise<boolean> {
 }
 
 /** A command that can be started, and what is wrong if it cannot. */
-export interface Found { readonly command: string, readonly warning?: string }
+interface Found { readonly command: string, readonly warning?: string }
 
 /**
  * Finds the command of a bundle: in its own files, or in PATH, where it may have another name.
@@ -40,13 +40,16 @@ export async function findCommand (
   if (command.startsWith(folder + sep)) {
     const file = join(unpacked, command.slice(folder.length))
     const isFile = file.startsWith(unpacked + sep) && await stat(file).then((stats) => stats.isFile(), () => false)
-    if (!isFile) throw new ArchiveError(`its command is the file ${quoteEntryName(command.slice(folder.length + 1))}, which it does not have`)
+    const named = quoteEntryName(command.slice(folder.length + 1))
+    if (!isFile) throw new ArchiveError(`its command is the file ${named}, which it does not have`)
     // Packers on Windows lose the mode.
     await chmod(file, 0o755)
     return { command }
   }
   if (isAbsolute(command) || command.includes('/')) {
-    return await isProgram(command) ? { command } : { command, warning: `Its command ${quoteEntryName(command)} does not exist on this machine` }
+    return await isProgram(command)
+      ? { command }
+      : { command, warning: `Its command ${quoteEntryName(command)} does not exist on this machine` }
   }
   if (await isInPath(command, path)) return { command }
   const alias = Object.hasOwn(aliases, command) ? aliases[command] : undefined

@@ -14,7 +14,7 @@ type Json = Record<string, unknown>
 const mostNamed = 20
 
 /** The settings in the format of a settings file: another gateway can start with it. */
-export interface Exported {
+interface Exported {
   mcpServers: Json
   groups: ShownGroup[]
   /** This and the following: for admins only. */

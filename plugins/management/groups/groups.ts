@@ -13,16 +13,16 @@ import { withOwnNames } from './own-names.ts'
 import { unlistedIn } from './unlisted.ts'
 
 /** The members of a group that a caller sends. */
-export interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember>, owner?: string }
+interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember>, owner?: string }
 
 /** A group as the API answers it. `servers` holds names, or objects for members with selectors or an alias. */
 export interface ShownGroup { id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string }
 
 /** A group after a change, with sentences about what was stored and may not be what was meant. */
-export interface ChangedGroup { group: ShownGroup, warnings: string[] }
+interface ChangedGroup { group: ShownGroup, warnings: string[] }
 
 /** A member with all its selectors, defaults filled in. */
-export type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
+type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
 
 /** Max warnings of one answer. */
 const mostWarnings = 20

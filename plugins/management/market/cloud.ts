@@ -10,7 +10,7 @@ import type { SourceAnswer, Source } from './source.ts'
 import { Unusable } from './unusable.ts'
 
 /** `mcpRouter` of the system configuration. */
-export interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
+interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
 
 /** Max servers asked for at once. */
 const pageSize = 100

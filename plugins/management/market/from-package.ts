@@ -76,7 +76,8 @@ function checkSource (given: Package, runner: Runner): void {
   if (!runner.identifier.test(identifier)) throw new Unusable(`${quoteText(identifier)} is not the name of a package that ${command} runs`)
   if (version !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._+!~-]*$/.test(version)) throw new Unusable(`${quoteText(version)} is not one version`)
   if (registryBaseUrl !== undefined && runner.registry?.test(registryBaseUrl) === false) {
-    throw new Unusable(`it comes from ${quoteText(registryBaseUrl)}, and ${command} takes packages from the registry that \`install\` names`)
+    const source = quoteText(registryBaseUrl)
+    throw new Unusable(`it comes from ${source}, and ${command} takes packages from the registry that \`install\` names`)
   }
   if (fileSha256 !== undefined && registryType !== 'oci') throw new Unusable(`it has a checksum, which ${command} does not compare`)
   if (runtimeHint !== undefined && runtimeArguments.length > 0 && !runner.hints.includes(runtimeHint)) {

@@ -5,7 +5,7 @@ import { Market } from './market.ts'
 import { Registry } from './registry.ts'
 import { Source } from './source.ts'
 
-export interface Catalogues { readonly market: Market, readonly cloud: Cloud, readonly registry: Registry }
+interface Catalogues { readonly market: Market, readonly cloud: Cloud, readonly registry: Registry }
 
 declare module 'fastify' {
   interface FastifyInstance { catalogues: Catalogues }

@@ -3,7 +3,7 @@ import type { Input, InputWithVariables } from '../../../schemas/server-json.ts'
 import { isMask } from '../../base/secrets/index.ts'
 import { Unusable } from './unusable.ts'
 
-export type Place = Option['place'] & ('env' | 'header' | 'argument' | 'url')
+type Place = Option['place'] & ('env' | 'header' | 'argument' | 'url')
 
 const inBraces = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
 /** Stands for a placeholder while a value is composed. Strangers' texts cannot hold it, since control characters are refused. */

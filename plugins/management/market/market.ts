@@ -59,6 +59,6 @@ function withConfig (entry: MarketEntry): MarketServer {
 }
 
 /** The config of one installation. */
-export const configOf = ({ command, args, env, url, headers }: Installation): ServerConfig => url === undefined
+const configOf = ({ command, args, env, url, headers }: Installation): ServerConfig => url === undefined
   ? { type: 'stdio', command, args, ...(env && { env }) }
   : { type: 'streamable-http', url, ...(headers && { headers }) }

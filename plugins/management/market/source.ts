@@ -34,7 +34,7 @@ interface Kept {
   isStale: boolean
 }
 
-export interface SourceDeps {
+interface SourceDeps {
   outbound: Pick<Outbound, 'fetch'>
   /** The name of the service in errors: "The registry". */
   name: string

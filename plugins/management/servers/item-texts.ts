@@ -49,7 +49,7 @@ export interface LargeAnswers {
 const chunkSize = 64 * 1024
 
 /** A large answer. `length`: in bytes of UTF-8. */
-export interface LargeAnswer { readonly parts: readonly BodyPart[], readonly length: number }
+interface LargeAnswer { readonly parts: readonly BodyPart[], readonly length: number }
 
 /**
  * The JSON of an answer that holds servers, in their order. Of a large one, what servers listed stays the text that it is, to be encoded

@@ -51,7 +51,7 @@ export const withDefaults = (config: Server['config']): Server['config'] & { own
 export const disabling = ({ name, problem }: Server): string | undefined => problem === undefined ? undefined : nameProblem(name)
 
 /** The state of a server's connection, for those who manage it. */
-export interface ConnectionState {
+interface ConnectionState {
   readonly status: ProviderStatus
   readonly error: string | null
   readonly warnings: readonly string[]

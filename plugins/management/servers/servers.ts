@@ -31,7 +31,7 @@ const endTimeout = 5_000
 
 /** The result for one of several servers. `message`: the error, or the warnings. */
 /** The result for one of several servers. `unchanged`: it is there already, as it was sent. */
-export interface Outcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
+interface Outcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
@@ -156,7 +156,8 @@ export class Servers {
    * @param sent the config as it was sent, in whose members other programs may have written
    */
   warnings (name: string, sent: Record<string, unknown> = {}): string[] {
-    return [...adopt(sent).warnings, this.#refusal(name), groupNameWarning(this.#settings.current, name)].filter((each) => each !== undefined)
+    const sentences = [...adopt(sent).warnings, this.#refusal(name), groupNameWarning(this.#settings.current, name)]
+    return sentences.filter((each) => each !== undefined)
   }
 
   /** The reason why a stored server will not be connected; undefined when none is known. */

@@ -6,7 +6,7 @@ declare module 'fastify' {
   interface FastifyInstance { templates: Templates }
 }
 
-export interface TemplateOptions {
+interface TemplateOptions {
   /** The gateway's own environment, which variables of configs are filled in from. */
   environment: ProcessEnvironment
 }

@@ -19,7 +19,7 @@ export const referencesIn = (text: string): string[] => [...text.matchAll(variab
 const scheme = /^((?:bearer|basic|token|apikey) +)(.+)$/is
 
 /** How the variables of a server are named. */
-export interface Naming {
+interface Naming {
   /** A hint is the name of a variable already, as in `env`. */
   readonly isOwnName?: boolean
   /**

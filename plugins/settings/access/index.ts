@@ -11,7 +11,7 @@ declare module 'fastify' {
 }
 
 /** The name in the path of an MCP route: of a group or server, or of a group only. `smart`: the route shows tools by `$smart`. */
-export interface RouteWord { name?: string, group?: string, smart?: boolean }
+interface RouteWord { name?: string, group?: string, smart?: boolean }
 
 /** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
 export interface Access {

@@ -14,4 +14,5 @@ export function ownerOf ({ kind, username, key }: Principal, address: string): s
 }
 
 /** The user to whom the cost of a server is counted; undefined for admins' servers, which have no bounds of an owner. */
-export const chargedUser = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined => isAdmins(snapshot, owner) ? undefined : owner
+export const chargedUser = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined =>
+  isAdmins(snapshot, owner) ? undefined : owner

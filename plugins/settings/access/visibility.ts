@@ -30,7 +30,7 @@ function isOpen ({ principal, scope }: View, server: Server, anonymous: PublicRe
 }
 
 /** Whether a view shows a configured server. */
-export const shows = (view: View, server: Server, anonymous: PublicReach): boolean =>
+const shows = (view: View, server: Server, anonymous: PublicReach): boolean =>
   view.scope.open === true ? isOpen(view, server, anonymous) : canSee(view.principal, server, anonymous)
 
 /** Whether a principal may change, toggle and reload a server. */

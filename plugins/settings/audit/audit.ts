@@ -18,9 +18,9 @@ export interface ShownEntry extends Omit<AuditEntry, 'timestamp' | 'before' | 'a
   after?: Json
 }
 
-export type AuditQuery = Omit<AuditFilter, 'from' | 'to'> & DateRange & { readonly limit?: number, readonly cursor?: string }
+type AuditQuery = Omit<AuditFilter, 'from' | 'to'> & DateRange & { readonly limit?: number, readonly cursor?: string }
 
-export interface AuditDeps {
+interface AuditDeps {
   readonly trail: AuditTrail
   /**
    * Of the entries that wait for the storage; beyond: the oldest of the actor that has most are dropped. `part`: max characters of one

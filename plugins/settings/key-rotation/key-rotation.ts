@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StorageError, type Resealing, type SealedCounts } from '../../../db/store.ts'
 
-export interface KeyRotationDeps {
+interface KeyRotationDeps {
   readonly resealing: Resealing
   readonly info: (sentence: string) => void
   readonly warn: (sentence: string) => void

@@ -9,7 +9,7 @@ import { limits } from '../../base/limits/index.ts'
 import { checkedMembers, itemProblem } from './item-problem.ts'
 
 /** Receives what is told of single items. */
-export interface ItemNotes {
+interface ItemNotes {
   /** An item is left out, with the reason. */
   readonly warn: (sentence: string) => void
   /** Something in an item is read as absent. @param place a path within it */

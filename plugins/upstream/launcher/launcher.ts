@@ -14,7 +14,7 @@ import {
 import type { LaunchOrder, LaunchReport } from './wire.ts'
 
 /** Times of a launcher, in ms. */
-export interface LauncherTimes {
+interface LauncherTimes {
   /** Until it is ready. Beyond: it is killed, and processes are children of the gateway for a while. */
   readonly open: number
   /** Between two starts while there are orders. Beyond: it is killed, and another one makes the next start. */

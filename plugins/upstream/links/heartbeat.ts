@@ -1,5 +1,5 @@
 /** What is looked after while a server is connected. */
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   /** The interval of `check`, in ms; undefined: never. */
   keepAlive: number | undefined
   check: () => void

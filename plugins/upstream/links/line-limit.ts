@@ -1,7 +1,7 @@
 import type { PrintedLine } from '../../../protocol/transports/printed-line.ts'
 
 /** Limits per second; `size` in characters, of which the last line may have more than is left. */
-export interface LineLimit { readonly lines: number, readonly size: number }
+interface LineLimit { readonly lines: number, readonly size: number }
 
 /**
  * Limits the lines that a process prints. Those that are dropped cost next to nothing, since their texts are not made.

@@ -1,10 +1,10 @@
 import { canBeAsked, classOf, plainClass, type ClientCapabilities } from '../../../protocol/capabilities.ts'
 
 export type Isolation = 'auto' | 'shared' | 'session' | 'user'
-export type Affinity = 'shared' | 'session' | 'user'
+type Affinity = 'shared' | 'session' | 'user'
 
 /** The properties of a server that decide who shares a connection to it. */
-export interface Sharing {
+interface Sharing {
   isolation: Isolation
   /** It is reached over the network: a link costs a session there, not a process here. */
   remote: boolean
@@ -24,7 +24,7 @@ export interface Sharer {
 }
 
 /** The headers of a client that are passed on to a server. */
-export interface Passing {
+interface Passing {
   /** Identifies the principal: no two principals share. */
   principal: string
   /** Identifies the set of values without revealing them. */

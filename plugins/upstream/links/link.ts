@@ -20,7 +20,7 @@ export interface LinkHandlers {
   closed: (link: Link, error: UpstreamError) => void
 }
 
-export interface LinkOptions extends Omit<ClientIdentity, 'exclusive'> {
+interface LinkOptions extends Omit<ClientIdentity, 'exclusive'> {
   key: LinkKey
   /** The client that the link is for, when it is for one. */
   owner: Client | undefined

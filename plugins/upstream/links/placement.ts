@@ -7,7 +7,7 @@ import { Pool, type Children } from './pool.ts'
 import type { Slot } from './slot.ts'
 import type { TransportKind } from './transport.ts'
 
-export interface PlacementDeps {
+interface PlacementDeps {
   name: string
   config: ServerConfig
   remote: boolean

@@ -48,7 +48,7 @@ export class Children {
   }
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   /** The server's name. */
   readonly server: string
   /** The key of the gateway's own slot. */

@@ -11,7 +11,7 @@ import { TaskRegistry } from './task-registry.ts'
 /** The level from which most servers send log messages while no level is set. */
 const usualLevel: Level = 'info'
 
-export interface SlotOptions {
+interface SlotOptions {
   readonly owner?: Client
   readonly countedTo?: string
   readonly user?: string

@@ -23,7 +23,7 @@ import { expandVariables } from './variables.ts'
 /** A handler of links' messages that is also given the slot they came on. */
 type OnSlot<Handler extends (...args: never[]) => unknown> = (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
 
-export interface SupervisorDeps {
+interface SupervisorDeps {
   clientInfo: { name: string, version: string }
   transport: TransportDeps
   /** Bounds how many processes are spawned and sockets dialled at once. */

@@ -10,7 +10,7 @@ const terminal: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelle
  * The recipient of a task's progress. The token of the call that began the task holds for as long as the task does: `token` is the
  * upstream's, on its link; `clientToken` the client's, as JSON text.
  */
-export interface TaskProgress { readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string }
+interface TaskProgress { readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string }
 
 interface Awaited {
   /** In whose share it counts: the principal, or the address of a caller without credentials. */

@@ -62,7 +62,7 @@ export interface TransportDeps {
   pace?: MessagePace
 }
 
-export interface ConnectionDeps extends TransportDeps {
+interface ConnectionDeps extends TransportDeps {
   warn: (sentence: string) => void
   /** Whether its process gives way to others; default: false. */
   yields?: boolean

@@ -5,7 +5,7 @@ import { writtenByUser } from '../../../schemas/stored-by-user.ts'
 export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
 /** A config with its variables filled in, to connect with. */
-export interface Expanded {
+interface Expanded {
   /** With the values filled in: never to be stored or shown. */
   config: ServerConfig
   /** A sentence, without values, for each variable that was not filled in. */

@@ -26,7 +26,7 @@ const refuse = (sentence: string): never => { throw new UpstreamError('unauthori
 const isSame = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
 /** Where an MCP server is, and what its config says of its authorization server. */
-export interface DiscoveryInput {
+interface DiscoveryInput {
   readonly serverUrl: URL
   /** The address that the challenge names. */
   readonly metadataUrl: URL | undefined

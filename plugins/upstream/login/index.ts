@@ -11,7 +11,7 @@ declare module 'fastify' {
   interface FastifyInstance { logins: Logins }
 }
 
-export interface LoginOptions {
+interface LoginOptions {
   grants: Grants
   upstreamTokens: UpstreamTokens
   loginStates: LoginStates

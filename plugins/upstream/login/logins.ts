@@ -17,7 +17,7 @@ import { holderOf, ServerLogin, type LoginListener, type ServerLoginDeps } from 
 import { findStart, untagged, type Start } from './starts.ts'
 import { exchange } from './token-requests.ts'
 
-export interface LoginsDeps {
+interface LoginsDeps {
   readonly grants: Grants
   readonly tokens: UpstreamTokens
   readonly states: LoginStates
@@ -31,7 +31,7 @@ export interface LoginsDeps {
 }
 
 /** The outcome of an authorization request, for the person in front of the browser. */
-export interface LoginOutcome {
+interface LoginOutcome {
   readonly ok: boolean
   readonly title: string
   readonly text: string
@@ -40,7 +40,7 @@ export interface LoginOutcome {
 }
 
 /** The parameters of an authorization response (RFC 6749 §4.1.2, RFC 9207 §2). */
-export type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
+type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
 const prefix = holderOf('')
 /** A system key without an owner logs in for itself; no username holds a space. */

@@ -8,7 +8,7 @@ import type { Outbound, Reach } from '../../base/outbound/index.ts'
 const bodiless = new Set([204, 205, 304])
 
 /** The reach of a server, and the addresses that it counts for. */
-export interface LoginReach {
+interface LoginReach {
   readonly reach: Reach
   /** The origins that the config names: of the server itself, and of what it says of its authorization server. */
   readonly origins: () => ReadonlySet<string>

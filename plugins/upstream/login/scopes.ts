@@ -1,5 +1,5 @@
 /** What is known of the scopes of a server when somebody is to log in. */
-export interface ScopeSources {
+interface ScopeSources {
   /** Those of the server's config. */
   readonly configured: readonly string[] | undefined
   /** Those of the challenge. */

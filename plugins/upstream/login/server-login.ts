@@ -9,7 +9,7 @@ import { bearer, isDue, type ServerLoginRecord } from './stored.ts'
 import { revoke } from './token-requests.ts'
 
 /** The holder of a login that all clients of a server share. */
-export const sharedHolder = 'shared'
+const sharedHolder = 'shared'
 /** The holder of a user's own login, by what separates links under `isolation: user`. */
 export const holderOf = (user: string): string => `user ${user}`
 /** Callers without credentials are all one "user": none of them has a login. */

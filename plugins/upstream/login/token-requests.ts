@@ -7,7 +7,7 @@ import { loadSdk } from './sdk.ts'
 import { loginFrom, type AuthorizationServer, type ServerLoginRecord, type LoginClient, type LoginFrame } from './stored.ts'
 
 /** What requests to a token endpoint need beside their grant. */
-export interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
+interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
 
 const clientInformation = ({ id, secret }: LoginClient) => ({ client_id: id, ...(secret === undefined ? {} : { client_secret: secret }) })
 
@@ -81,7 +81,10 @@ export async function clientCredentials (
 }
 
 /** Tells the authorization server that a login is over (RFC 7009), where it takes that. Failures are of no consequence here. */
-export async function revoke ({ server, client, accessToken, refreshToken }: ServerLoginRecord, { oauth, fetchFn }: TokenDeps): Promise<void> {
+export async function revoke (
+  { server, client, accessToken, refreshToken }: ServerLoginRecord,
+  { oauth, fetchFn }: TokenDeps
+): Promise<void> {
   const { metadata } = server
   const endpoint = metadata && 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined
   if (typeof endpoint !== 'string') return

@@ -9,7 +9,7 @@ import { OperationCaller } from './call/operation-caller.ts'
 import { toHeader } from './headers.ts'
 import type { CompiledDescription } from './plan.ts'
 
-export interface OpenApiTransportOptions {
+interface OpenApiTransportOptions {
   /** With its variables filled in. */
   config: ServerConfig
   outbound: Outbound

@@ -1,4 +1,4 @@
-// `$smart` as clients see it: two tools in place of all, which find and call them. The ranking is tested by test/extensions/smart-routing/words*.
+// `$smart` as clients see it: two tools in place of all, which find and call them. The ranking is tested by words*.
 import assert from 'node:assert/strict'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'

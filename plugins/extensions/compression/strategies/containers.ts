@@ -6,9 +6,9 @@ import { bounds } from './strategy.ts'
 export class TooCostly extends Error {}
 
 /** The elements of an array, by where they are. */
-export interface Elements { readonly count: number, readonly at: (index: number) => string }
+interface Elements { readonly count: number, readonly at: (index: number) => string }
 /** The first members of an object, and how many there are. */
-export interface Members { readonly count: number, readonly first: readonly Member[] }
+interface Members { readonly count: number, readonly first: readonly Member[] }
 
 /** Texts from this length on are read once. */
 const large = 16 * 1024

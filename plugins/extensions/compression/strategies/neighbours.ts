@@ -17,7 +17,7 @@ export interface Entries {
 }
 
 /** Lines of a folded entry: those right after the failure above it, and those right before the failure below it. */
-export interface Beside { readonly after: string[], readonly before: string[] }
+interface Beside { readonly after: string[], readonly before: string[] }
 
 /** One side of a failure: the entry there, and how many of its lines are of use. */
 interface Side { readonly entry: number, readonly isBefore: boolean, readonly count: number }

@@ -14,7 +14,7 @@ import type { VectorsAt } from './vectors-at.ts'
 
 const bounds = limits.smartRouting.embeddings
 
-export interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
+interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
   /** Today's; undefined: embeddings are not set up. The object stays the same while they do. */
   readonly options: () => EmbeddingOptions | undefined
   readonly outbound: Pick<Outbound, 'fetch'>

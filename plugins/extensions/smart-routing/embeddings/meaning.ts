@@ -17,7 +17,7 @@ const reasons = {
   storage: 'the embeddings cannot be read'
 } as const
 
-export interface MeaningDeps {
+interface MeaningDeps {
   readonly api: Pick<EmbeddingsApi, 'embed'>
   readonly backOff: BackOff
   readonly vectors: () => Promise<Vectors>

@@ -1,5 +1,5 @@
 /** Max texts per `window`, in ms: of one owner, and of all. */
-export interface QuotaBounds { readonly perOwner: number, readonly all: number, readonly window: number }
+interface QuotaBounds { readonly perOwner: number, readonly all: number, readonly window: number }
 
 /** Counts the texts that are embedded: they cost money, and servers may list others all the time. */
 export class Quota {

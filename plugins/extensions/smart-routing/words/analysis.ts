@@ -27,7 +27,7 @@ export const heaviest = 1023
  */
 interface Field { readonly weight: number, readonly length: number, readonly norm: number, readonly most: number, readonly repeats: number }
 
-export const fields = {
+const fields = {
   name: { weight: 1.8, length: 3, norm: 0.75, most: 16, repeats: 1 },
   title: { weight: 1, length: 4, norm: 0.75, most: 16, repeats: 1 },
   server: { weight: 2, length: 1.5, norm: 0.5, most: 8, repeats: 1 },

@@ -1,7 +1,7 @@
 // Values within a question (a file's name, an address, a quotation) say what kind of thing it is about; their words say little.
 
 /** A piece of a question. `weight`: what its words count. `hint`: the kind of thing it is, in English words. */
-export interface Piece { readonly text: string, readonly weight: number, readonly hint?: string }
+interface Piece { readonly text: string, readonly weight: number, readonly hint?: string }
 
 interface Kind {
   readonly pattern: RegExp

@@ -29,7 +29,7 @@ const changing: readonly string[] = splitWords(
 const changes: ReadonlySet<string> = new Set(changing)
 
 /** What a question wants of a tool; undefined where that is not clear. */
-export type Purpose = 'know' | 'change' | undefined
+type Purpose = 'know' | 'change' | undefined
 
 /** @param asked what each term of the question is worth */
 export function purposeOf (isAsking: boolean, asked: ReadonlyMap<string, number>): Purpose {

@@ -13,7 +13,7 @@ import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 /** `text`: the question with typos and foreign words put right. `isAsking`: it wants to know something. */
-export interface Question { readonly concepts: Concept[], readonly text: string, readonly isAsking: boolean }
+interface Question { readonly concepts: Concept[], readonly text: string, readonly isAsking: boolean }
 
 /** Max words of a question that a phrase is looked for in, with those that are left out. */
 const longestSpan = 9

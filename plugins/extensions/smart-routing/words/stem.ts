@@ -27,7 +27,7 @@ const endings = /^(.+?)(al|ance|ence|er|ic|able|ible|ant|ement|ment|ent|ou|ism|a
 const ionEnding = /^(.+?[st])ion$/
 
 /** @param word in lower case @returns its stem; the word itself if it is short or holds other letters than a to z */
-export function stem (word: string): string {
+function stem (word: string): string {
   const own = exceptions.get(word)
   if (own !== undefined) return own
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word

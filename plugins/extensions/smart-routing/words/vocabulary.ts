@@ -5,7 +5,7 @@ import { letters, WordList, type Word } from './typos.ts'
  * Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot << bits | weight`. `gone`: how
  * many of these are being removed.
  */
-export interface Entry extends Word { places: number[], gone: number }
+interface Entry extends Word { places: number[], gone: number }
 
 const bits = Math.log2(heaviest + 1)
 export const slotOf = (place: number): number => place >>> bits

@@ -4,7 +4,7 @@ import { sha256 } from '../../../base/secrets/index.ts'
 import { parseAccountId } from '../accounts.ts'
 
 /** Where the states are stored, and whether an account still stands. */
-export interface LoginStateStorage { readonly loginStates: LoginStates, readonly stands: (accountId: string) => boolean }
+interface LoginStateStorage { readonly loginStates: LoginStates, readonly stands: (accountId: string) => boolean }
 
 const unused = async (): Promise<undefined> => undefined
 

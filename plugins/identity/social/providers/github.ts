@@ -13,9 +13,9 @@ import {
 } from './provider.ts'
 
 /** Where GitHub is reached. */
-export interface GithubEndpoints { readonly authorize: string, readonly token: string, readonly api: string }
+interface GithubEndpoints { readonly authorize: string, readonly token: string, readonly api: string }
 
-export const githubEndpoints: GithubEndpoints = {
+const githubEndpoints: GithubEndpoints = {
   authorize: 'https://github.com/login/oauth/authorize',
   token: 'https://github.com/login/oauth/access_token',
   api: 'https://api.github.com'

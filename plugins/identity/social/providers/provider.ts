@@ -40,8 +40,8 @@ export interface IdentityProvider {
   identify: (response: AuthorizationResponse) => Promise<Person>
 }
 
-export type Get = (url: string, headers?: Record<string, string>) => Promise<Record<string, unknown> | readonly unknown[]>
-export type Post = (url: string, fields: Record<string, string>, headers?: Record<string, string>) => Promise<Record<string, unknown>>
+type Get = (url: string, headers?: Record<string, string>) => Promise<Record<string, unknown> | readonly unknown[]>
+type Post = (url: string, fields: Record<string, string>, headers?: Record<string, string>) => Promise<Record<string, unknown>>
 
 /** Requests to one provider, under the outbound rules for addresses that an admin configured. */
 export class ProviderClient {

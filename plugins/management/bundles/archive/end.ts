@@ -9,10 +9,10 @@ const zip64LocatorSize = 20
 const zip64LocatorSignature = 0x07064b50
 
 /** Where the central directory of an archive stands. Positions are in bytes from the start of the file. */
-export interface ArchiveEnd { readonly entries: number, readonly directoryAt: number, readonly endAt: number }
+interface ArchiveEnd { readonly entries: number, readonly directoryAt: number, readonly endAt: number }
 
 /** Reads a part of a file. @throws ArchiveError when the file is shorter */
-export async function readPart (file: FileHandle, at: number, length: number): Promise<Buffer> {
+async function readPart (file: FileHandle, at: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length)
   for (let done = 0; done < length;) {
     const { bytesRead } = await file.read(buffer, done, length - done, at + done)

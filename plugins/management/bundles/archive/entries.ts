@@ -110,7 +110,9 @@ function checkExtraFields ({ extraFields }: Entry, raw: Buffer, refuse: (reason:
 function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number, bounds: ArchiveBounds): void {
   if (size > bounds.file) throw new ArchiveError(`${quoteEntryName(path)} is larger than ${bounds.file} bytes`)
   if (total > bounds.total) throw new ArchiveError(`its files are larger than ${bounds.total} bytes together`)
-  if (size > bounds.ratioFrom && size > compressedSize * bounds.ratio) throw new ArchiveError(`${quoteEntryName(path)} is inflated too much`)
+  if (size > bounds.ratioFrom && size > compressedSize * bounds.ratio) {
+    throw new ArchiveError(`${quoteEntryName(path)} is inflated too much`)
+  }
 }
 
 /** @throws ArchiveError when two entries share bytes, or one reaches into the directory */

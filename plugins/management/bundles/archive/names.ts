@@ -55,7 +55,8 @@ export class Names {
       return
     }
     if (known.path !== path) {
-      throw new ArchiveError(`${quoteEntryName(known.path)} and ${quoteEntryName(path)} are the same name where case or Unicode forms do not count`)
+      const both = `${quoteEntryName(known.path)} and ${quoteEntryName(path)}`
+      throw new ArchiveError(`${both} are the same name where case or Unicode forms do not count`)
     }
     if (known.isFolder !== isFolder) throw new ArchiveError(`${quoteEntryName(path)} is both a file and a folder`)
     if (isStated && known.isStated) throw new ArchiveError(`it holds ${quoteEntryName(path)} twice`)

@@ -6,7 +6,7 @@ import { ArgumentError } from '../problems.ts'
 import { memberTexts, pairsOf, percentEncode, scalarOf } from './values.ts'
 
 /** The bytes of a request body, and its `content-type`. */
-export interface EncodedBody { contentType: string, bytes: Buffer }
+interface EncodedBody { contentType: string, bytes: Buffer }
 
 /**
  * Encodes the arguments of a request body; undefined: the request has none.

@@ -10,7 +10,7 @@ import { ArgumentError } from '../problems.ts'
 import { toRequest, type ApiRequest } from './request.ts'
 import { errorResult, toToolResult, type ApiResponse } from './result.ts'
 
-export interface OperationCallerOptions {
+interface OperationCallerOptions {
   config: ServerConfig
   outbound: Outbound
   /** Headers of the client that the connection is for, used where a call has none of its own. */
@@ -19,7 +19,7 @@ export interface OperationCallerOptions {
 }
 
 /** A `tools/call`: the tool's name, `params` as text, and the headers of its client. */
-export interface OperationCall {
+interface OperationCall {
   name: unknown
   paramsText: string
   headers: Readonly<Record<string, string>> | undefined
@@ -60,7 +60,11 @@ export class OperationCaller {
    * @returns the text of the tool's result
    * @throws RpcError for an unknown tool; UpstreamError where the API gives no response
    */
-  async call (api: DescribedApi, compiled: CompiledDescription, { name, paramsText, headers, cause, signal }: OperationCall): Promise<string> {
+  async call (
+    api: DescribedApi,
+    compiled: CompiledDescription,
+    { name, paramsText, headers, cause, signal }: OperationCall
+  ): Promise<string> {
     const index = typeof name === 'string' ? compiled.names.indexOf(name) : -1
     const plan = JSON.parse(compiled.plans[index] ?? 'null') as OperationPlan | null
     if (!plan) throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)

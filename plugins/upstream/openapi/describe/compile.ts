@@ -13,7 +13,7 @@ import type { ToolLimits } from './tool.ts'
 
 type Dict = Record<string, unknown>
 
-export interface CompileOptions extends ToolLimits {
+interface CompileOptions extends ToolLimits {
   /** The URL that relative servers are resolved against. */
   baseUrl: string | undefined
   /** Max operations; the others are left out, with a warning. */

@@ -11,7 +11,7 @@ import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { readDescription } from './read.ts'
 
-export interface DescriptionDeps {
+interface DescriptionDeps {
   outbound: Outbound
   warn: (sentence: string) => void
   /** Called when the description was read again and has changed. */

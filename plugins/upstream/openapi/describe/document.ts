@@ -4,7 +4,7 @@ import { withoutMark } from '../../../../protocol/text.ts'
 import { DescriptionError } from '../problems.ts'
 
 /** Limits of a description's content, independent of the size of its text. */
-export interface DocumentLimits {
+interface DocumentLimits {
   /** Max values; the value of a YAML alias counts each time it is used. */
   values: number
   depth: number

@@ -73,7 +73,7 @@ export function described (description: string | undefined, name: string, argume
 }
 
 /** A parameter of a request, or a field of its body, that becomes an argument. */
-export interface ArgumentSource { readonly name: string, readonly location: string }
+interface ArgumentSource { readonly name: string, readonly location: string }
 
 /**
  * Assigns unique names to the arguments of one tool. An argument has the name of its parameter, where model APIs take that; other

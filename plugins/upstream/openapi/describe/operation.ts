@@ -20,7 +20,7 @@ export interface DescribedOperation {
 }
 
 /** The description that operations are compiled from, and what is shared between them. */
-export interface OperationContext {
+interface OperationContext {
   document: Dict
   /** The document is Swagger 2.0. */
   isSwagger: boolean
@@ -33,7 +33,7 @@ export interface OperationContext {
 }
 
 /** An operation as a tool. `tool` is its JSON text. */
-export interface CompiledOperation { plan: OperationPlan, tool: string, name: string }
+interface CompiledOperation { plan: OperationPlan, tool: string, name: string }
 
 export const namedOperation = ({ operation: { operationId }, method, path }: DescribedOperation): NamedOperation =>
   ({ operationId, method: method.toUpperCase(), path })

@@ -41,10 +41,10 @@ const reservedHeaders = new Set([
 type ParameterObject = Readonly<Record<string, unknown>>
 
 /** A parameter of the request, and the schema of its argument. */
-export interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
+interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
 /** The parameters of an operation, and its path as a template of their names. */
-export interface DescribedParameters { path: string, parameters: DescribedParameter[] }
+interface DescribedParameters { path: string, parameters: DescribedParameter[] }
 
 /**
  * The parameters of an operation, in the order of their location. A name in the path template that no parameter declares is a string.

@@ -1,5 +1,5 @@
 /** A path template with plain expressions, `{name}`, and the names of those whose values may have slashes. */
-export interface PathTemplate { readonly path: string, readonly names: ReadonlySet<string>, readonly withSlashes: ReadonlySet<string> }
+interface PathTemplate { readonly path: string, readonly names: ReadonlySet<string>, readonly withSlashes: ReadonlySet<string> }
 
 /**
  * Reads a path template. An expression belongs to the parameter of its name, also where a framework's notation stands around the name.

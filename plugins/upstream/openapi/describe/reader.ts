@@ -7,7 +7,7 @@ import { DescriptionError } from '../problems.ts'
 import { textsOf } from './joined-texts.ts'
 import type { MemoryTask, more, ProvidedMemory, ReadPart, ReadResult, ThreadTask } from './worker.ts'
 
-export interface ReaderLimits {
+interface ReaderLimits {
   /** Max time for one description, in ms. */
   readTime: number
   /** Max memory of the thread, in MB. */

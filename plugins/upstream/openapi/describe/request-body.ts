@@ -11,7 +11,7 @@ import type { SchemaConverter } from './schema.ts'
 type Dict = Record<string, unknown>
 
 /** A request body, and its arguments as the members of an object schema. */
-export interface DescribedBody {
+interface DescribedBody {
   body: RequestBody
   properties: Array<[string, JsonSchema]>
   required: string[]

@@ -4,7 +4,7 @@ import { relaxed, schemaKeywordSet, schemaListKeywordSet, schemaMapKeywordSet, s
 import type { SchemaConverter } from './schema.ts'
 
 /** The parts of an operation that a tool is made of. */
-export interface ToolParts {
+interface ToolParts {
   method: string
   path: string
   operation: Readonly<Record<string, unknown>>
