@@ -9,7 +9,7 @@ import settings, { type SettingsOptions } from './plugins/settings/index.ts'
 import upstream, { type UpstreamWingOptions } from './plugins/upstream/index.ts'
 import routes, { type RoutesOptions } from './routes/index.ts'
 
-/** What the program is made of: each wing's needs, and how long calls in flight may take when it ends, in ms. */
+/** The options of all wings. `drainTimeout`: how long calls in flight may take at shutdown, in ms. */
 export type AppOptions =
   & ServerOptions & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & UpstreamWingOptions & DownstreamOptions
   & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions & { drainTimeout: number }

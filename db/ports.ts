@@ -76,7 +76,7 @@ export interface TokenFamily {
   readonly family: string
   readonly clientId: string
   readonly username?: string
-  /** Whatever the caller compares to find out whether the user is still the same one. */
+  /** An opaque version of the account. If the account's version differs later, the token is invalid. */
   readonly mark?: string
 }
 
@@ -196,7 +196,7 @@ export interface Consent {
   readonly scope: string
   /** The resource that the consent is for (RFC 8707). */
   readonly resource?: string
-  /** Whatever the caller compares to find out whether the user has the rights and the password of then. */
+  /** An opaque version of the account's rights and password. If it differs later, the consent is void. */
   readonly mark?: string
   readonly grantedAt: number
 }

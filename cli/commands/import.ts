@@ -108,7 +108,7 @@ async function batch (api: ManagementApi, servers: object[]): Promise<Result[]> 
   }
 }
 
-/** A group of this name as it is now; undefined: there is none, or the caller does not see it. */
+/** The stored group with this name. @returns undefined when it does not exist or the caller may not see it */
 async function groupNamed (api: ManagementApi, name: string): Promise<Record<string, unknown> | undefined> {
   const groups = await api.get<Array<{ id: string, name: string }>>('/api/groups')
   const found = groups.find((each) => each.name === name)

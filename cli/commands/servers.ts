@@ -96,10 +96,10 @@ interface AddOptions {
   wait?: true
 }
 
-/** How a command whose options were taken for those of `add` is written. */
+/** A hint for a command whose options were parsed as options of `add`. */
 function behindDashes (argv: readonly string[]): string {
   const [name = '<name>', ...target] = argv.slice(argv.indexOf('add') + 1).filter((each) => each !== '--')
-  // What begins with an option of `add` cannot be put together here.
+  // If the first word is an option of `add`, no corrected command can be suggested.
   const command = target[0] === undefined || target[0].startsWith('-') ? '<command> <args…>' : target.join(' ')
   return `A command with options of its own stands after two dashes: tool-hub add ${name} -- ${command}`
 }

@@ -1,5 +1,5 @@
 import type { Io } from '../io.ts'
 import type { Report } from './report.ts'
 
-/** What a script (backup, restore, db) is given: its arguments, its process, and where it reports. */
+/** The input of a script (backup, restore, db): its arguments, process streams and progress reporter. */
 export interface Task { readonly args: string[], readonly io: Io, readonly report: Report }

@@ -253,7 +253,7 @@ const matching = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => an
   to === undefined ? undefined : lt(activities.timestamp, to)
 )
 
-/** What of an activity is stored as it is. */
+/** The columns of an activity that are stored unsealed. */
 const toRow = (activity: Activity): CallRow => ({
   id: activity.id,
   timestamp: activity.timestamp,

@@ -127,7 +127,7 @@ class IssuedTokens implements Adapter {
     this.#touch(payload.clientId ?? '')
   }
 
-  /** A client is in use while tokens are issued to it. Who only names it, as anybody may, keeps it from nothing. */
+  /** Only issuing a token marks a client as used; a request that merely names its id does not. */
   #touch (clientId: string): void { void this.#storage.clients.touch(clientId, Date.now()) }
 
   async find (text: string): Promise<AdapterPayload | undefined> {
