@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 
@@ -21,7 +21,7 @@ const heading = 'What the first start of Tool-Hub tells, once. Delete this file 
  */
 export class FirstWords {
   readonly #options: FirstWordsOptions
-  readonly #path: string
+  #path: string
   #text = heading
 
   constructor (options: FirstWordsOptions) {
@@ -42,6 +42,7 @@ export class FirstWords {
       return
     }
     const isFirst = this.#text === heading
+    if (isFirst) this.#path = unusedPath(this.#path)
     this.#write(this.#text + text)
     this.#text += text
     if (isFirst) this.#options.named(this.#path)
@@ -63,4 +64,11 @@ export class FirstWords {
       rmSync(temp, { force: true })
     }
   }
+}
+
+/** The path, or with a number in it where an earlier start has left a file there that nobody has read yet. */
+function unusedPath (path: string): string {
+  let free = path
+  for (let number = 2; existsSync(free); number++) free = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)
+  return free
 }
