@@ -469,7 +469,10 @@ test('files of other clients: what is expanded, switched off, and left out', asy
     assertWarnings(warnings, [/^other is left out: its entry has neither a command nor an address/])
   })
   await t.test('Gemini: excluded and allowed servers; Zed: extensions', async () => {
-    const enabled = async (mcp: object): Promise<unknown[]> => Object.values((await of({ mcp, mcpServers: { a: x, b: x } })).configs).map((each) => (each as { enabled?: boolean }).enabled)
+    const enabled = async (mcp: object): Promise<unknown[]> => {
+      const { configs } = await of({ mcp, mcpServers: { a: x, b: x } })
+      return Object.values(configs).map((each) => (each as { enabled?: boolean }).enabled)
+    }
     assert.deepEqual(await enabled({ excluded: ['a'] }), [false, undefined])
     assert.deepEqual(await enabled({ allowed: ['a'] }), [undefined, false])
     const { configs, warnings } = await of({ context_servers: { a: x, ext: { source: 'extension', enabled: true, settings: {} } } })
