@@ -71,6 +71,9 @@ function grantsOf (grants: readonly string[]): readonly string[] {
 }
 
 function scopeOf (scopes: readonly string[], { allowedScopes }: OAuthSettings, client: OAuthClient | undefined): string {
+  if (scopes.length === 0) {
+    throw new errors.InvalidInput('"scopes" names none, and such a client could never be used: name one at least, or leave it out')
+  }
   const had = client?.scope.split(' ') ?? []
   for (const scope of scopes) {
     if (!allowedScopes.includes(scope) && !had.includes(scope)) {

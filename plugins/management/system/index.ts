@@ -7,5 +7,5 @@ declare module 'fastify' {
 
 /** `app.system`: the system configuration. */
 export default fp(async (app) => {
-  app.decorate('system', new System(app.settings, async () => { await app.keys.migrate() }))
-}, { name: 'system', dependencies: ['settings', 'keys'] })
+  app.decorate('system', new System(app.settings, app.config.env.BASE_URL, async () => { await app.keys.migrate() }))
+}, { name: 'system', dependencies: ['config', 'settings', 'keys'] })

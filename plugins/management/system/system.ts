@@ -26,11 +26,16 @@ const open: Readonly<Record<string, true | readonly string[]>> = {
 /** The system configuration, as the management API reads and writes it. */
 export class System {
   readonly #settings: Settings
+  readonly #baseUrl: string | undefined
   readonly #afterChange: () => Promise<void>
 
-  /** @param afterChange called after each change; it migrates a legacy bearer key */
-  constructor (settings: Settings, afterChange: () => Promise<void>) {
+  /**
+   * @param baseUrl BASE_URL, which takes precedence over `install.baseUrl`
+   * @param afterChange called after each change; it migrates a legacy bearer key
+   */
+  constructor (settings: Settings, baseUrl: string | undefined, afterChange: () => Promise<void>) {
     this.#settings = settings
+    this.#baseUrl = baseUrl
     this.#afterChange = afterChange
   }
 
@@ -47,7 +52,7 @@ export class System {
 
   /**
    * Changes the sent members, at once.
-   * @returns the configuration as `get` returns it, and warnings about a sent `routing.bearerAuthKey` or `nameSeparator`
+   * @returns the configuration as `get` returns it, and warnings about sent members
    * @throws InvalidInput
    */
   async update (principal: Principal, body: Json): Promise<{ data: Json, warning?: string }> {
@@ -70,8 +75,15 @@ export class System {
       return [{ entity: 'systemConfig', value: next }]
     }, principal)
     await this.#afterChange()
-    const sentences = [warning, separatorWarning(body.nameSeparator)].filter((each) => each !== undefined)
+    const sentences = [warning, separatorWarning(body.nameSeparator), this.#baseUrlWarning(body)].filter((each) => each !== undefined)
     return { data: this.get(principal), warning: sentences.length === 0 ? undefined : sentences.join('. ') }
+  }
+
+  /** The warning about a sent `install.baseUrl` that BASE_URL keeps from having an effect; undefined: there is none. */
+  #baseUrlWarning ({ install }: Json): string | undefined {
+    const sent = isObject(install) ? install.baseUrl : undefined
+    if (this.#baseUrl === undefined || typeof sent !== 'string' || sent === this.#baseUrl) return undefined
+    return '"install.baseUrl" has no effect while the environment variable BASE_URL is set, which takes precedence'
   }
 }
 
