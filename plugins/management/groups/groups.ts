@@ -19,7 +19,7 @@ interface GroupInput { name?: string, description?: string, servers?: Array<stri
 export interface ShownGroup { id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string }
 
 /** A group after a change, with sentences about what was stored and may not be what was meant. */
-interface ChangedGroup { group: ShownGroup, warnings: string[] }
+interface ChangedGroup { data: ShownGroup, warnings: string[] }
 
 /** A member with all its selectors, defaults filled in. */
 type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
@@ -80,7 +80,7 @@ export class Groups {
       checkGroupCount(base, principal)
       return [{ entity: 'groups', key: id, value: group }]
     }, principal)
-    return { group: this.get(principal, id), warnings: [...serverNameWarnings(snapshot, input.name), ...this.#unlisted(principal, id)] }
+    return { data: this.get(principal, id), warnings: [...serverNameWarnings(snapshot, input.name), ...this.#unlisted(principal, id)] }
   }
 
   /** Changes the given members of a group. A new name goes into the scopes of keys, too. @throws NoSuch, Forbidden, InvalidInput */
@@ -101,8 +101,8 @@ export class Groups {
       checkName(base, principal, group)
       return [{ entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)]
     }, principal)
-    const group = this.get(principal, id)
-    return { group, warnings: [...serverNameWarnings(snapshot, group.name), ...input.servers ? this.#unlisted(principal, id) : []] }
+    const data = this.get(principal, id)
+    return { data, warnings: [...serverNameWarnings(snapshot, data.name), ...input.servers ? this.#unlisted(principal, id) : []] }
   }
 
   /** The members that the principal may see, with all selectors. @throws NoSuch */
@@ -129,11 +129,11 @@ export class Groups {
 
   /** Sets which tools of a member the group has. @throws as `removeServer` */
   async selectTools (principal: Principal, idOrName: string, name: string, tools: 'all' | string[]): Promise<ChangedGroup> {
-    const group = await this.#changeMembers(principal, idOrName, (base, stored) => {
+    const data = await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
       return stored.map((member) => (member.name === name ? this.#withOwnNames({ ...member, tools }) : member))
     })
-    return { group, warnings: unlistedIn(this.#withOwnNames({ name, tools }), this.#gateway.catalogues(name)) }
+    return { data, warnings: unlistedIn(this.#withOwnNames({ name, tools }), this.#gateway.catalogues(name)) }
   }
 
   /** A group that the principal may change, as `get` answers it. @throws NoSuch, Forbidden */

@@ -20,8 +20,9 @@ import type { Upstreams } from '../../upstream/index.ts'
 import { checkNewName, checkServerCount, groupNameWarning } from './new-name.ts'
 import { disabling, findItem, toRecord, unlistedItem, type PresentedServer, type PresentedItem } from './present.ts'
 import { ServerLogins } from './login.ts'
+import type { serverEntries } from './entries.ts'
 import { checkMayRun, managed, visible } from './rights.ts'
-import { testRecord, Tests, type ServerTest } from './test-record.ts'
+import { testMessage, testRecord, Tests, type ServerTest } from './test-record.ts'
 import { isStored, toStore } from './to-store.ts'
 
 /** The name under which a server is tested that has none yet: nothing can be stored under it. */
@@ -29,9 +30,11 @@ const unnamed = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
 
-/** The result for one of several servers. `message`: the error, or the warnings. */
 /** The result for one of several servers. `unchanged`: it is there already, as it was sent. */
 interface Outcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
+
+/** The results for several servers. */
+interface Batch { results: Outcome[], successCount: number, failureCount: number }
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
@@ -116,9 +119,12 @@ export class Servers {
    * rules hold as for storing it.
    * @param name a stored server, whose masked secrets `config` may hold; undefined: a new one
    * @param signal aborted: nobody waits for the result
+   * @returns what it saw, and what to do next
    * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed
    */
-  async test (principal: Principal, name: string | undefined, config: Record<string, unknown>, signal: AbortSignal): Promise<ServerTest> {
+  async test (
+    principal: Principal, name: string | undefined, config: Record<string, unknown>, signal: AbortSignal
+  ): Promise<{ data: ServerTest, message: string }> {
     const snapshot = this.#settings.current
     const isStored = name !== undefined && snapshot.servers.has(name)
     if (name !== undefined && !isStored) checkNewName(snapshot, principal, name, 'name')
@@ -128,7 +134,8 @@ export class Servers {
     const end = this.#testing.begin(principal)
     try {
       const seen = await this.#upstreams.probe(name ?? unnamed, value, signal)
-      return testRecord(seen, value, [...adopt(config).warnings])
+      const data = testRecord(seen, value, [...adopt(config).warnings])
+      return { data, message: testMessage(data, name) }
     } finally {
       end()
     }
@@ -209,6 +216,19 @@ export class Servers {
     }, principal)
     if (!enabled) await this.#ended(name)
     return this.get(principal, name)
+  }
+
+  /** Adds several servers, and says how many. */
+  async addBatch (
+    principal: Principal,
+    { servers, warnings }: ReturnType<typeof serverEntries>
+  ): Promise<{ data: Batch, message: string, warnings: string[], outcome?: 'partial' | 'failed' }> {
+    const results = await this.createMany(principal, servers)
+    const successCount = results.filter(({ success }) => success).length
+    const data = { results, successCount, failureCount: results.length - successCount }
+    if (successCount === 0) return { data, message: 'None of the servers could be added', warnings: [], outcome: 'failed' }
+    const message = `${successCount} of ${results.length} servers were added`
+    return { data, message, warnings, ...(data.failureCount > 0 && { outcome: 'partial' }) }
   }
 
   /**

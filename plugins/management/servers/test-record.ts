@@ -40,6 +40,14 @@ export function testRecord ({ status, error, catalogue, time, ...probe }: Probe,
   }
 }
 
+/** What a test saw in one sentence, and what to do next. @param name of a stored server */
+export function testMessage ({ connected, status, tools }: ServerTest, name: string | undefined): string {
+  if (connected) return `It connects, and lists ${tools.length} tools`
+  if (status !== 'oauth_required') return 'It does not connect'
+  const first = name === undefined ? 'store it, and open' : 'open'
+  return `It wants a login: ${first} the address that its record shows (oauth.authorizationUrl)`
+}
+
 const spoken = ({ version, serverInfo }: Catalogue): Pick<ServerTest, 'protocolVersion' | 'era' | 'serverInfo'> =>
   ({ protocolVersion: version, era: eraOf(version), serverInfo: JSON.parse(serverInfo) as unknown })
 

@@ -55,7 +55,7 @@ export class System {
    * @returns the configuration as `get` returns it, and warnings about sent members
    * @throws InvalidInput
    */
-  async update (principal: Principal, body: Json): Promise<{ data: Json, warning?: string }> {
+  async update (principal: Principal, body: Json): Promise<{ data: Json, warnings: string[] }> {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(
         'The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, ' +
@@ -75,8 +75,8 @@ export class System {
       return [{ entity: 'systemConfig', value: next }]
     }, principal)
     await this.#afterChange()
-    const sentences = [warning, separatorWarning(body.nameSeparator), this.#baseUrlWarning(body)].filter((each) => each !== undefined)
-    return { data: this.get(principal), warning: sentences.length === 0 ? undefined : sentences.join('. ') }
+    const warnings = [warning, separatorWarning(body.nameSeparator), this.#baseUrlWarning(body)].filter((each) => each !== undefined)
+    return { data: this.get(principal), warnings }
   }
 
   /** The warning about a sent `install.baseUrl` that BASE_URL keeps from having an effect; undefined: there is none. */

@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { ProcessEnvironment } from '../../upstream/index.ts'
+import type { Bundles } from '../bundles/bundles.ts'
 import { Templates } from './templates.ts'
 
 declare module 'fastify' {
@@ -13,5 +14,6 @@ interface TemplateOptions {
 
 /** `app.templates`: servers and groups without owners and secrets, from one gateway to another. */
 export default fp<TemplateOptions>(async (app, { environment }) => {
-  app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment))
-}, { name: 'templates', dependencies: ['settings', 'servers', 'groups', 'throttle'] })
+  const bundlesIn: Bundles['namesIn'] = (configs) => app.bundles.namesIn(configs)
+  app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment, bundlesIn))
+}, { name: 'templates', dependencies: ['bundles', 'settings', 'servers', 'groups', 'throttle'] })
