@@ -1,12 +1,11 @@
+import { Readable } from 'node:stream'
 import { orderedEntries } from '../../../db/order.ts'
 import { changedMembers } from '../../../protocol/json.ts'
-import type { Pause } from '../../../protocol/large-message.ts'
 import type { Item } from '../../../protocol/lists.ts'
-import type { BodyPart } from '../../base/limits/index.ts'
 import { itemDefaults, type ItemKind, type Overridden, overrideMembers, overrideOf } from '../../settings/index.ts'
 
 /**
- * Items as the management API shows them: each the text that it was listed as, with its override. They are not parsed and serialised
+ * Items as the management API shows them: each is the text that it was listed as, with its override. They are not parsed and serialised
  * again: a server may list megabytes, and numbers would lose digits.
  */
 export class ItemTexts {
@@ -22,7 +21,7 @@ export class ItemTexts {
 
   get length (): number { return this.#items.length }
 
-  /** A JSON array, in pieces: what is large in it is part of a text that is in memory already. */
+  /** A JSON array, in pieces. */
   * pieces (): Generator<string> {
     let before = '['
     for (const { key, text } of this.#items) {
@@ -38,64 +37,39 @@ export class ItemTexts {
   }
 }
 
-/** Where a large answer is written: in turns of its owner, and within the memory for texts in flight. */
-export interface LargeAnswers {
-  readonly run: <Result>(work: (pause: Pause) => Promise<Result>) => Promise<Result>
-  /** Takes memory for so many more bytes. @throws ShareError */
-  readonly hold: (bytes: number) => void
-}
-
-/** Characters that are encoded at once: one character beyond Latin-1 slows down a whole string. */
+/** Characters of an answer that are sent at once. */
 const chunkSize = 64 * 1024
 
-/** A large answer. `length`: in bytes of UTF-8. */
-interface LargeAnswer { readonly parts: readonly BodyPart[], readonly length: number }
-
 /**
- * The JSON of an answer that holds servers, in their order. Of a large one, what servers listed stays the text that it is, to be encoded
- * when the client reads it; all else is encoded in chunks. An answer that is text already stays.
- * @throws ShareError for a large one, where its owner has had his share
+ * The JSON of an answer that holds servers, in their order; of a large one a stream, whose pieces are made as its client reads them. An
+ * answer that is text already stays.
  */
-export async function recordsJson (answer: unknown, large: LargeAnswers): Promise<LargeAnswer | string> {
+export function recordsJson (answer: unknown): string | Readable {
   if (typeof answer === 'string') return answer
   const chunks = chunksOf(piecesOf(answer, 0))
-  const first = chunks.next().value ?? { text: '', isShared: false }
-  let next = chunks.next()
-  if (next.done === true) return first.text
-  return await large.run(async (pause) => {
-    const parts: BodyPart[] = []
-    let length = 0
-    const add = ({ text, isShared }: Chunk): void => {
-      const size = Buffer.byteLength(text)
-      large.hold(size)
-      length += size
-      parts.push(isShared ? text : Buffer.from(text))
-    }
-    add(first)
-    for (; next.done !== true; next = chunks.next()) {
-      add(next.value)
-      await pause()
-    }
-    return { parts, length }
-  })
+  const first = chunks.next().value ?? ''
+  const second = chunks.next()
+  if (second.done === true) return first
+  return Readable.from((function * () {
+    yield Buffer.from(first)
+    yield Buffer.from(second.value)
+    for (const chunk of chunks) yield Buffer.from(chunk)
+  })(), { objectMode: false })
 }
 
-/** `isShared`: it is one piece, which is mostly a part of a text that is in memory already. */
-interface Chunk { readonly text: string, readonly isShared: boolean }
-
-/** Puts the small ones of a text's pieces together. */
-function * chunksOf (pieces: Iterable<string>): Generator<Chunk, undefined> {
+/** Puts small pieces together, and cuts large ones. */
+function * chunksOf (pieces: Iterable<string>): Generator<string, undefined> {
   let text = ''
   for (const piece of pieces) {
-    const isShared = piece.length >= chunkSize
-    if (!isShared) text += piece
-    if (text !== '' && (isShared || text.length >= chunkSize)) {
-      yield { text, isShared: false }
-      text = ''
+    text += piece
+    while (text.length >= chunkSize) {
+      // A surrogate pair stays together.
+      const end = /[\uD800-\uDBFF]/.test(text.charAt(chunkSize - 1)) ? chunkSize + 1 : chunkSize
+      yield text.slice(0, end)
+      text = text.slice(end)
     }
-    if (isShared) yield { text: piece, isShared }
   }
-  if (text !== '') yield { text, isShared: false }
+  if (text !== '') yield text
 }
 
 /** The depth at which records stand in an answer: in the list of all settings. */
