@@ -4,7 +4,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
 import { KEY, settings, type Json } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
-import { ItemTexts, recordsJson } from '../../plugins/management/servers/item-texts.ts'
+import { ItemTexts, recordsJson } from '../../plugins/management/servers/record-json.ts'
 import type { Item } from '../../protocol/lists.ts'
 
 const item = (key: string, description: string): Item =>
@@ -33,7 +33,7 @@ test('a large answer is the same JSON as a stream of small pieces', async () => 
   assert.ok(typeof answer === 'object')
   const pieces = await answer.toArray() as Buffer[]
   assert.ok(pieces.every(({ length }) => length < 4 * 64 * 1024))
-  const [record] = JSON.parse(Buffer.concat(pieces).toString()) as [{ tools: Array<{ name: string, description: string, enabled: boolean }> }]
+  const [record] = JSON.parse(Buffer.concat(pieces).toString()) as [{ tools: Array<Record<'name' | 'description' | 'enabled', unknown>> }]
   assert.deepEqual(record.tools.map(({ description }) => description), texts)
   assert.ok(record.tools.every(({ name, enabled }, n) => name === `t${n}` && enabled))
 })

@@ -1,19 +1,23 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { isObject } from '../../../protocol/json.ts'
+import fp from 'fastify-plugin'
 import { lockOf } from '../../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../../db/order.ts'
-import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template, TemplateGroup } from '../../../schemas/templates.ts'
+import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
+import type {
+  ImportDetail, Imported, NewTemplate, SentTemplate, Template, TemplateGroup
+} from '../../../schemas/templates.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
-import { canManage, type Principal, type Settings } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import type { Groups, ShownGroup } from '../groups/groups.ts'
 import { limits } from '../../base/limits/index.ts'
-import type { Servers } from '../servers/servers.ts'
+import { canManage, type Principal, type Settings } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../../upstream/index.ts'
-import { portable, referenced, withoutSecrets } from './config.ts'
-import { readGroup, readServer, warningsOf } from './read.ts'
+import type { Bundles } from '../bundles/bundles.ts'
+import type { Groups, ShownGroup } from '../groups/groups.ts'
+import { refusalOf } from '../servers/add-many.ts'
+import type { Servers } from '../servers/servers.ts'
+import { portable, readGroup, readServer, referenced, warningsOf, withoutSecrets } from './config.ts'
 import { TemplateVariables } from './variables.ts'
 
 const version = '1.0'
@@ -183,13 +187,6 @@ const pickGroup = ({ name, description, servers }: TemplateGroup): TemplateGroup
 const told = (warnings: readonly string[]): { message?: string } =>
   warnings.length === 0 ? {} : { message: [...new Set(warnings)].join('. ') }
 
-/** The reason why an item cannot be added. @throws the error, when it is none of that item alone */
-function refusalOf (error: unknown): string {
-  const isRefusal = [errors.InvalidInput, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
-  if (!isRefusal || !(error instanceof Error)) throw error
-  return error.message
-}
-
 const quoted = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
 
 /** Sentences about what a template lacks: members of groups, and bundles that its servers run; empty: there is nothing to say. */
@@ -225,3 +222,18 @@ function lookedUp<Value> (kind: 'server' | 'group', name: string, find: () => Va
 }
 
 const unique = (groups: readonly ShownGroup[]): ShownGroup[] => [...new Map(groups.map((group) => [group.id, group])).values()]
+
+declare module 'fastify' {
+  interface FastifyInstance { templates: Templates }
+}
+
+interface TemplateOptions {
+  /** The gateway's own environment, which variables of configs are filled in from. */
+  environment: ProcessEnvironment
+}
+
+/** `app.templates`: servers and groups without owners and secrets, from one gateway to another. */
+export default fp<TemplateOptions>(async (app, { environment }) => {
+  const bundlesIn: Bundles['namesIn'] = (configs) => app.bundles.namesIn(configs)
+  app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment, bundlesIn))
+}, { name: 'templates', dependencies: ['bundles', 'settings', 'servers', 'groups', 'throttle'] })
