@@ -152,7 +152,7 @@ async function firstKey (app: FastifyInstance, username: string): Promise<string
   if (app.settings.current.keys.size > 0) return undefined
   const admin = { key: `user ${username}`, kind: 'user', user: username, username, isAdmin: true } as const
   try {
-    return (await app.keys.create(admin, { name: 'first key', kind: 'user', owner: username })).key.token
+    return (await app.keys.create(admin, { name: 'first key', kind: 'user', owner: username })).data.token
   } catch (error) {
     app.log.warn(`The first key could not be stored: ${messageOf(error)}`)
     return undefined

@@ -9,3 +9,9 @@ export function callerOf (request: FastifyRequest, reply: FastifyReply, principa
   const values = new ValueMemory(reply.raw, ownerOf(principal, request.ip))
   return { principal, headers: request.headers, address: request.ip, gone: disconnectOf(reply), values }
 }
+
+/** The envelope of what was run. The data stay the text that they are. @param data JSON */
+export function withData (reply: FastifyReply, data: string): string {
+  reply.type('application/json')
+  return `{"success":true,"data":${data}}`
+}

@@ -121,7 +121,7 @@ export const limits = {
    * Tests of servers before they are stored. `places`: max at the same time, `perOwner`: of one owner; beyond: 429. `time`: max time of
    * one, in ms; beyond: it ends without a connection.
    */
-  serverTests: { places: 8, perOwner: 2, time: 60_000 },
+  serverTests: { places: 8, time: 60_000 },
   /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond: 503. */
   configPerUser: 4 * 1024 * 1024,
   /**
