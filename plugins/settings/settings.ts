@@ -5,7 +5,7 @@ import { errors } from '../base/errors/index.ts'
 import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
 import { valuesIn } from '../base/body/index.ts'
-import { limits, Pace, Semaphore, Shares } from '../base/limits/index.ts'
+import { limits, Semaphore, ShareError, Shares, TokenBucket } from '../base/limits/index.ts'
 import { FreshLookUps } from './fresh-look-ups.ts'
 import { withoutToken } from './hashed-key.ts'
 
@@ -43,7 +43,7 @@ export class Settings extends EventEmitter<{
   readonly #lookUps: FreshLookUps
   readonly #turns = new Semaphore({ places: 1 })
   readonly #waiting = new Shares(limits.changes, 'changes of the settings')
-  readonly #pace = new Pace(limits.userChanges, 'You make more changes, or larger ones, than one user may; try again in a minute')
+  readonly #rate = new TokenBucket(limits.userChanges, { maxKeys: limits.userChanges.owners })
   readonly #changing = new Set<Promise<unknown>>()
   readonly #view: View
   readonly #watch: NodeJS.Timeout
@@ -141,7 +141,8 @@ export class Settings extends EventEmitter<{
 
   /** @throws ShareError */
   #count (principal: Principal, size: number): void {
-    if (!principal.isAdmin) this.#pace.take(ownerOf(principal), size)
+    if (principal.isAdmin || this.#rate.take(ownerOf(principal), size)) return
+    throw new ShareError('You make more changes, or larger ones, than one user may; try again in a minute', true)
   }
 
   /** Runs changes one after the other, so that conflicts are always with writers outside of this process. Owners take turns. */
