@@ -1,4 +1,5 @@
-import { isObject, type Document } from '../apply.ts'
+import type { Document } from '../apply.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 import { inTextOrder } from '../text-order.ts'
 
 /** The document, and its sections. */

@@ -118,7 +118,7 @@ export class Settings extends EventEmitter<{
    */
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
     // The gateway's own changes are few, and none of them may be refused.
-    const owner = by === undefined ? undefined : ownerOf(by)
+    const owner = by === undefined ? undefined : accountOf(by)
     if (typeof by === 'object') this.#count(by, limits.userChanges.each)
     const leave = owner === undefined ? () => {} : this.#waiting.take(owner)
     const changing = this.#inTurn(owner ?? '', async () => await this.#change(work, by)).finally(leave)
@@ -141,7 +141,7 @@ export class Settings extends EventEmitter<{
 
   /** @throws ShareError */
   #count (principal: Principal, size: number): void {
-    if (principal.isAdmin || this.#rate.take(ownerOf(principal), size)) return
+    if (principal.isAdmin || this.#rate.take(accountOf(principal), size)) return
     throw new ShareError('You make more changes, or larger ones, than one user may; try again in a minute', true)
   }
 
@@ -227,8 +227,8 @@ async function pauseAfter (changes: readonly Change[]): Promise<void> {
   if (valuesIn(changes, manyValues) > manyValues) await sleep(0)
 }
 
-/** To whom a change is counted: the user, with all of the user's keys; or another principal. */
-const ownerOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
+/** The account that a change is counted to: a user's, with all of the user's keys, or another principal's. */
+const accountOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
 const unchanged = 'the settings were not changed'
 

@@ -1,7 +1,8 @@
 // Clients stand in the settings file, and in a table of their own in the database: their way from one to the other.
 import { randomUUID } from 'node:crypto'
 import { and, eq, isNotNull, notInArray } from 'drizzle-orm'
-import { isObject, type Document } from '../../apply.ts'
+import type { Document } from '../../apply.ts'
+import { isObject } from '../../../schemas/unknown-members.ts'
 import { clientSection, readClient, type ClientEntry } from '../../client-entry.ts'
 import { lockOf } from '../../document.ts'
 import type { Vault } from '../../store.ts'

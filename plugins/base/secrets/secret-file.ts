@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { errorCode } from '../../../db/error-code.ts'
 import { makeFolderSync } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 
@@ -44,7 +45,7 @@ export class SecretFile {
         if (first === undefined || at.length < first.length || at === dirname(at)) break
       }
     } catch (error) {
-      const code = codeOf(error) ?? 'unknown error'
+      const code = errorCode(error) ?? 'unknown error'
       throw new StorageError(
         `The ${this.#kind.noun} cannot be written into DATA_DIR (${code}). Make that folder writable, or set ${this.#kind.variable}.`,
         code === 'ENOSPC' || code === 'EDQUOT',
@@ -66,7 +67,7 @@ export class SecretFile {
       writeFileSync(temp, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600, flush: true })
       linkSync(temp, this.#path)
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
+      if (errorCode(error) !== 'EEXIST') throw error
     } finally {
       rmSync(temp, { force: true })
     }
@@ -78,7 +79,7 @@ export class SecretFile {
       // O_NONBLOCK: opening a named pipe would wait for a writer otherwise.
       file = openSync(this.#path, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
-      const code = codeOf(error)
+      const code = errorCode(error)
       if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
       throw new Error(`The key file ${this.#path} cannot be read (${code}). Let the gateway's user own it, with mode 600.`)
     }
@@ -103,15 +104,13 @@ export class SecretFile {
   }
 }
 
-const codeOf = (error: unknown): string | undefined => error instanceof Error && 'code' in error ? String(error.code) : undefined
-
 /** Makes the entries of a folder durable. Some file systems do not support fsync of folders, and do not need it. */
 function syncFolder (path: string): void {
   const folder = openSync(path, 'r')
   try {
     fsyncSync(folder)
   } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(codeOf(error) ?? '')) throw error
+    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(errorCode(error) ?? '')) throw error
   } finally {
     closeSync(folder)
   }
