@@ -22,7 +22,7 @@ import { strategyNames, type StrategyName } from '../../plugins/extensions/compr
 import { loadTokenCounter } from '../../plugins/extensions/compression/tokens.ts'
 import { resolvePointer } from '../../plugins/base/json-schema/json-pointer.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
-import { OwnedMap } from '../../plugins/base/limits/owned-map.ts'
+import { OwnedMap } from '../../plugins/base/limits/bounded-map.ts'
 import { maskConfig, unmask } from '../../plugins/base/secrets/mask.ts'
 import { redactor } from '../../plugins/base/secrets/redact.ts'
 import { KeyFile } from '../../plugins/base/secrets/key-file.ts'

@@ -10,13 +10,13 @@ export interface Rate {
 interface TokenBucketOptions {
   /** Max keys with a bucket; beyond: the one used longest ago starts again with a full bucket. */
   readonly maxKeys?: number
-  /** A monotonic clock, in ms. */
+  /** A clock, in ms. */
   readonly now?: () => number
 }
 
 interface Bucket { readonly left: number, readonly updated: number }
 
-/** Ignores the rounding of sums of times, in ms. */
+/** Covers the rounding of times, in ms. */
 const tolerance = 1e-6
 
 /**
@@ -42,7 +42,7 @@ export class TokenBucket {
     return true
   }
 
-  /** Spends tokens, whether or not any are left. */
+  /** Spends tokens, whether or not any are left. A negative amount gives tokens back. */
   spend (key: string, amount: number): void {
     this.#buckets.setNewest(key, { left: this.#leftOf(key) - amount, updated: this.#now() })
   }
@@ -57,5 +57,36 @@ export class TokenBucket {
     const { burst, perSecond } = this.#rate
     const bucket = this.#buckets.get(key)
     return bucket ? Math.min(burst, bucket.left + (this.#now() - bucket.updated) / 1_000 * perSecond) : burst
+  }
+}
+
+/**
+ * Limits the lines that one source writes to the log. After a burst, lines are left out until the bucket is full again, so that lines
+ * that belong together stay together; then their number is reported.
+ */
+export class LineLimit {
+  readonly #bucket: TokenBucket
+  readonly #rate: Rate
+  readonly #report: (omitted: number) => void
+  #isSilent = false
+  #omitted = 0
+
+  /** @param now a clock, in ms */
+  constructor (rate: Rate, report: (omitted: number) => void, now?: () => number) {
+    this.#bucket = new TokenBucket(rate, { maxKeys: 1, now })
+    this.#rate = rate
+    this.#report = report
+  }
+
+  /** Whether the log may have a line. @param cost in tokens */
+  allows (cost = 1): boolean {
+    if (this.#isSilent && this.#bucket.wait('', this.#rate.burst) === 0) {
+      if (this.#omitted > 0) this.#report(this.#omitted)
+      this.#isSilent = false
+      this.#omitted = 0
+    }
+    this.#isSilent ||= !this.#bucket.take('', cost)
+    if (this.#isSilent) this.#omitted++
+    return !this.#isSilent
   }
 }

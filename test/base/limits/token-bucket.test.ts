@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { LineLimit } from '../../../plugins/base/limits/line-limit.ts'
-import { TokenBucket } from '../../../plugins/base/limits/token-bucket.ts'
+import { LineLimit, TokenBucket } from '../../../plugins/base/limits/token-bucket.ts'
 
 test('tokens are spent up to the burst, and come back with time, for each key', async () => {
   let now = 0
