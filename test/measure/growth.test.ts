@@ -25,9 +25,7 @@ import { limits } from '../../plugins/base/limits/limits.ts'
 import { OwnedMap } from '../../plugins/base/limits/bounded-map.ts'
 import { maskConfig, unmask } from '../../plugins/base/secrets/mask.ts'
 import { redactor } from '../../plugins/base/secrets/redact.ts'
-import { KeyFile } from '../../plugins/base/secrets/key-file.ts'
-import { toKey } from '../../plugins/base/secrets/key.ts'
-import { KeyRing } from '../../plugins/base/secrets/ring.ts'
+import { openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
 import { targetOf } from '../../plugins/management/servers/target.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
@@ -113,7 +111,7 @@ const scoped = (count: number): Principal => ({
 })
 const groupOfAll: Scope = { kind: 'group', id: 'all', name: 'all', open: true }
 
-const vault = new SealedVault(new KeyRing([toKey(randomBytes(32))], new KeyFile('/nowhere')))
+const vault = new SealedVault(await openKeyRing({ dataDir: '/nowhere', encryptionKey: randomBytes(32).toString('hex') }))
 
 /** Arguments whose texts are read as a number, or as a list of numbers. */
 const readText = (name: 'n' | 'list', part: string) => (size: number) => {
