@@ -9,6 +9,7 @@ import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
+import { messageOf } from './protocol/errors.ts'
 import {
   commandLine, explainListenError, findChildUser, firstLines, FirstWords, furtherLines, type LocalAccess, localUrl,
   newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storedAt, writeLocalAccess
@@ -144,8 +145,6 @@ async function start (): Promise<void> {
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
   await words.tell(furtherLines({ url, key, addWith })).catch((error: unknown) => { warn(messageOf(error)) })
 }
-
-const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
 /** A key for agents: good for MCP, refused by the management API. @returns undefined: there are keys already, or it cannot be stored */
 async function firstKey (app: FastifyInstance, username: string): Promise<string | undefined> {

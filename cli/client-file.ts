@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
 import { orderedEntries } from '../db/order.ts'
+import { isObject } from '../protocol/json.ts'
 import { adopt } from '../schemas/foreign-config.ts'
 import { readForeign, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
 import { piped } from './ask.ts'
@@ -25,8 +26,6 @@ export interface ClientFile {
   readonly groups: readonly ImportedGroup[]
   readonly warnings: readonly string[]
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Reads the configuration file of a client.

@@ -1,4 +1,5 @@
-import { isObject, type Document } from './apply.ts'
+import { isObject } from '../schemas/unknown-members.ts'
+import type { Document } from './apply.ts'
 import { endOfString } from './text-order.ts'
 
 const repeated = new WeakMap<object, readonly string[]>()

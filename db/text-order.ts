@@ -1,4 +1,4 @@
-import { isObject } from './apply.ts'
+import { isObject } from '../schemas/unknown-members.ts'
 import { isIndex, noteOrder } from './order.ts'
 
 /** Characters that one step reads, and objects that one looks at: less than a millisecond. */

@@ -2,11 +2,10 @@ import { Type, type TObject } from '@sinclair/typebox'
 import { fillText, type EditorVariables } from './foreign-variables.ts'
 import { OpenApiConfig } from './openapi-upstream.ts'
 import { allItems, ItemOverride, ServerConfig } from './server.ts'
-import { isComment, quoteName, unknownMembers, unknownSentence } from './unknown-members.ts'
+import { isComment, isObject, quoteName, unknownMembers, unknownSentence } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
 
 type Json = Record<string, unknown>
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no or another effect. */
 interface Adopted { readonly config: Json, readonly warnings: readonly string[] }

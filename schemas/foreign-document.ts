@@ -1,5 +1,6 @@
+import { isObject } from './unknown-members.ts'
+
 type Json = Record<string, unknown>
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 type MembersOf = (object: Readonly<Json>) => Array<[name: string, value: unknown]>
 

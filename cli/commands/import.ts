@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
+import { isObject } from '../../protocol/json.ts'
 import { documentText } from '../../db/document-text.ts'
 import { orderedObject } from '../../db/order.ts'
 import type { EditorInput } from '../../schemas/foreign-document.ts'
@@ -9,7 +10,7 @@ import { readClientFile, type ClientFile, type ImportedGroup } from '../client-f
 import { outputOf, segment, withApi, type Run } from '../context.ts'
 import { exits, CommandError } from '../failure.ts'
 import type { Output } from '../output.ts'
-import { collectOption, isObject, serverPath } from './servers.ts'
+import { collectOption, serverPath } from './servers.ts'
 
 interface ImportOptions { dryRun?: true, replace?: true, input: string[], project?: string, only?: string[] }
 interface Result {

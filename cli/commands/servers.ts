@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isObject } from '../../protocol/json.ts'
 import { withoutMark } from '../../protocol/text.ts'
 import { isHttpAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
 import type { ManagementApi } from '../api.ts'
@@ -151,9 +152,6 @@ export function pairs (texts: readonly string[], pattern: RegExp, option: string
     return [name, value]
   }))
 }
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** @throws Failure */
 export function jsonOf (text: string, place: string): unknown {

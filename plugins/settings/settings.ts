@@ -5,7 +5,7 @@ import { errors } from '../base/errors/index.ts'
 import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
 import { valuesIn } from '../base/body/index.ts'
-import { limits, Pace, Semaphore, Shares } from '../base/limits/index.ts'
+import { limits, Semaphore, ShareError, Shares, TokenBucket } from '../base/limits/index.ts'
 import { FreshLookUps } from './fresh-look-ups.ts'
 import { withoutToken } from './hashed-key.ts'
 
@@ -45,7 +45,7 @@ export class Settings extends EventEmitter<{
   readonly #lookUps: FreshLookUps
   readonly #turns = new Semaphore({ places: 1 })
   readonly #waiting = new Shares(limits.changes, 'changes of the settings')
-  readonly #pace = new Pace(limits.userChanges, 'You make more changes, or larger ones, than one user may; try again in a minute')
+  readonly #rate = new TokenBucket(limits.userChanges, { maxKeys: limits.userChanges.owners })
   readonly #changing = new Set<Promise<unknown>>()
   readonly #view: View
   readonly #watch: NodeJS.Timeout
@@ -129,7 +129,7 @@ export class Settings extends EventEmitter<{
    */
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
     // The gateway's own changes are few, and none of them may be refused.
-    const owner = by === undefined ? undefined : ownerOf(by)
+    const owner = by === undefined ? undefined : accountOf(by)
     if (typeof by === 'object') this.#count(by, limits.userChanges.each)
     const leave = owner === undefined ? () => {} : this.#waiting.take(owner)
     const changing = this.#inTurn(owner ?? '', async () => await this.#change(work, by)).finally(leave)
@@ -152,7 +152,8 @@ export class Settings extends EventEmitter<{
 
   /** @throws ShareError */
   #count (principal: Principal, size: number): void {
-    if (!principal.isAdmin) this.#pace.take(ownerOf(principal), size)
+    if (principal.isAdmin || this.#rate.take(accountOf(principal), size)) return
+    throw new ShareError('You make more changes, or larger ones, than one user may; try again in a minute', true)
   }
 
   /** Runs changes one after the other, so that conflicts are always with writers outside of this process. Owners take turns. */
@@ -237,8 +238,8 @@ async function pauseAfter (changes: readonly Change[]): Promise<void> {
   if (valuesIn(changes, manyValues) > manyValues) await sleep(0)
 }
 
-/** To whom a change is counted: the user, with all of the user's keys; or another principal. */
-const ownerOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
+/** The account that a change is counted to: a user's, with all of the user's keys, or another principal's. */
+const accountOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
 const unchanged = 'the settings were not changed'
 

@@ -1,4 +1,5 @@
-import { isObject, keyMembers, type Document } from '../../apply.ts'
+import { keyMembers, type Document } from '../../apply.ts'
+import { isObject } from '../../../schemas/unknown-members.ts'
 import { orderedEntries, orderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'

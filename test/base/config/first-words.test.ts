@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { FirstWords } from '../../../plugins/base/config/first-words.ts'
+import { FirstWords } from '../../../plugins/base/config/first-start.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 
 test('without a terminal the words of a first start are in a file for its owner only', async (t) => {

@@ -16,7 +16,7 @@ import { CpuBudget } from '../../../plugins/base/json-schema/time-budget.ts'
 import { limits } from '../../../plugins/base/limits/limits.ts'
 import { MemoryBudget } from '../../../plugins/base/limits/memory.ts'
 import { ShareError } from '../../../plugins/base/limits/shares.ts'
-import { UnaskedPace } from '../../../plugins/base/limits/message-pace.ts'
+import { paceOf } from '../../../plugins/base/limits/message-pace.ts'
 import { Turns } from '../../../plugins/base/limits/turns.ts'
 import { writeBody } from '../../../plugins/downstream/openapi/write.ts'
 import { Raw, startUpstream, tool } from '../../fakes/fault-http.ts'
@@ -165,9 +165,10 @@ test('messages of one stream stay in their order, small ones behind a large one 
 
 test('what a server sends is passed on in order, and held back where it takes long or is beyond its pace', async (t) => {
   mockTimers(t, 'setTimeout')
-  let now = 0
+  const clock = holdClock(t)
   const cost = { request: 4, notification: 1, response: 1, noise: 1, crumbs: 1 }
-  const pace = new UnaskedPace({ cost, burst: 100, perSecond: 100 }, () => now)
+  setLimits(t, limits.unasked, { cost, burst: 100, perSecond: 100 })
+  const pace = paceOf(undefined)
   let isPaused = false
   const taken: string[] = []
   const valve = new Valve({
@@ -185,15 +186,14 @@ test('what a server sends is passed on in order, and held back where it takes lo
   valve.then(() => { isOver = true })
   valve.push(Buffer.from('101'))
   assert.deepEqual([taken.length, isOver], [100, false])
-  now = 20
+  clock.at += 20
   mock.timers.tick(20)
   assert.deepEqual([taken.slice(100), isOver, isPaused], [['100', '101'], true, true], 'two more, as time has passed')
-  now = 1_000
+  clock.at += 980
   mock.timers.tick(1_000)
   assert.deepEqual([taken.length, isPaused], [102, false])
 
   // A large chunk is taken in pieces; what comes behind it waits, and nothing is lost or swapped.
-  const clock = holdClock(t)
   const free = new Valve({
     take: (bytes) => { taken.push(bytes.toString('latin1')); clock.at++ },
     pause: () => { isPaused = true },
