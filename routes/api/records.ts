@@ -1,6 +1,6 @@
 import type { preSerializationAsyncHookHandler } from 'fastify'
 import { ownerOf } from '../../plugins/settings/index.ts'
-import { chunkedReply, memory, type Release, turns } from '../../plugins/base/limits/index.ts'
+import { chunkedReply, memory, type Release } from '../../plugins/base/limits/index.ts'
 import { recordsJson } from '../../plugins/management/index.ts'
 import { principalOf } from './principal.ts'
 
@@ -13,10 +13,7 @@ export const serializeRecords: preSerializationAsyncHookHandler = async (request
   const owner = ownerOf(principalOf(request), request.ip)
   const releases: Release[] = []
   try {
-    const json = await recordsJson(answer, {
-      run: async (work) => await turns.run(owner, work),
-      hold: (bytes) => { releases.push(memory.take(owner, bytes)) }
-    })
+    const json = await recordsJson(answer, (bytes) => { releases.push(memory.take(owner, bytes)) })
     reply.type('application/json; charset=utf-8')
     // The answer is serialised already. Fastify's types allow text only, but it sends a stream as it is.
     reply.serializer((serialized: unknown) => serialized as string)

@@ -1,30 +1,34 @@
-import type { MessagePace, Unasked } from '../../../protocol/transports/valve.ts'
+import type { MessagePace, Unsolicited } from '../../../protocol/transports/valve.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { limits } from './limits.ts'
 
-/** `cost`: what one message counts; `burst`: what may be used at once, `perSecond`: per second; in ms of CPU time. */
-interface UnaskedBounds {
-  readonly cost: Readonly<Record<Unasked, number>>
+/** As `limits.unsolicited` has them. */
+interface UnsolicitedBounds {
+  readonly cost: Readonly<Record<Unsolicited, number>>
+  readonly charactersPerMs: number
   readonly burst: number
   readonly perSecond: number
 }
 
-/** How much of what one owner's servers send unasked is dealt with. What is used up comes back with time. */
-export class UnaskedPace implements MessagePace {
-  readonly #bounds: UnaskedBounds
+/** How much of what one owner's servers send unsolicited is dealt with. What is used up comes back with time. */
+export class UnsolicitedPace implements MessagePace {
+  readonly #bounds: UnsolicitedBounds
   readonly #now: () => number
   #left: number
   #updated: number
 
   /** @param now a clock, in ms */
-  constructor (bounds: UnaskedBounds = limits.unasked, now = () => performance.now()) {
+  constructor (bounds: UnsolicitedBounds = limits.unsolicited, now = () => performance.now()) {
     this.#bounds = bounds
     this.#now = now
     this.#left = bounds.burst
     this.#updated = now()
   }
 
-  count (what: Unasked): void { this.#left -= this.#bounds.cost[what] }
+  count (what: Unsolicited, size = 0): void {
+    const { cost, charactersPerMs } = this.#bounds
+    this.#left -= cost[what] + size / charactersPerMs
+  }
 
   wait (): number {
     const { burst, perSecond } = this.#bounds
@@ -35,12 +39,12 @@ export class UnaskedPace implements MessagePace {
   }
 }
 
-const ofUsers = new BoundedMap<string, UnaskedPace>(limits.unasked.owners)
+const ofUsers = new BoundedMap<string, UnsolicitedPace>(limits.unsolicited.owners)
 
 /** The pace of a server: one for all servers of a user, and one for each server of an admin. */
-export function paceOf (user: string | undefined): UnaskedPace {
-  if (user === undefined) return new UnaskedPace()
-  const pace = ofUsers.get(user) ?? new UnaskedPace()
+export function paceOf (user: string | undefined): UnsolicitedPace {
+  if (user === undefined) return new UnsolicitedPace()
+  const pace = ofUsers.get(user) ?? new UnsolicitedPace()
   ofUsers.setNewest(user, pace)
   return pace
 }

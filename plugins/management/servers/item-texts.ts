@@ -1,7 +1,7 @@
 import { orderedEntries } from '../../../db/order.ts'
 import { changedMembers } from '../../../protocol/json.ts'
-import type { Pause } from '../../../protocol/large-message.ts'
 import type { Item } from '../../../protocol/lists.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import type { BodyPart } from '../../base/limits/index.ts'
 import { itemDefaults, type ItemKind, type Overridden, overrideMembers, overrideOf } from '../../settings/index.ts'
 
@@ -38,13 +38,6 @@ export class ItemTexts {
   }
 }
 
-/** Where a large answer is written: in turns of its owner, and within the memory for texts in flight. */
-export interface LargeAnswers {
-  readonly run: <Result>(work: (pause: Pause) => Promise<Result>) => Promise<Result>
-  /** Takes memory for so many more bytes. @throws ShareError */
-  readonly hold: (bytes: number) => void
-}
-
 /** Characters that are encoded at once: one character beyond Latin-1 slows down a whole string. */
 const chunkSize = 64 * 1024
 
@@ -54,30 +47,30 @@ interface LargeAnswer { readonly parts: readonly BodyPart[], readonly length: nu
 /**
  * The JSON of an answer that holds servers, in their order. Of a large one, what servers listed stays the text that it is, to be encoded
  * when the client reads it; all else is encoded in chunks. An answer that is text already stays.
+ * @param hold takes memory for so many more bytes of a large one
  * @throws ShareError for a large one, where its owner has had his share
  */
-export async function recordsJson (answer: unknown, large: LargeAnswers): Promise<LargeAnswer | string> {
+export async function recordsJson (answer: unknown, hold: (bytes: number) => void): Promise<LargeAnswer | string> {
   if (typeof answer === 'string') return answer
   const chunks = chunksOf(piecesOf(answer, 0))
   const first = chunks.next().value ?? { text: '', isShared: false }
   let next = chunks.next()
   if (next.done === true) return first.text
-  return await large.run(async (pause) => {
-    const parts: BodyPart[] = []
-    let length = 0
-    const add = ({ text, isShared }: Chunk): void => {
-      const size = Buffer.byteLength(text)
-      large.hold(size)
-      length += size
-      parts.push(isShared ? text : Buffer.from(text))
-    }
-    add(first)
-    for (; next.done !== true; next = chunks.next()) {
-      add(next.value)
-      await pause()
-    }
-    return { parts, length }
-  })
+  const budget = new LoopBudget()
+  const parts: BodyPart[] = []
+  let length = 0
+  const add = ({ text, isShared }: Chunk): void => {
+    const size = Buffer.byteLength(text)
+    hold(size)
+    length += size
+    parts.push(isShared ? text : Buffer.from(text))
+  }
+  add(first)
+  for (; next.done !== true; next = chunks.next()) {
+    add(next.value)
+    await budget.pause()
+  }
+  return { parts, length }
 }
 
 /** `isShared`: it is one piece, which is mostly a part of a text that is in memory already. */

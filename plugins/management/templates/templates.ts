@@ -1,5 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import type { Pause } from '../../../protocol/large-message.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import { lockOf } from '../../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../../db/order.ts'
 import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template, TemplateGroup } from '../../../schemas/templates.ts'
@@ -8,7 +8,7 @@ import { quoteName } from '../../../schemas/unknown-members.ts'
 import { canManage, type Principal, type Settings } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Groups, ShownGroup } from '../groups/groups.ts'
-import { limits, turns } from '../../base/limits/index.ts'
+import { limits } from '../../base/limits/index.ts'
 import type { Servers } from '../servers/servers.ts'
 import type { ProcessEnvironment } from '../../upstream/index.ts'
 import { portable, referenced, withoutSecrets } from './config.ts'
@@ -58,12 +58,10 @@ export class Templates {
       [each, lookedUp('server', each, () => this.#servers.managed(principal, each))] as const)
     const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
-    const { covered, required } = await turns.run(owner, async (pause) => {
-      const named = await inSteps(configs, ([, config]) => referenced(portable(config)), pause)
-      const variables = new TemplateVariables(named.flat(), this.#environment)
-      const covered = await inSteps(configs, ([each, config]) => [each, withoutSecrets(each, config, variables)] as const, pause)
-      return { covered, required: await inSteps(covered, ([, config]) => referenced(config), pause) }
-    })
+    const named = await inSteps(configs, ([, config]) => referenced(portable(config)))
+    const variables = new TemplateVariables(named.flat(), this.#environment)
+    const covered = await inSteps(configs, ([each, config]) => [each, withoutSecrets(each, config, variables)] as const)
+    const required = await inSteps(covered, ([, config]) => referenced(config))
     const template: Template = {
       version,
       name,
@@ -173,18 +171,13 @@ function refusalOf (error: unknown): string {
   return error.message
 }
 
-/** Time after which a step gives way, in ms. */
-const stepTime = 1
-
-/** Maps a list, and gives way to others after each `stepTime`. @param pause called between two steps */
-async function inSteps<Item, Result> (items: readonly Item[], work: (item: Item) => Result, pause: Pause): Promise<Result[]> {
+/** Maps a list without holding the event loop: servers may have thousands of secrets. */
+async function inSteps<Item, Result> (items: readonly Item[], work: (item: Item) => Result): Promise<Result[]> {
+  const budget = new LoopBudget()
   const results: Result[] = []
-  let begun = performance.now()
   for (const item of items) {
     results.push(work(item))
-    if (performance.now() - begun < stepTime) continue
-    await pause()
-    begun = performance.now()
+    await budget.pause()
   }
   return results
 }
