@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { test } from 'tap'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { envTable, tableIn } from '../../docs/env-table.ts'
@@ -117,18 +118,46 @@ test('dependencies', async (t) => {
   })
 })
 
-test('README.md', { skip: existsSync(path('README.md')) ? false : 'there is none yet' }, async (t) => {
-  const text = existsSync(path('README.md')) ? read('README.md') : ''
-  await t.test(
-    'its table of environment variables is that of schemas/env.ts',
-    { skip: text.includes('<!-- env -->') ? false : 'it has no such table yet' },
-    async () => {
-      assert.equal(tableIn(text), envTable(), 'write it anew: node --import tsx docs/env-table.ts --write')
+test('docs/configuration.md: its table of environment variables is that of schemas/env.ts', async () => {
+  assert.equal(tableIn(read('docs/configuration.md')), envTable(), 'write it anew: node --import tsx docs/env-table.ts --write')
+})
+
+test('README.md has at most 150 lines and 8 KB, docs/architecture.md and docs/lifecycle.md at most 8 KB each', async () => {
+  assert.ok(read('README.md').split('\n').length <= 151)
+  for (const name of ['README.md', 'docs/architecture.md', 'docs/lifecycle.md']) {
+    assert.ok(Buffer.byteLength(read(name)) <= 8 * 1024, name)
+  }
+})
+
+/** The documents, by their paths in the project. */
+const documents = [
+  'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/RESULTS.md', 'test/README.md',
+  ...readdirSync(path('docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)
+]
+
+/** The anchors of a document, as GitHub makes them of its headings. */
+const anchorsOf = (text: string): Set<string> => new Set(
+  [...text.replace(/^```.*?^```$/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'))
+)
+
+test('every link of a document leads to a file, and to a heading of it', async () => {
+  let count = 0
+  for (const name of documents) {
+    const text = read(name).replace(/^```.*?^```$/gms, '')
+    for (const [, target = '', anchor] of text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
+      const file = target === '' ? name : join(dirname(name), target)
+      count += 1
+      assert.ok(existsSync(path(file)), `${name} links to ${target}`)
+      if (anchor !== undefined) assert.ok(anchorsOf(read(file)).has(anchor), `${name} links to ${target}#${anchor}`)
     }
-  )
-  await t.test('what it links to in here is there', async () => {
-    for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)) assert.ok(existsSync(path(target)), target)
-  })
+  }
+  assert.ok(count > 50)
+})
+
+test('README.md links to every page of docs/', async () => {
+  const text = read('README.md')
+  assert.deepEqual(documents.filter((name) => name.startsWith('docs/') && !text.includes(`(${name})`)), [])
 })
 
 test('schemas/env.ts: every variable says what it is', async () => {

@@ -35,13 +35,14 @@ test('from an empty folder to a tool call', async (t) => {
   for (const each of [app, home, elsewhere]) await mkdir(each)
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  /** A line of the README that begins so, for this clone and this gateway. */
-  const readme = (beginning: string): string => {
-    const found = readFileSync(path('README.md'), 'utf8').split('\n').find((line) => line.startsWith(beginning))
+  const pages = ['README.md', 'docs/getting-started.md', 'docs/clients.md'].map((name) => readFileSync(path(name), 'utf8')).join('\n')
+  /** The line of the documents with this beginning, for this clone and this gateway. */
+  const documented = (beginning: string): string => {
+    const found = pages.split('\n').find((line) => line.startsWith(beginning))
     assert.ok(found, beginning)
     return found.replaceAll('http://127.0.0.1:3000', url).replaceAll('/path/to/the/clone', path(''))
   }
-  const [packing = '', installing = '', starting = ''] = readme('npm pack ').split(' && ')
+  const [packing = '', installing = '', starting = ''] = documented('npm pack ').split(' && ')
   await pasted(`${packing} && ${installing}`, app)
   const tarball = join(app, readdirSync(app).find((name) => name.endsWith('.tgz')) ?? '')
   const packages = [everything, 'mcp-remote'].map((name) => `${name}@${manifest.devDependencies[name]}`)
@@ -84,7 +85,7 @@ test('from an empty folder to a tool call', async (t) => {
   await t.test('MCP Inspector', async () => {
     const modules = await cachedPackages('inspector', inspector)
     const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, MCP_INSPECTOR_SECRET_STORE: 'file', KEY }
-    for (const each of [line(/^npx @modelcontextprotocol\/inspector .*$/m), readme('npx @modelcontextprotocol/inspector --cli')]) {
+    for (const each of [line(/^npx @modelcontextprotocol\/inspector .*$/m), documented('npx @modelcontextprotocol/inspector --cli')]) {
       assert.match(await pasted(each, join(modules, '..'), env), /everything-echo/)
     }
   })
@@ -102,12 +103,16 @@ test('from an empty folder to a tool call', async (t) => {
   await t.test('Claude Code and Gemini CLI', async () => {
     const modules = await cachedPackages('agents', agents)
     const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, GEMINI_CLI_TRUST_WORKSPACE: 'true', KEY }
-    await pasted(readme('claude mcp add '), elsewhere, env)
+    await pasted(documented('claude mcp add '), elsewhere, env)
     assert.match(await pasted('claude mcp list', elsewhere, env), /tool-hub: .* Connected/)
     await pasted('claude mcp remove tool-hub', elsewhere, env)
     await pasted(line(/^claude mcp add .*$/m), elsewhere, env)
     assert.match(await pasted('claude mcp list', elsewhere, env), /tool-hub: .* Connected/)
-    await pasted(line(/^gemini mcp add .*$/m), elsewhere, env)
-    assert.match(await pasted('gemini mcp list 2>&1', elsewhere, env), /tool-hub: .* Connected/)
+    for (const [at, add] of [documented('gemini mcp add '), line(/^gemini mcp add .*$/m)].entries()) {
+      const own = { ...env, HOME: join(folder, `home-of-gemini-${at}`) }
+      await mkdir(own.HOME)
+      await pasted(add, elsewhere, own)
+      assert.match(await pasted('gemini mcp list 2>&1', elsewhere, own), /tool-hub: .* Connected/)
+    }
   })
 })
