@@ -12,21 +12,21 @@ import { path } from '../helpers/hub.ts'
 
 const read = (name: string): string => readFileSync(path(name), 'utf8')
 
-/** The rows of the table below a heading, as cells, without its head. */
+/** The body rows of the table below a heading, as cells. */
 const rowsBelow = (text: string, heading: string): string[][] => {
   const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
   return section.split('\n').filter((line) => line.startsWith('|')).slice(2)
     .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim()))
 }
 
-test('durations of the environment: what a timer can run', async () => {
+test('durations of the environment are within the range of a timer', async () => {
   for (const [text, ms] of [
     ['500', 500], ['500ms', 500], ['5s', 5_000], ['10m', 600_000], ['24h', 86_400_000], ['0', 1], ['50d', 2 ** 31 - 1],
     ['99999999s', 2 ** 31 - 1]
   ] as const) { assert.equal(milliseconds(text), ms, text) }
 })
 
-/** An error whose sentence still has its placeholders; those that say when to try again cannot be made without seconds. */
+/** An error whose message keeps its placeholders. An error with `Retry-After` needs an argument. */
 function unfilled (Made: (typeof errors)[keyof typeof errors]): FastifyError {
   const Any = Made as new (...args: unknown[]) => FastifyError
   return Any.length === 0 ? new Any() : new Any('%s')
@@ -61,7 +61,7 @@ test('docs/errors.md', async (t) => {
     }
   })
 
-  await t.test('says of each what to do', async () => {
+  await t.test('has a remedy for each', async () => {
     for (const row of rows) { assert.equal(row.length, 5, row[0]); assert.ok((row[4]?.length ?? 0) > 10, row[0]) }
   })
 
@@ -70,7 +70,7 @@ test('docs/errors.md', async (t) => {
       Object.values(code).sort((a, b) => a - b))
   })
 
-  await t.test('codes are unique and speak of themselves', async () => {
+  await t.test('codes are unique and made of the names in the list', async () => {
     assert.equal(new Set(made.map((error) => error.code)).size, made.length)
     for (const [name, Made] of Object.entries(errors)) {
       assert.equal(unfilled(Made).code, `TH_${name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`)
@@ -91,7 +91,7 @@ test('dependencies', async (t) => {
     ['At run time', { ...manifest.dependencies, ...manifest.optionalDependencies }],
     ['For development', manifest.devDependencies]
   ] as const) {
-    await t.test(`${heading.toLowerCase()}: each has its sentence in docs/dependencies.md, and nothing else has`, async () => {
+    await t.test(`${heading.toLowerCase()}: each has a sentence in docs/dependencies.md, and no other package has`, async () => {
       const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
       const said = new Map(
         [...section.matchAll(/^- \*\*(.+?)\*\*: (.+)$/gm)].map(([, name = '', sentence = '']): [string, string] => [name, sentence])
@@ -101,7 +101,7 @@ test('dependencies', async (t) => {
     })
   }
 
-  await t.test('package-lock.json names no host to fetch from, and a hash for all that is fetched', async () => {
+  await t.test('package-lock.json names no host, and has a hash for each package', async () => {
     const { packages } = JSON.parse(read('package-lock.json')) as {
       packages: Record<string, { resolved?: string; integrity?: string; link?: boolean; inBundle?: boolean }>
     }
@@ -111,7 +111,7 @@ test('dependencies', async (t) => {
     }
   })
 
-  await t.test('package-lock.json is that of package.json', async () => {
+  await t.test('package-lock.json has the dependencies of package.json', async () => {
     const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Partial<typeof manifest>> }
     assert.deepEqual(packages['']?.dependencies, manifest.dependencies)
     assert.deepEqual(packages['']?.devDependencies, manifest.devDependencies)
@@ -160,7 +160,7 @@ test('README.md links to every page of docs/', async () => {
   assert.deepEqual(documents.filter((name) => name.startsWith('docs/') && !text.includes(`(${name})`)), [])
 })
 
-test('schemas/env.ts: every variable says what it is', async () => {
+test('schemas/env.ts: every variable has a description', async () => {
   for (const [name, schema] of Object.entries(Env.properties)) {
     assert.match(name, /^[A-Z][A-Z0-9_]*$/)
     assert.ok((schema.description ?? '').length > 5, name)
@@ -168,7 +168,7 @@ test('schemas/env.ts: every variable says what it is', async () => {
   }
 })
 
-test('the examples of proxies say who really asks, whatever a client says', async () => {
+test('the proxy examples set the forwarded headers themselves', async () => {
   for (const name of ['nginx.conf', 'nginx-replicas.conf']) {
     const text = read(`examples/${name}`)
     for (const header of ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme', 'X-Forwarded-Host $host']) {

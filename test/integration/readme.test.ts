@@ -39,7 +39,7 @@ const printedAddress = 'http://127.0.0.1:3000'
 const printedPassword = 'the password that the first start printed'
 const printedKey = 'the key that the first start printed'
 
-/** Runs lines in a shell. */
+/** Runs lines in a shell, and stops at the first failure. */
 async function run (input: string, cwd: string, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
   const child = spawn('sh', ['-eu', '-s'], { cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   let output = ''

@@ -1,5 +1,5 @@
-// The first five minutes: the packed tarball in an empty folder, one command, one paste, a tool call; each printed snippet run by its
-// client. Needs npm's registry, or its cache. integration/first-start does it with what is built here.
+// From the packed tarball in an empty folder to a tool call, and each printed snippet run by its client. Needs npm's registry or cache.
+// integration/first-start does the same with the local build.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ const everything = '@modelcontextprotocol/server-everything'
 const inspector = { node: '22.23.3', '@modelcontextprotocol/inspector': '2.12.0' }
 const agents = { node: '22.23.3', '@anthropic-ai/claude-code': '2.1.330', '@google/gemini-cli': '0.61.0' }
 
-/** Runs a line as a person pastes it into a shell. */
+/** Runs a line in a shell. */
 async function pasted (line: string, cwd: string, env: Record<string, string> = {}): Promise<string> {
   const { stdout, stderr } = await execute('sh', ['-euc', line], { cwd, env: { PATH: process.env.PATH ?? '', ...env } })
   return `${stdout}${stderr}`
@@ -99,7 +99,7 @@ test('from an empty folder to a tool call', async (t) => {
     assert.match(await pasted(`tool-hub --config ${join(app, 'mcp_settings.json')} list`, elsewhere, env), /everything +connected/)
   })
 
-  // 650 MB are fetched for that.
+  // Downloads 650 MB.
   await t.test('Claude Code and Gemini CLI', async () => {
     const modules = await cachedPackages('agents', agents)
     const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, GEMINI_CLI_TRUST_WORKSPACE: 'true', KEY }
