@@ -8,12 +8,8 @@ import { type Principal, type Settings, withoutToken } from '../../settings/inde
 import { checkUnchanged } from '../../base/body/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
-import { legacyKeyIgnored, legacyKeyWarning } from './legacy-key.ts'
-import { changed, type KeyChange } from './change.ts'
-import { expiryOf, toExpiry } from './expiry.ts'
-import { authorship, scopeAsked, userScope } from './new-key.ts'
-import { counts } from './rights.ts'
-import { Usage } from './usage.ts'
+import { counts, expiryOf, legacyKeyIgnored, legacyKeyWarning, toExpiry, Usage } from './state.ts'
+import { authorship, changed, type KeyChange, scopeAsked, userScope } from './new-key.ts'
 
 /** The members of a new key that a caller sends. */
 type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {

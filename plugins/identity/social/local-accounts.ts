@@ -4,9 +4,9 @@ import type { SocialIdentity, SocialLogins } from '../../../db/ports.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Settings } from '../../settings/index.ts'
-import { subjectOf } from '../users/mark.ts'
+import { subjectOf } from '../users/account.ts'
 import type { Users } from '../users/users.ts'
-import { canonicalName, isDefaultOwner, usernameProblem } from '../users/username.ts'
+import { canonicalName, isDefaultOwner, usernameProblem } from '../users/rules.ts'
 import type { Person } from './providers/provider.ts'
 
 interface LocalAccountsDeps {

@@ -7,13 +7,13 @@ import type { Principal } from '../../settings/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import { limits, ownerAt, Semaphore } from '../../base/limits/index.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { markOf, subjectOf } from '../users/mark.ts'
+import { markOf, subjectOf } from '../users/account.ts'
 import type { BetterAuth, Entered } from './better-auth.ts'
-import { cookieNames, mayHaveSession, onlyCookies, type CookieNames } from './cookies.ts'
+import {
+  cookieNames, type CookieNames, mayHaveSession, onlyCookies, originOf, safeTarget, type SocialSettings
+} from './settings.ts'
 import { emailOf, type LocalAccounts } from './local-accounts.ts'
-import { originOf, safeTarget } from './origins.ts'
 import type { IdentityProvider } from './providers/provider.ts'
-import type { SocialSettings } from './settings.ts'
 
 interface SocialDeps {
   readonly settings: SocialSettings

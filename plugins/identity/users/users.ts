@@ -1,15 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import type { Change, Snapshot } from '../../../db/store.ts'
+import fp from 'fastify-plugin'
 import { foldName } from '../../../db/invariants.ts'
+import type { Change, Snapshot } from '../../../db/store.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
-import type { Principal, Settings } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
+import { errors, noSuch } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { needsRehash, type Passwords } from '../../base/secrets/index.ts'
-import { checkChosenPassword, checkGivenPassword, weaknesses } from './policy.ts'
-import { removalOf } from './removal.ts'
-import { canonicalName, defaultOwner, isDefaultOwner, knownName, usernameProblem } from './username.ts'
+import { needsRehash, Passwords } from '../../base/secrets/index.ts'
+import type { Principal, Settings } from '../../settings/index.ts'
+import { removalOf } from './account.ts'
+import {
+  canonicalName, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwner, knownName, usernameProblem,
+  weaknesses
+} from './rules.ts'
 
 /** A user as the API answers it. */
 interface ShownUser { username: string, isAdmin: boolean }
@@ -304,3 +307,14 @@ function mustBeFree ({ users }: Snapshot, username: string): void {
     if (other === username || foldName(other) === folded) throw new errors.InvalidInput(`The username ${JSON.stringify(username)} is taken`)
   }
 }
+
+declare module 'fastify' {
+  interface FastifyInstance { users: Users }
+}
+
+/** `app.users`: the local accounts. */
+export default fp(async (app) => {
+  const { ALLOW_REGISTRATION: allowRegistration, READONLY: readonly } = app.config.env
+  const warn = (sentence: string): void => { app.log.warn(sentence) }
+  app.decorate('users', new Users(app.settings, new Passwords(), { allowRegistration, readonly, warn }))
+}, { name: 'users', dependencies: ['config', 'settings'] })

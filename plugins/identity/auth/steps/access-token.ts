@@ -1,8 +1,8 @@
 import type { StoredToken } from '../../../../db/ports.ts'
 import type { Snapshot } from '../../../../db/store.ts'
-import type { AccessTokens } from '../../access-tokens/access-tokens.ts'
+import type { AccessTokens } from '../../access-tokens.ts'
 import { type AddressConfig, configuredBase, type Principal } from '../../../settings/index.ts'
-import { rightsMarkOf } from '../../users/mark.ts'
+import { rightsMarkOf } from '../../users/account.ts'
 import type { AuthStep } from '../chain.ts'
 
 /**

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../../db/store.ts'
 import type { BearerKey } from '../../../../schemas/settings.ts'
 import { type Credential, headerOf, type Principal } from '../../../settings/index.ts'
 import type { Keys } from '../../keys/keys.ts'
-import { counts, seesAll } from '../../keys/rights.ts'
+import { counts, seesAll } from '../../keys/state.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**

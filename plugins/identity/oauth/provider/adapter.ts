@@ -1,8 +1,9 @@
-import { errors as failures, Provider, type Adapter, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider'
-import type { Clients, Consents, Grants, IssuedToken, LoginStates, StoredToken, TokenKind, Tokens } from '../../../../db/ports.ts'
+import { type Adapter, type AdapterPayload, errors as failures, type KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type {
+  Clients, Consents, Grants, IssuedToken, LoginStates, OAuthClient, StoredToken, TokenKind, Tokens
+} from '../../../../db/ports.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
-import { accountId, parseAccountId } from '../accounts.ts'
-import { findClient } from './clients.ts'
+import { accountId, parseAccountId } from '../identifiers.ts'
 import type { GivenConsent } from './grants.ts'
 import { LoginStateAdapter } from './login-states.ts'
 
@@ -214,5 +215,34 @@ class DerivedGrants implements Adapter {
       openid: { scope },
       resources: Object.fromEntries([resource ?? []].flat().map((each) => [each, scope ?? '']))
     }
+  }
+}
+
+/**
+ * A client in the library's terms. Its secret is known as a hash only, with which the library compares (`provider.ts`). Its scopes are not
+ * told: they follow the settings, and the library would refuse the whole client for one that it does not know.
+ */
+export async function findClient (clients: Pick<Clients, 'find'>, id: string): Promise<AdapterPayload | undefined> {
+  const client = await clients.find(id)
+  return client && toPayload(client)
+}
+
+function toPayload (client: OAuthClient): AdapterPayload {
+  const { clientId, secretHash, name, redirectUris, grantTypes, clientUri, logoUri, policyUri, tosUri } = client
+  // An entry of a settings file does not say how its client authenticates.
+  const method = client.tokenEndpointAuthMethod ?? (secretHash === undefined ? 'none' : 'client_secret_post')
+  return {
+    client_id: clientId,
+    ...(secretHash === undefined ? {} : { client_secret: secretHash }),
+    client_name: name,
+    redirect_uris: [...redirectUris],
+    grant_types: [...grantTypes],
+    response_types: ['code'],
+    token_endpoint_auth_method: method as 'none',
+    application_type: 'native',
+    client_uri: clientUri,
+    logo_uri: logoUri,
+    policy_uri: policyUri,
+    tos_uri: tosUri
   }
 }

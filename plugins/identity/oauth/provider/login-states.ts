@@ -1,7 +1,7 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 import type { LoginState, LoginStates } from '../../../../db/ports.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
-import { parseAccountId } from '../accounts.ts'
+import { parseAccountId } from '../identifiers.ts'
 
 /** Where the states are stored, and whether an account still stands. */
 interface LoginStateStorage { readonly loginStates: LoginStates, readonly stands: (accountId: string) => boolean }

@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events'
-import type { Clients, Revocation, StoredToken, Tokens } from '../../../db/ports.ts'
-import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
-import { BoundedMap, limits, ownerAt, Semaphore, Shares } from '../../base/limits/index.ts'
-import { sha256 } from '../../base/secrets/index.ts'
+import fp from 'fastify-plugin'
+import type { Clients, Revocation, StoredToken, Tokens } from '../../db/ports.ts'
+import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
+import { BoundedMap, limits, ownerAt, Semaphore, Shares } from '../base/limits/index.ts'
+import { sha256 } from '../base/secrets/index.ts'
 
 /** Time for which a found token is used without asking the storage, in ms. */
 const fresh = 2_000
@@ -161,3 +162,14 @@ function isTarget (token: StoredToken, target: Revocation): boolean {
   const { clientId = token.clientId, username = token.username } = target
   return token.clientId === clientId && token.username === username
 }
+
+declare module 'fastify' {
+  interface FastifyInstance { accessTokens: AccessTokens }
+}
+
+/** `app.accessTokens`: the access tokens of the gateway's own authorization server. */
+export default fp<{ tokens: Tokens, clients: Clients }>(async (app, { tokens, clients }) => {
+  const accessTokens = new AccessTokens(tokens, clients)
+  app.decorate('accessTokens', accessTokens)
+  app.addHook('onClose', async () => { accessTokens.close() })
+}, { name: 'access-tokens' })
