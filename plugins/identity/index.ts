@@ -16,7 +16,7 @@ export type { Redirect } from './social/social.ts'
 export { toAccount } from './users/account.ts'
 export { goneAccounts, subjectOf } from './users/account.ts'
 export { defaultOwner, knownName } from './users/rules.ts'
-export type { FirstAdmin } from './users/users.ts'
+export type { FirstAdmin } from './users/first-admin.ts'
 export type { IdentityOptions } from './parts.ts'
 
 /** Who is asking. */

@@ -9,7 +9,7 @@ import pages, { home } from './pages.ts'
 
 const tags = ['Social login']
 
-/** Scope `social`: login by providers elsewhere, under the names of SPEC and under better-auth's own. Everything is 404 while it is off. */
+/** Scope `social`: login by providers elsewhere, under names of this gateway and under those of better-auth. Everything is 404 while it is off. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
   securityHeaders(app)

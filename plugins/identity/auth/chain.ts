@@ -25,7 +25,7 @@ export type Identified = Principal | undefined | Promise<Principal | undefined>
  */
 export type AuthStep = (credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot) => Identified
 
-/** The caller, as the first matching step identifies it (SPEC, "Authentication"; DECISIONS §3). */
+/** The caller, as the first matching step identifies it. */
 export function identify (chain: readonly AuthStep[], credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot): Identified {
   let at = 0
   for (const step of chain) {

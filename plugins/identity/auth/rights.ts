@@ -1,9 +1,12 @@
+import type { Snapshot } from '../../../db/store.ts'
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../base/errors/index.ts'
+import { canonicalName } from '../users/rules.ts'
 import type { Effect } from '../../base/scopes/index.ts'
-import { mayRun, mcpScope, type Principal } from '../../settings/index.ts'
+import { headerOf, mayRun, mcpScope, type Principal } from '../../settings/index.ts'
 
-/** The scope that a route of the management API needs, by its effect (DECISIONS §3); reading needs none. */
+/** The scope that a route of the management API needs, by its effect; reading needs none. */
 const scopeOf = { read: undefined, run: 'mcp', change: 'manage' } as const
 
 /** Checks what an access token may do on the management API. Other credentials have no scopes. @throws InsufficientScope */
@@ -45,3 +48,23 @@ const covers = (audience: string, path: string): boolean => path === audience ||
 /** A path of an MCP route, the aliases below `/api` by the names of the routes that they stand for. */
 const withoutAlias = (path: string, basePath: string): string =>
   `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`
+
+/** A sentence for an unidentified caller of an MCP route: which credential is missing or wrong. */
+export function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
+  const { routing, oauthServer } = snapshot.system
+  const takesTokens = oauthServer?.enabled === true
+  const name = routing?.bearerAuthHeaderName ?? 'Authorization'
+  const sent = headers[headerOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
+  if (sent !== undefined) {
+    const isKey = !takesTokens || String(sent).includes(credentialPrefixes.key)
+    return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
+  }
+  if (!takesTokens) return `A bearer key is required in the ${name} header`
+  return headerOf(snapshot) === 'authorization'
+    ? 'An access token or a bearer key is required in the Authorization header'
+    : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
+}
+
+/** Whether a principal may use the routes of a user (`/:user/…`): its own, or all with an unscoped system key. */
+export const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
+  kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

@@ -65,7 +65,7 @@ export class Keys {
 
   /**
    * Turns the one key of old settings (`routing.bearerAuthKey`) into a bearer key. Only once: an old file that is put back does not
-   * bring back a key that was deleted meanwhile (DECISIONS §4).
+   * bring back a key that was deleted meanwhile.
    */
   async migrate (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return

@@ -18,7 +18,7 @@ export function accessOf ({ allowedGroups, allowedServers }: Pick<Asked, 'allowe
 }
 
 /**
- * The kind and scope of a key that an admin asks for (DECISIONS §4). A full system key has to be asked for by name.
+ * The kind and scope of a key that an admin asks for. A full system key has to be asked for by name.
  * @throws InvalidInput
  */
 export function scopeAsked (asked: Asked): Scope {

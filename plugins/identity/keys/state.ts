@@ -62,7 +62,7 @@ type Users = Snapshot['users']
 const isAdmin = (users: Users, username: string): boolean => users.get(username)?.isAdmin === true
 
 /**
- * Whether a key that is enabled and has not expired counts now (DECISIONS §4). A system key has an admin's rights from its maker, and from
+ * Whether a key that is enabled and has not expired counts now. A system key has an admin's rights from its maker, and from
  * its owner where it has one: it counts while they are admins. Without a maker it is the operator's.
  */
 export function counts (key: BearerKey, { users }: Pick<Snapshot, 'users'>): boolean {

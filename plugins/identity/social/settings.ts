@@ -39,7 +39,7 @@ const defaultScopes = ['openid', 'profile', 'email']
 type SocialEnv = Pick<SharedEnv, typeof socialNames[number]>
 
 /**
- * The settings from the environment, else from `systemConfig.auth.betterAuth`, else by default (SPEC, "Social login"). Credentials come
+ * The settings from the environment, else from `systemConfig.auth.betterAuth`, else by default. Credentials come
  * from the environment only.
  * @param hasDatabase whether settings are kept in a database, without which social login is off
  * @throws Error naming the variable or member that is invalid
@@ -151,7 +151,7 @@ export function originOf (address: string | undefined): string | undefined {
 }
 
 /**
- * Origins from a list, or from a text: a JSON array, or separated by commas or white space (SPEC, "Social login").
+ * Origins from a list, or from a text: a JSON array, or separated by commas or white space.
  * @throws Error naming the first entry that is no origin
  */
 export function parseOrigins (given: string | readonly string[]): string[] {

@@ -33,7 +33,7 @@ export function * goneAccounts (former: ReadonlyMap<string, User>, next: Readonl
 const digest = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
 
-/** An account with its permissions, by which a client shows or hides parts of its interface (DECISIONS §2). */
+/** An account with its permissions, by which a client shows or hides parts of its interface. */
 interface ShownAccount {
   username: string
   isAdmin: boolean
@@ -50,7 +50,7 @@ export function toAccount ({ username, isAdmin }: Pick<Principal, 'username' | '
 }
 
 /**
- * The changes that remove a user. A later user of the same name must inherit nothing (DECISIONS §2): servers pass to `admin` and become
+ * The changes that remove a user. A later user of the same name must inherit nothing: servers pass to `admin` and become
  * private, groups pass to `admin`, and keys are removed, system keys that the user owned or made included, since the user knows their
  * tokens. A server that is not started since its owner may not store it (`problem`) is disabled: `admin` may, and has not seen it.
  */

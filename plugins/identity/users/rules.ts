@@ -2,7 +2,7 @@ import { foldName } from '../../../db/invariants.ts'
 import { inheritedNames } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
 
-/** Reserved names, folded: names of inherited members, built-in identities and first segments of paths (DECISIONS §2). */
+/** Reserved names, folded: names of inherited members, built-in identities and first segments of paths. */
 const reserved = new Set([
   ...inheritedNames.map(foldName),
   'guest',
@@ -82,7 +82,7 @@ export function checkGivenPassword (password: string): void {
 }
 
 /**
- * Checks a password that users choose for themselves against the minimal rules (SPEC, "Password policy").
+ * Checks a password that users choose for themselves against the minimal rules.
  * @returns a sentence for each of the other rules that it breaks
  * @throws WeakPassword with `errors`, a sentence for each broken rule
  */

@@ -40,7 +40,7 @@ function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Pr
   return principal
 }
 
-/** The principal of a key on the management API: an unscoped system key acts as its owner with an admin's rights (DECISIONS §3). */
+/** The principal of a key on the management API: an unscoped system key acts as its owner with an admin's rights. */
 function managerOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'

@@ -44,7 +44,7 @@ const sameMark = (one: unknown, other: string): boolean =>
 
 /**
  * The credential of this machine's command line: made at each start, and kept in a file that only the gateway's user may read. It has the
- * rights of an admin on the management API, from a loopback address and not through a proxy (DECISIONS §16).
+ * rights of an admin on the management API, from a loopback address and not through a proxy.
  * @param token undefined: there is none
  */
 export function localCredential (token: string | undefined): AuthStep {
