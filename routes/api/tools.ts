@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { ownerOf } from '../../plugins/settings/index.ts'
-import { ValueMemory } from '../../plugins/base/body/index.ts'
+import { holdUntilClosed } from '../../plugins/base/body/index.ts'
 import { exactJson } from '../../plugins/downstream/index.ts'
 import { Success } from '../../schemas/api.ts'
 import { CalledTool } from '../../schemas/openapi-routes.ts'
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       // The body is text until here, so that numbers in the arguments keep all digits.
       preValidation: async (request, reply) => {
         const owner = ownerOf(principalOf(request), request.ip)
-        Object.assign(request, { body: await exactJson(String(request.body ?? ''), owner, new ValueMemory(reply.raw, owner)) })
+        Object.assign(request, { body: exactJson(String(request.body ?? ''), holdUntilClosed(reply.raw, owner)) })
       }
     },
     async (request, reply) => {

@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Value } from '@sinclair/typebox/value'
 import type { RegistryEntry, RegistryPage, RegistryQuery } from '../../../schemas/catalogues.ts'
 import { problemOf } from '../../../schemas/problem.ts'
 import { official, RegistryMeta, ServerJson } from '../../../schemas/server-json.ts'
 import { isObject } from '../../../protocol/json.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import { noSuch } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import type { SourceAnswer, SourceQuery, Source } from './source.ts'
@@ -11,8 +11,6 @@ import { toConfigs } from './to-configs.ts'
 
 /** Deleted entries are listed too, with the reason for the deletion. */
 const deletedToo = 'include_deleted=true'
-/** Entries that are read in one turn of the event loop. */
-const entriesPerTurn = 5
 /** Max length of a cursor, in characters: a longer one is not handed on, so that the list ends there. */
 const longestCursor = 512
 
@@ -59,10 +57,11 @@ function segment (text: string): string {
 /** @throws TypeError for what is not a list of entries */
 async function pageOf (answer: unknown): Promise<RegistryPage> {
   if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('there is no list of servers')
+  const budget = new LoopBudget()
   const servers: RegistryEntry[] = []
   for (const each of answer.servers.slice(0, limits.catalogues.entries) as unknown[]) {
     servers.push(entryOf(each))
-    if (servers.length % entriesPerTurn === 0) await nextTurn()
+    await budget.pause()
   }
   const next = isObject(answer.metadata) ? answer.metadata.nextCursor : undefined
   const nextCursor = typeof next === 'string' && next !== '' && next.length <= longestCursor ? next : undefined

@@ -12,7 +12,7 @@ export interface SourceQuery<Value> {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Record<string, string>
   readonly body?: string
-  /** Makes what is kept of an answer. @throws Error for an answer of another form */
+  /** Makes what is kept of an answer. @throws Error for an answer that is not one */
   readonly read: (answer: unknown) => Value | Promise<Value>
 }
 

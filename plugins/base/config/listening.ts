@@ -1,4 +1,16 @@
+import { isIPv4 } from 'node:net'
 import type { Env } from '../../../schemas/env.ts'
+
+/** Whether a host name or address is a loopback one; an IPv6 address with or without brackets. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
+
+/** The loopback address of a gateway, from the address it listens at; undefined: it does not listen there. */
+export function localUrl (base: string): string | undefined {
+  const url = new URL(base)
+  if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
+  return isLoopback(url.hostname) ? url.href.replace(/\/$/, '') : undefined
+}
 
 /** Replaces an error of `listen` by a message that says what to change. */
 export function explainListenError (error: unknown, { HOST: host, PORT: port }: Pick<Env, 'HOST' | 'PORT'>): unknown {
