@@ -42,18 +42,24 @@ interface Found { readonly start: number, readonly end: number }
 
 /** Length of what a mask shows of the beginning and of the end of a token (`maskToken`). */
 const [shownFirst, shownLast] = [8, 4]
-/** Max length of an imported key, in characters. */
+/** Max length of an imported key, in characters. METRICS_TOKEN may be longer. */
 const longest = 512
 
-/** Keys of other gateways, which begin as nobody knows: found by their hash, where a mask tells how they begin and end. */
+type KnownKey = Pick<BearerKey, 'token' | 'tokenHash' | 'tokenMask'>
+
+/**
+ * Keys of other gateways, and METRICS_TOKEN, which have no prefix of ours: found by their hash, where a mask tells how they begin and end.
+ */
 class ImportedKeys {
   readonly #byBeginning = new Map<string, Array<{ readonly last: string, readonly hash: string }>>()
   /** Of those whose mask tells nothing. */
   readonly #words = new Set<string>()
+  #longest = longest
   readonly #scanner: SecretScanner
 
-  constructor (keys: Iterable<BearerKey>) {
+  constructor (keys: Iterable<KnownKey>) {
     for (const { token, tokenHash, tokenMask = '' } of keys) {
+      this.#longest = Math.max(this.#longest, token?.length ?? 0)
       const mask = token === undefined ? tokenMask : maskToken(token)
       const hash = tokenHash ?? (token === undefined ? undefined : sha256(token))
       if (hash === undefined || mask.startsWith(credentialPrefixes.key)) continue
@@ -78,7 +84,7 @@ class ImportedKeys {
     for (const { 0: word, index } of text.matchAll(/[^\s,;"'()<>]+/g)) {
       // A key may stand behind a name, and may hold what separates names itself.
       for (const { 0: part, index: at } of [{ 0: word, index: 0 }, ...word.matchAll(/[^=:&?/@]+/g)]) {
-        if (part.length <= longest && this.#words.has(sha256(part))) yield { start: index + at, end: index + at + part.length }
+        if (part.length <= this.#longest && this.#words.has(sha256(part))) yield { start: index + at, end: index + at + part.length }
       }
     }
   }
@@ -86,7 +92,7 @@ class ImportedKeys {
   /** The end of a key that begins here; undefined: none does. */
   #endAt (text: string, start: number): number | undefined {
     for (const { last, hash } of this.#byBeginning.get(text.slice(start, start + shownFirst)) ?? []) {
-      const most = start + longest
+      const most = start + this.#longest
       for (let at = text.indexOf(last, start + shownFirst); at !== -1 && at < most; at = text.indexOf(last, at + 1)) {
         if (sha256(text.slice(start, at + last.length)) === hash) return at + last.length
       }
@@ -96,14 +102,20 @@ class ImportedKeys {
 }
 
 /**
- * Recognises the gateway's own credentials: those of its family by their prefix, and imported keys by their hash. They are never forwarded
- * to a server, never recorded, and masked in logs.
+ * Recognises the gateway's own credentials: those of its family by their prefix, imported keys and METRICS_TOKEN by their hash. They are
+ * never forwarded to a server, never recorded, and masked in logs.
  */
 export class OwnCredentials {
+  readonly #fixed: readonly KnownKey[]
   #keys: () => ReadonlyMap<string, BearerKey> = () => new Map()
   /** What `#imported` was made from. */
   #indexed: ReadonlyMap<string, BearerKey> | undefined
   #imported: ImportedKeys | undefined
+
+  /** @param metricsToken METRICS_TOKEN */
+  constructor (metricsToken?: string) {
+    this.#fixed = metricsToken === undefined ? [] : [{ token: metricsToken }]
+  }
 
   /** @param keys the bearer keys now; the same object as long as none has changed */
   watch (keys: () => ReadonlyMap<string, BearerKey>): void { this.#keys = keys }
@@ -131,7 +143,7 @@ export class OwnCredentials {
     const keys = this.#keys()
     if (this.#imported === undefined || keys !== this.#indexed) {
       this.#indexed = keys
-      this.#imported = new ImportedKeys(keys.values())
+      this.#imported = new ImportedKeys([...this.#fixed, ...keys.values()])
     }
     return this.#imported.search(text)
   }

@@ -83,6 +83,15 @@ test('a change of the keys counts at once', async () => {
   assert.ok(credentials.holds(imported.long))
 })
 
+test('METRICS_TOKEN is one of them, however long it is', async () => {
+  for (const token of ['metrics-token-abcdef0123456789', 'a token for the metrics', 'tiny-one', `${'0123456789abcdef'.repeat(50)}-last`]) {
+    const credentials = new OwnCredentials(token)
+    for (const form of forms(token)) assert.ok(credentials.holds(form), form)
+    assert.equal(credentials.mask(`it is ${token}, see`), 'it is ••••, see')
+    assert.ok(!credentials.holds('Bearer something-else'))
+  }
+})
+
 interface Reached { world: World, upstream: Upstream, api: RestApi, secrets: Record<string, string> }
 
 async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): Promise<Reached> {
@@ -91,6 +100,7 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
   const passthroughHeaders = ['X-A', 'X-Api-Key', 'Authorization']
   const hash = bcrypt.hashSync(password, 4)
   const localToken = `thl_${hex}`
+  const metrics = 'metrics-token-abcdef0123456789'
   const app = await appFor(t, {
     users: [{ username: 'admin', password: hash, isAdmin: true, createdAt: '2026-01-01T00:00:00.000Z' }],
     bearerKeys: [bearerKey(), { id: 'i', name: 'imported', token: imported.long, enabled: true }],
@@ -104,7 +114,7 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
       }
     },
     systemConfig: { oauthServer: { enabled: true } }
-  }, readEnv({ JWT_SECRET: 'a secret of the test that is long enough', PORT: '0' }) as Env, {
+  }, readEnv({ JWT_SECRET: 'a secret of the test that is long enough', PORT: '0', METRICS_TOKEN: metrics }) as Env, {
     localToken,
     logger: { level: 'info', stream: { write: (line: string) => { lines.push(line) } } }
   })
@@ -114,7 +124,7 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
   const { access, refresh } = await world.tokens(admin)
   assert.match(access, /^tht_[\w-]{43}$/)
   assert.match(refresh, /^thr_[\w-]{43}$/)
-  const secrets = { key: bearerKey().token, imported: imported.long, local: localToken, access, refresh, login: world.login(admin) }
+  const secrets = { key: bearerKey().token, imported: imported.long, local: localToken, access, refresh, login: world.login(admin), metrics }
   return { world, upstream, api, secrets }
 }
 
