@@ -19,7 +19,7 @@ const isNumbersEnd = (code: number): boolean => code === 0x2c || code === 0x5d |
 const isHex = (code: number): boolean => (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66)
 const isEscape = (code: number): boolean => code < 0x80 && '"\\/bfnrt'.includes(String.fromCharCode(code))
 /** Max length of a key that is decoded as a whole, in characters, with its quotes and escapes; of a longer one the beginning is. */
-const maxKey = 2_048
+const maxKey = 6 * 8 * 1024 + 2
 /** The beginning of a string, up to its last whole escape. */
 const BEGINNING = /^"(?:[^\\]|\\u[\da-f]{4}|\\[^u])*/i
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y

@@ -1,6 +1,7 @@
 import { UpstreamError } from './errors.ts'
 import { membersOf } from './json.ts'
 import { largeText } from './large-message.ts'
+import { lookalikeMethod, unknownMethod } from './lookalikes.ts'
 import { errorShape, paramsShape, resultShape } from './mended-members.ts'
 import { mayHaveGaps, mend, type Shape } from './mending.ts'
 import {
@@ -116,7 +117,12 @@ export class Peer implements Receiver {
   }
 
   message (message: Message, origin: number | undefined): boolean {
-    if (message.kind === 'request') this.handlers.request(this.#withParams(message), origin)
+    if (message.kind !== 'response' && lookalikeMethod(message.method) !== undefined) {
+      // A client may take it for a method of MCP, which the gateway has not checked it as.
+      if (message.kind !== 'request') return false
+      const { id, idText, method } = message
+      this.answer(idText, { kind: 'response', id, errorText: unknownMethod(method).toText() })
+    } else if (message.kind === 'request') this.handlers.request(this.#withParams(message), origin)
     else if (message.kind === 'notification') this.handlers.notification(this.#withParams(message), origin)
     else if (typeof message.id === 'number') {
       const pending = this.#pending.take(message.id)
