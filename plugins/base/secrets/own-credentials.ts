@@ -1,12 +1,15 @@
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { maskToken, sha256 } from './hash.ts'
+import { maskReadings, type Secret } from './readings.ts'
 import { SecretScanner } from './scan.ts'
 
 const prefixes = Object.values(credentialPrefixes).join('|')
 const prefix = new RegExp(prefixes, 'i')
 /** A credential of this gateway's: at the beginning of a word, or as long as one within another word. A mask (`thk_12ab...`) is none. */
 const family = new RegExp(`(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi')
+
+const jwt = /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g
 
 /** Masks in a text what begins as credentials of this gateway's do. */
 export const maskFamily = (text: string): string =>
@@ -36,9 +39,6 @@ function * readings (value: string): Generator<string> {
 
 /** Whether the value of a header holds a credential that is known by how it begins, in whatever form. */
 export const holdsCredential = (value: string): boolean => [...readings(value)].some(holdsFamily)
-
-/** A range of a text. */
-interface Found { readonly start: number, readonly end: number }
 
 /** Length of what a mask shows of the beginning and of the end of a token (`maskToken`). */
 const [shownFirst, shownLast] = [8, 4]
@@ -71,12 +71,12 @@ class ImportedKeys {
   }
 
   /** Where they stand in a text. */
-  * search (text: string): Generator<Found> {
+  * search (text: string): Generator<Secret> {
     if (this.#byBeginning.size > 0) {
       for (const range of this.#scanner.search(text)) {
         for (let start = range.start; start + shownFirst <= range.end; start++) {
           const end = this.#endAt(text, start)
-          if (end !== undefined) yield { start, end }
+          if (end !== undefined) yield { start, end, shown: '••••' }
         }
       }
     }
@@ -84,7 +84,7 @@ class ImportedKeys {
     for (const { 0: word, index } of text.matchAll(/[^\s,;"'()<>]+/g)) {
       // A key may stand behind a name, and may hold what separates names itself.
       for (const { 0: part, index: at } of [{ 0: word, index: 0 }, ...word.matchAll(/[^=:&?/@]+/g)]) {
-        if (part.length <= this.#longest && this.#words.has(sha256(part))) yield { start: index + at, end: index + at + part.length }
+        if (part.length <= this.#longest && this.#words.has(sha256(part))) yield { start: index + at, end: index + at + part.length, shown: '••••' }
       }
     }
   }
@@ -125,21 +125,24 @@ export class OwnCredentials {
     return holdsCredential(value) || [...readings(value)].some((reading) => this.#search(reading).next().done !== true)
   }
 
-  /** A text without them. */
+  /** A text without them, also where it has them in JSON's escapes or percent-encoded. */
   mask (text: string): string {
-    const shown = maskFamily(text)
-    const masked = shown.includes('eyJ') ? shown.replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, (word) => isLoginToken(word) ? '••••' : word) : shown
-    const parts: string[] = []
-    let from = 0
-    for (const { start, end } of [...this.#search(masked)].sort((one, other) => one.start - other.start)) {
-      if (start < from) continue
-      parts.push(masked.slice(from, start), '••••')
-      from = end
-    }
-    return from === 0 ? masked : parts.join('') + masked.slice(from)
+    return maskReadings(text, (reading) => this.#find(reading))
   }
 
-  #search (text: string): Generator<Found> {
+  * #find (text: string): Generator<Secret> {
+    if (prefix.test(text)) {
+      for (const { 0: word, index } of text.matchAll(family)) yield { start: index, end: index + word.length, shown: `${word.slice(0, 4)}••••` }
+    }
+    if (text.includes('eyJ')) {
+      for (const { 0: word, index } of text.matchAll(jwt)) {
+        if (isLoginToken(word)) yield { start: index, end: index + word.length, shown: '••••' }
+      }
+    }
+    yield * this.#search(text)
+  }
+
+  #search (text: string): Generator<Secret> {
     const keys = this.#keys()
     if (this.#imported === undefined || keys !== this.#indexed) {
       this.#indexed = keys

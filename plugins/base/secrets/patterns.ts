@@ -12,8 +12,18 @@ const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) =
 /** A text that does not match this contains none of the patterns; checking it first is faster for most texts. */
 const mayMatch = /eyJ|bearer|basic|:\/\/|[?&]/i
 
-/** Masks in a text what looks like a credential. */
+/** Escapes of JSON that stand for visible ASCII, beside those that are needed; an escaped backslash is none. */
+const needless = /\\(?:(\\)|\/|u00([2-7][\da-f]))/gi
+const plain = (escape: string, backslash: string | undefined, code: string | undefined): string => {
+  if (backslash !== undefined) return escape
+  const character = code === undefined ? '/' : String.fromCharCode(Number.parseInt(code, 16))
+  return '"\\\u007f'.includes(character) ? escape : character
+}
+
+/** Masks in a text, which may be JSON, what looks like a credential. */
 export function maskPatterns (text: string): string {
-  const masked = maskFamily(text)
-  return mayMatch.test(masked) ? patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), masked) : masked
+  const read = text.includes('\\') ? text.replace(needless, plain) : text
+  const family = maskFamily(read)
+  const masked = mayMatch.test(family) ? patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), family) : family
+  return masked === read ? text : masked
 }

@@ -74,6 +74,36 @@ test('credentials are masked in a text, and nothing else is', async () => {
   for (const [text, masked] of table) assert.equal(credentials.mask(text), masked)
 })
 
+test('credentials are masked in a text in whatever encoding they stand there', async () => {
+  const escaped = (text: string): string => [...text].map((each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+  const odd = 'Zq3+/aB9"\\x/imported-key-0123456789'
+  const credentials = new OwnCredentials('metrics-token-abcdef0123456789')
+  credentials.watch(() => new Map([...keys, ['odd', stored(odd)]]))
+  const secrets = [`thk_${hex}`, `tht_${random}`, loginToken('tool-hub'), odd, imported.long, 'metrics-token-abcdef0123456789']
+  for (const secret of secrets) {
+    const json = JSON.stringify(secret).slice(1, -1)
+    for (const form of [
+      json, json.replaceAll('/', '\\/'), escaped(secret), escaped(secret.slice(0, 5)) + json.slice(JSON.stringify(secret.slice(0, 5)).length - 2),
+      JSON.stringify(escaped(secret)).slice(1, -1), JSON.stringify(JSON.stringify({ a: secret })).slice(1, -1), encodeURIComponent(secret),
+      [...secret].map((each) => `%${each.charCodeAt(0).toString(16)}`).join(''), escaped(encodeURIComponent(secret)),
+      encodeURIComponent(json), JSON.stringify(`x://y?z=${encodeURIComponent(secret)}`).slice(1, -1)
+    ]) {
+      const text = `{"a":"${form}","b":"c\\u0064\\n%41","n":1.0}`
+      const masked = credentials.mask(text)
+      assert.match(masked, /^\{"a":".*••••.*","b":"c\\u0064\\n%41","n":1\.0\}$/, form)
+      const { a } = JSON.parse(masked) as { a: string }
+      for (const read of [a, decodeURIComponent(a)]) assert.ok(!read.includes(secret) && !read.includes(escaped(secret)), form)
+    }
+  }
+  for (const text of ['{"a":"\\u0041\\u005c\\"%25%"}', 'C:\\new\\u00', '\\', '%', '{"a":"\\']) assert.equal(credentials.mask(text), text)
+})
+
+test('of many credentials in escapes each is masked, and a large text is no work', async () => {
+  const credentials = new OwnCredentials()
+  const text = JSON.stringify(Array.from({ length: 1_000 }, () => `thk_${hex}`)).replaceAll('thk', '\\u0074hk')
+  assert.equal(credentials.mask(text), JSON.stringify(Array.from({ length: 1_000 }, () => 'thk_••••')))
+})
+
 test('a change of the keys counts at once', async () => {
   const credentials = new OwnCredentials()
   let now = new Map<string, BearerKey>()
