@@ -11,7 +11,7 @@ import {
   withoutRepeats
 } from './json.ts'
 import { checkedNames, withoutLookalikes } from './lookalikes.ts'
-import { copyOf, partOf, withoutMark } from './text.ts'
+import { copyOf, partOf, truncate, withoutMark } from './text.ts'
 
 export type RequestId = string | number
 
@@ -35,6 +35,9 @@ export type Message = Request | Notification | Response
 
 /** An element of a batch that is not a valid message: the error to answer, and the id to answer it under. */
 export interface Malformed { kind: 'malformed', idText: string, error: RpcError }
+
+/** Max characters that are told of an error that is no object. */
+const longestMessage = 2_000
 
 const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
 
@@ -138,9 +141,17 @@ export function messageFromMembers (
     throw new RpcError(code.invalidRequest, 'Invalid request: "method" must be a string')
   }
   const id = isId(value.id) ? value.id : null
-  if (result !== undefined && !(result === null && isObject(error))) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
+  const hasError = isObject(error) || (isServers && id !== null && error !== undefined && error !== null)
+  if (result !== undefined && !(result === null && hasError)) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
   if (isObject(error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
+  if (hasError) return { kind: 'response', id, errorText: errorFrom(textOf('error') ?? 'null') }
   throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
+}
+
+/** The error that is no object, but a text. */
+function errorFrom (text: string): string {
+  const message = truncate(text.startsWith('"') ? JSON.parse(text) as string : text, longestMessage)
+  return JSON.stringify({ code: code.internal, message })
 }
 
 /** True for a message without the version of JSON-RPC. One that has neither that nor an id or a method is something else. */

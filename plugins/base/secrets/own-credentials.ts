@@ -84,7 +84,8 @@ class ImportedKeys {
     for (const { 0: word, index } of text.matchAll(/[^\s,;"'()<>]+/g)) {
       // A key may stand behind a name, and may hold what separates names itself.
       for (const { 0: part, index: at } of [{ 0: word, index: 0 }, ...word.matchAll(/[^=:&?/@]+/g)]) {
-        if (part.length <= this.#longest && this.#words.has(sha256(part))) yield { start: index + at, end: index + at + part.length, shown: '••••' }
+        const start = index + at
+        if (part.length <= this.#longest && this.#words.has(sha256(part))) yield { start, end: start + part.length, shown: '••••' }
       }
     }
   }
@@ -132,7 +133,9 @@ export class OwnCredentials {
 
   * #find (text: string): Generator<Secret> {
     if (prefix.test(text)) {
-      for (const { 0: word, index } of text.matchAll(family)) yield { start: index, end: index + word.length, shown: `${word.slice(0, 4)}••••` }
+      for (const { 0: word, index } of text.matchAll(family)) {
+        yield { start: index, end: index + word.length, shown: `${word.slice(0, 4)}••••` }
+      }
     }
     if (text.includes('eyJ')) {
       for (const { 0: word, index } of text.matchAll(jwt)) {

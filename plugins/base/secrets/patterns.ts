@@ -23,7 +23,7 @@ const plain = (escape: string, backslash: string | undefined, code: string | und
 /** Masks in a text, which may be JSON, what looks like a credential. */
 export function maskPatterns (text: string): string {
   const read = text.includes('\\') ? text.replace(needless, plain) : text
-  const family = maskFamily(read)
-  const masked = mayMatch.test(family) ? patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), family) : family
+  let masked = maskFamily(read)
+  if (mayMatch.test(masked)) masked = patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), masked)
   return masked === read ? text : masked
 }

@@ -8,7 +8,10 @@ const short: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: 
 const json: Encoding = {
   mark: '\\',
   escape: /\\(?:u[\da-fA-F]{4}|["\\/bfnrt])/g,
-  decode: (escape) => escape.length > 2 ? String.fromCharCode(Number.parseInt(escape.slice(2), 16)) : short[escape.charAt(1)] ?? escape.charAt(1)
+  decode: (escape) => {
+    const character = escape.charAt(1)
+    return character === 'u' ? String.fromCharCode(Number.parseInt(escape.slice(2), 16)) : short[character] ?? character
+  }
 }
 const percent: Encoding = {
   mark: '%',

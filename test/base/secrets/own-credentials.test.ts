@@ -83,8 +83,10 @@ test('credentials are masked in a text in whatever encoding they stand there', a
   for (const secret of secrets) {
     const json = JSON.stringify(secret).slice(1, -1)
     for (const form of [
-      json, json.replaceAll('/', '\\/'), escaped(secret), escaped(secret.slice(0, 5)) + json.slice(JSON.stringify(secret.slice(0, 5)).length - 2),
-      JSON.stringify(escaped(secret)).slice(1, -1), JSON.stringify(JSON.stringify({ a: secret })).slice(1, -1), encodeURIComponent(secret),
+      json, json.replaceAll('/', '\\/'), escaped(secret),
+      escaped(secret.slice(0, 5)) + json.slice(JSON.stringify(secret.slice(0, 5)).length - 2),
+      JSON.stringify(escaped(secret)).slice(1, -1), JSON.stringify(JSON.stringify({ a: secret })).slice(1, -1),
+      encodeURIComponent(secret),
       [...secret].map((each) => `%${each.charCodeAt(0).toString(16)}`).join(''), escaped(encodeURIComponent(secret)),
       encodeURIComponent(json), JSON.stringify(`x://y?z=${encodeURIComponent(secret)}`).slice(1, -1)
     ]) {
@@ -154,7 +156,9 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
   const { access, refresh } = await world.tokens(admin)
   assert.match(access, /^tht_[\w-]{43}$/)
   assert.match(refresh, /^thr_[\w-]{43}$/)
-  const secrets = { key: bearerKey().token, imported: imported.long, local: localToken, access, refresh, login: world.login(admin), metrics }
+  const secrets = {
+    key: bearerKey().token, imported: imported.long, local: localToken, access, refresh, login: world.login(admin), metrics
+  }
   return { world, upstream, api, secrets }
 }
 
