@@ -1,6 +1,5 @@
 import { UpstreamError } from './errors.ts'
 import { memberOf, membersOf } from './json.ts'
-import { largeText } from './large-message.ts'
 import { lookalikeMethod, unknownMethod } from './lookalikes.ts'
 import { errorShape, isToBeChecked, paramsShape, resultShape } from './mended-members.ts'
 import { mayHaveGaps, mend, type Shape } from './mending.ts'
@@ -15,6 +14,7 @@ import {
   type Response
 } from './message.ts'
 import { Table } from './table.ts'
+import { largeText } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
 /** Receives requests and notifications of the other side. `origin`: the id of our request on whose stream the message came. */

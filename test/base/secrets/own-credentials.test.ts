@@ -19,6 +19,9 @@ const random = 'Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF'
 /** Keys of another gateway, which a file brought. */
 const imported = { long: 'key-of-another-gateway/with=odd+characters', short: 'tiny-key', plain: 'a-plain-one-of-a-person' }
 
+/** METRICS_TOKEN. */
+const metrics = 'what-prometheus/sends.as+its-bearer'
+
 const stored = (token: string, more: Partial<BearerKey> = {}): BearerKey =>
   ({ id: token, name: token, tokenHash: sha256(token), tokenMask: maskToken(token), ...more })
 const keys = new Map([
