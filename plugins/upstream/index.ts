@@ -1,7 +1,6 @@
 import fp from 'fastify-plugin'
 import type { UpstreamWingOptions } from './parts.ts'
 
-export { launcher } from './launcher/launcher.ts'
 export {
   type ProcessEnvironment, expandVariables, fillPlaces, isOurs, leftAsWritten, variablePattern
 } from './links/variables.ts'

@@ -1,9 +1,10 @@
 import fp from 'fastify-plugin'
 import type { CatalogueCache } from '../../db/store.ts'
 import { chargedUser, unmatchedIn } from '../settings/index.ts'
-import type { ProcessUser } from '../../protocol/transports/process-user.ts'
+import type { ProcessUser } from '../../protocol/transports/started-process.ts'
 import { limits, Semaphore } from '../base/limits/index.ts'
 import { goneAccounts } from '../identity/index.ts'
+import { ChildRecord } from './links/child-record.ts'
 import { UpstreamHooks } from './hooks.ts'
 import { Upstreams } from './upstreams.ts'
 
@@ -23,6 +24,8 @@ export interface UpstreamOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
+  /** The folder in which the processes of servers are recorded, to be ended after a `kill -9`; undefined: none are. */
+  childRecord?: string
   /** false: no server is connected, as for work on the settings alone. */
   connects?: boolean
 }
@@ -30,6 +33,9 @@ export interface UpstreamOptions {
 /** `app.upstreams`: the running servers, as providers of the gateway. They begin to connect when the app is ready, and never delay it. */
 export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) => {
   const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser } = options
+  const record = options.childRecord === undefined
+    ? undefined
+    : new ChildRecord(options.childRecord, (level, sentence) => { app.log[level](sentence) })
   const hooks = new UpstreamHooks()
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },
@@ -37,6 +43,7 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
       outbound: app.outbound,
       environment,
       childUser,
+      startProcess: record?.start,
       problemOf: async (config) => await hooks.problemOf(config),
       install: () => app.settings.current.system.install
     },
@@ -57,8 +64,12 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
   app.decorate('upstreams', upstreams)
   app.decorate('upstreamHooks', hooks)
   app.gateway.addSource(upstreams)
-  app.addHook('onClose', async () => { await upstreams.close() })
+  app.addHook('onClose', async () => {
+    await upstreams.close()
+    await record?.close()
+  })
   if (!connects) return
+  record?.endOrphans()
   app.addHook('onReady', async () => { await upstreams.apply(app.settings.current.servers) })
   app.settings.on('changed', ({ servers, users }, former) => {
     const gone = new Set(goneAccounts(former.users, users))

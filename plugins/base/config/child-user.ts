@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import type { ProcessUser } from '../../../protocol/transports/process-user.ts'
+import type { ProcessUser } from '../../../protocol/transports/started-process.ts'
 
 /** Where a user is looked up, and who runs the gateway. */
 interface UserSources {

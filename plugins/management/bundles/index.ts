@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import fp from 'fastify-plugin'
 import type { Snapshot } from '../../../db/store.ts'
-import { mayEnter, type ProcessUser } from '../../../protocol/transports/process-user.ts'
+import { mayEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
 import { Bundles } from './bundles.ts'
 import { BundleFolder } from './folder.ts'
 import { bundleProblem } from './usage.ts'

@@ -76,7 +76,7 @@ async function openOnce (
     const problem = kind === 'stdio' ? await deps.transport.problemOf?.(config) : undefined
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const passed = passes ? () => slot.passed : undefined
-    const transport = makeTransport(kind, config, { ...deps.transport, warn, yields: slot.yields }, passed, deps.authorization(slot))
+    const transport = makeTransport(kind, config, { ...deps.transport, warn }, passed, deps.authorization(slot))
     const makeSession: SessionFactory = hasEras(kind)
       ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), { ...deps, bounds: limits.inputRounds })
       : (...session) => new LegacyUpstreamSession(transport, ...session)

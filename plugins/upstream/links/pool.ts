@@ -1,7 +1,7 @@
 import { bridged, shareable } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { limits, Semaphore } from '../../base/limits/index.ts'
+import { limits } from '../../base/limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 
@@ -11,20 +11,6 @@ export class Children {
   readonly #counts = new Map<string, number>()
   /** When an owner will have been given back all of its starts, in ms since the epoch. */
   readonly #starts = new Map<string, number>()
-  readonly #launches = new Semaphore(limits.launches)
-
-  /**
-   * Waits until one more of an owner may be started, beside those that have not answered yet.
-   * @returns to be called when it has answered, or has ended
-   */
-  async launch (owner: string): Promise<() => void> {
-    const leave = await this.#launches.take(owner, false)
-    const timer = setTimeout(leave, limits.launches.time).unref()
-    return () => {
-      clearTimeout(timer)
-      leave()
-    }
-  }
 
   of (owner: string): number { return this.#counts.get(owner) ?? 0 }
 
@@ -97,12 +83,9 @@ export class Pool {
     }
     this.#makeRoom(owner)
     if (isProcess) children.start(owner)
-    // One or two, at all servers, are what a person's agents begin with: those they wait for.
-    const yields = children.of(owner) >= 2
-    const counted = { countedTo: owner, yields }
     const slot = key.affinity === 'session'
-      ? new Slot(key, bridged(client.capabilities), { ...counted, owner: client.linksOf ?? client, user: client.user })
-      : new Slot(key, shareable(client.capabilities), { ...counted, user: key.affinity === 'user' ? client.user : undefined })
+      ? new Slot(key, bridged(client.capabilities), { countedTo: owner, owner: client.linksOf ?? client, user: client.user })
+      : new Slot(key, shareable(client.capabilities), { countedTo: owner, user: key.affinity === 'user' ? client.user : undefined })
     this.#slots.set(key.key, slot)
     this.#count(slot, 1)
     if (key.affinity === 'shared') this.#sweeping ??= setInterval(() => { this.#sweep() }, this.#sweepTime).unref()
@@ -129,15 +112,6 @@ export class Pool {
   async close (): Promise<void> {
     clearInterval(this.#sweeping)
     await Promise.all(this.all.map(async (slot) => { await this.#end(slot) }))
-  }
-
-  /**
-   * Waits until the link of a slot may be opened, where that starts a process for a client.
-   * @returns to be called when it is open, or could not be opened
-   */
-  async launch (slot: Slot): Promise<() => void> {
-    const { isProcess, children } = this.#options
-    return isProcess && slot !== this.base ? await children.launch(slot.countedTo) : () => {}
   }
 
   async #end (slot: Slot): Promise<void> {

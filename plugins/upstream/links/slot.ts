@@ -15,7 +15,6 @@ interface SlotOptions {
   readonly owner?: Client
   readonly countedTo?: string
   readonly user?: string
-  readonly yields?: boolean
 }
 
 /** A place for a link: everything that outlives one connection, so that the next one can be brought to the same state. */
@@ -28,8 +27,6 @@ export class Slot {
   readonly capabilities: ClientCapabilities
   /** The user whose own it is; undefined: clients of several users share it. */
   readonly user: string | undefined
-  /** Its process has a lower CPU priority than others: its owner has caused others before. */
-  readonly yields: boolean
   /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
   readonly subscriptions = new SubscriptionTable()
@@ -54,13 +51,12 @@ export class Slot {
   /** The clients that it serves and that can be notified. */
   readonly #clients = new Map<string, Client>()
 
-  constructor (key: LinkKey, capabilities: ClientCapabilities, { owner, countedTo = '', user, yields = false }: SlotOptions = {}) {
+  constructor (key: LinkKey, capabilities: ClientCapabilities, { owner, countedTo = '', user }: SlotOptions = {}) {
     this.key = key
     this.capabilities = capabilities
     this.owner = owner
     this.countedTo = countedTo
     this.user = user
-    this.yields = yields
   }
 
   /** A client's request with these headers is about to use it. */

@@ -237,20 +237,15 @@ export class ConnectionSupervisor {
         warn(redact(`no answer for ${waited}; it may take ${left} in all (INIT_TIMEOUT)${lastWords}`))
       }
     }
-    const launched = await this.#pool.launch(slot)
-    try {
-      const { link, kind } = await openLink(slot, config, passes, kinds, deps, {
-        question: async (...args) => await question(slot, ...args),
-        notification: (...args) => { notification(slot, ...args) },
-        answered: (...args) => { answered(slot, ...args) },
-        mended,
-        closed: (from, error) => { this.lost(slot, from, error) }
-      })
-      this.kind = kind
-      return link
-    } finally {
-      launched()
-    }
+    const { link, kind } = await openLink(slot, config, passes, kinds, deps, {
+      question: async (...args) => await question(slot, ...args),
+      notification: (...args) => { notification(slot, ...args) },
+      answered: (...args) => { answered(slot, ...args) },
+      mended,
+      closed: (from, error) => { this.lost(slot, from, error) }
+    })
+    this.kind = kind
+    return link
   }
 
   #connected (): void {

@@ -3,7 +3,7 @@ import type { AuthorizationSource } from '../../../protocol/transports/authoriza
 import { HttpTransport } from '../../../protocol/transports/http.ts'
 import type { PrintedLine } from '../../../protocol/transports/printed-line.ts'
 import { SseTransport } from '../../../protocol/transports/sse.ts'
-import type { ProcessUser } from '../../../protocol/transports/process-user.ts'
+import type { ProcessUser, StartProcess } from '../../../protocol/transports/started-process.ts'
 import { StdioTransport } from '../../../protocol/transports/stdio.ts'
 import type { Transport } from '../../../protocol/transports/transport.ts'
 import type { MessagePace } from '../../../protocol/transports/valve.ts'
@@ -16,7 +16,6 @@ import { childEnvironment, type Install } from './environment.ts'
 import type { Passed } from './passthrough.ts'
 import { isHeaderName } from '../openapi/headers.ts'
 import { OpenApiTransport } from '../openapi/transport.ts'
-import { launcher } from '../launcher/launcher.ts'
 import type { SharedApi } from '../openapi/api.ts'
 import type { ProcessEnvironment } from './variables.ts'
 
@@ -48,6 +47,8 @@ export interface TransportDeps {
   environment: ProcessEnvironment
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
+  /** Starts processes. Default: as children of this process. */
+  startProcess?: StartProcess
   /** Why a stdio server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
   problemOf?: (config: ServerConfig) => Promise<string | undefined>
   /** The package indexes for children, by the current settings. */
@@ -64,8 +65,6 @@ export interface TransportDeps {
 
 interface ConnectionDeps extends TransportDeps {
   warn: (sentence: string) => void
-  /** Whether its process gives way to others; default: false. */
-  yields?: boolean
 }
 
 /**
@@ -78,7 +77,7 @@ interface ConnectionDeps extends TransportDeps {
 export function makeTransport (
   kind: TransportKind,
   config: ServerConfig,
-  { outbound, environment, childUser, install, onLine, redact, sharedApi, pace, warn, yields }: ConnectionDeps,
+  { outbound, environment, childUser, startProcess, install, onLine, redact, sharedApi, pace, warn }: ConnectionDeps,
   passed?: () => Passed | undefined,
   authorization?: AuthorizationSource
 ): Transport {
@@ -92,8 +91,7 @@ export function makeTransport (
       env: childEnvironment(config, childUser ? environmentOf(childUser, environment) : environment, install?.() ?? {}),
       cwd: config.cwd,
       user: childUser,
-      startProcess: async (order) => await launcher.start(order, warn),
-      yields,
+      startProcess,
       onLine,
       redact,
       ...reading
