@@ -151,8 +151,9 @@ test('expand: what cannot be connected to once it is filled in: an error without
   const outbound = new Outbound({ allow: '' })
   t.after(async () => { await outbound.close() })
   const make = (config: Json): unknown =>
-    makeTransport('streamable-http', expandVariables(config, environment).config, {
-      outbound, environment, onLine: () => {}, warn: () => {}, sharedApi: new SharedApi()
+    makeTransport('streamable-http', {
+      config: expandVariables(config, environment).config,
+      deps: { outbound, environment, onLine: () => {}, warn: () => {}, sharedApi: new SharedApi() }
     })
   make({ url: '${BASE}/mcp' })
   for (const config of [{ url: '${FOO}' }, { url: '${NOT_SET}/mcp' }, { url: 'http://h/', headers: { a: '${LINE}x' } }]) {

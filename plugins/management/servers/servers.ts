@@ -10,7 +10,8 @@ import { isObject } from '../../../protocol/json.ts'
 import { adopt } from '../../../schemas/foreign-config.ts'
 import type { ForeignServer } from '../../../schemas/foreign-document.ts'
 import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
+import { type ServerConfig, typeOf } from '../../../schemas/server.ts'
+import { transports } from '../../../schemas/transports.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import { type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { withoutMember } from '../groups/groups.ts'
@@ -162,10 +163,11 @@ export class Servers {
 
   /** The reason why a stored server will not be connected; undefined when none is known. */
   #refusal (name: string): string | undefined {
-    const { config: { url, command, openapi, ...config } = {}, problem } = this.#settings.current.servers.get(name) ?? {}
+    const { config = {}, problem } = this.#settings.current.servers.get(name) ?? {}
     if (problem !== undefined) return `It will not be connected: ${problem}`
-    if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
-    const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
+    const type = typeOf(config)
+    if (type !== undefined && transports[type].locatedBy === 'command') return undefined
+    const addresses = [config.url, config.openapi?.url].filter((address) => typeof address === 'string')
     const reasons = addresses.map((address) => this.#outbound.warning(address, reachOf(config)))
     const reason = reasons.find((each) => each !== undefined)
     return reason === undefined ? undefined : `It will not be connected: ${reason}`

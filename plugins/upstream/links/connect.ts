@@ -5,12 +5,13 @@ import type { Era } from '../../../protocol/era.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
 import type { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
+import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { limits, type Semaphore } from '../../base/limits/index.ts'
 import { reachOf } from '../../base/outbound/index.ts'
 import type { EraMemory } from './era-memory.ts'
 import { Link, type LinkHandlers, type SessionFactory } from './link.ts'
 import type { Slot } from './slot.ts'
-import { makeTransport, type TransportDeps, type TransportKind } from './transport.ts'
+import { makeTransport, type TransportDeps } from './transport.ts'
 
 export interface ConnectDeps {
   clientInfo: { name: string, version: string }
@@ -41,10 +42,10 @@ export async function openLink (
   slot: Slot,
   config: ServerConfig,
   passes: boolean,
-  kinds: readonly TransportKind[],
+  kinds: readonly TransportType[],
   deps: ConnectDeps,
   handlers: LinkHandlers
-): Promise<{ link: Link, kind: TransportKind }> {
+): Promise<{ link: Link, kind: TransportType }> {
   let failure: unknown
   for (const kind of kinds) {
     try {
@@ -63,7 +64,7 @@ async function openOnce (
   slot: Slot,
   config: ServerConfig,
   passes: boolean,
-  kind: TransportKind,
+  kind: TransportType,
   deps: ConnectDeps,
   handlers: LinkHandlers,
   era?: Era
@@ -73,11 +74,12 @@ async function openOnce (
   // The place covers spawning or dialling only: waiting for an answer keeps no other server from connecting.
   const leave = await deps.dialling.take(owner, trusted)
   try {
-    const problem = kind === 'stdio' ? await deps.transport.problemOf?.(config) : undefined
+    const problem = transports[kind].locatedBy === 'command' ? await deps.transport.problemOf?.(config) : undefined
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const passed = passes ? () => slot.passed : undefined
-    const transport = makeTransport(kind, config, { ...deps.transport, warn }, passed, deps.authorization(slot))
-    const makeSession: SessionFactory = hasEras(kind)
+    const authorization = deps.authorization(slot)
+    const transport = makeTransport(kind, { config, deps: { ...deps.transport, warn }, passed, authorization })
+    const makeSession: SessionFactory = transports[kind].isDualEra
       ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), { ...deps, bounds: limits.inputRounds })
       : (...session) => new LegacyUpstreamSession(transport, ...session)
     const { key, capabilities } = slot
@@ -104,6 +106,3 @@ async function openOnce (
   }
   return await openOnce(slot, config, passes, kind, deps, handlers, era)
 }
-
-/** The transports that the modern era has. HTTP with SSE is of 2024-11-05, and what OpenAPI describes is no MCP server. */
-const hasEras = (kind: TransportKind): boolean => kind === 'stdio' || kind === 'streamable-http'

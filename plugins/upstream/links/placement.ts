@@ -1,11 +1,11 @@
 import { RpcError } from '../../../protocol/errors.ts'
 import type { Client, Headers } from '../../../protocol/exchange.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
+import { type ServerConfig, typeOf } from '../../../schemas/server.ts'
+import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestOf, passedOn, type Passed } from './passthrough.ts'
 import { Pool, type Children } from './pool.ts'
 import type { Slot } from './slot.ts'
-import type { TransportKind } from './transport.ts'
 
 interface PlacementDeps {
   name: string
@@ -16,7 +16,7 @@ interface PlacementDeps {
   /** Whether the value of a header holds a credential of this gateway's: it is not passed on. Undefined: by how it begins. */
   isOurs?: ((value: string) => boolean) | undefined
   /** The transport that last reached it. */
-  kind: () => TransportKind | undefined
+  kind: () => TransportType | undefined
   warn: (sentence: string) => void
   children: Children
 }
@@ -35,19 +35,23 @@ export class Placement {
     this.pool = new Pool({ server: name, base, isProcess: !remote, children, idleTimeout: idleTimeoutMs })
   }
 
+  get #traits (): typeof transports[TransportType] {
+    return transports[this.#deps.kind() ?? typeOf(this.#deps.config) ?? 'stdio']
+  }
+
   /** @param passed the client's headers that are passed on; undefined: none count */
   keyOf (client: Client, passed?: Passed): LinkKey {
-    const { config, remote, kind } = this.#deps
+    const { config, remote } = this.#deps
     const sharing = {
       isolation: config.isolation ?? 'auto',
-      remote: remote && config.type !== 'openapi',
+      remote: remote && this.#traits.hasSession,
       contested: this.#contested
     } as const
     return linkKey(sharing, client, passed && {
       principal: client.principal ?? client.id,
       digest: digestOf(passed),
       session: client.principal !== undefined,
-      eachRequest: ['streamable-http', 'openapi'].includes(kind() ?? config.type ?? '')
+      eachRequest: this.#traits.hasStreams
     })
   }
 
@@ -65,8 +69,8 @@ export class Placement {
 
   /** The same; the client is not noted there. */
   slotOf (client: Client, passed: Passed | undefined): Slot {
-    // Requests to an HTTP API have nothing in common that could carry one client's headers to another.
-    if (this.#deps.config.type === 'openapi') return this.pool.take(this.keyOf(client), client)
+    // Without a session there is nothing that could carry one client's headers to another.
+    if (!this.#traits.hasSession) return this.pool.take(this.keyOf(client), client)
     const slot = this.pool.take(this.keyOf(client, passed), client)
     if (this.#deps.passes) slot.carry(client.id, passed)
     return slot

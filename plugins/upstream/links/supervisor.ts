@@ -5,6 +5,7 @@ import { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
+import type { TransportType } from '../../../schemas/transports.ts'
 import { limits, type Semaphore } from '../../base/limits/index.ts'
 import { LoginRequired } from '../login/problems.ts'
 import { redactor } from '../../base/secrets/index.ts'
@@ -17,7 +18,7 @@ import { Heartbeat } from './heartbeat.ts'
 import type { Link, LinkHandlers } from './link.ts'
 import type { Pool } from './pool.ts'
 import type { Slot } from './slot.ts'
-import { isRemote, transportKinds, type TransportDeps, type TransportKind } from './transport.ts'
+import { isRemote, transportKinds, type TransportDeps } from './transport.ts'
 import { expandVariables } from './variables.ts'
 
 /** A handler of links' messages that is also given the slot they came on. */
@@ -69,7 +70,7 @@ export class ConnectionSupervisor {
   /** How long opening the gateway's own link took last time, in ms. */
   openTime = Infinity
   /** The transport that last reached it. */
-  kind: TransportKind | undefined
+  kind: TransportType | undefined
   /** When it began to connect, while it has never been connected. */
   #begun = Date.now()
   /** The first connection attempt is still under way. */

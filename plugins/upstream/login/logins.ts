@@ -6,7 +6,7 @@ import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
 import { type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { goneAccounts, subjectOf } from '../../identity/index.ts'
-import { transportKinds } from '../links/transport.ts'
+import { isAddress, isRemote } from '../links/transport.ts'
 import { expandVariables, type ProcessEnvironment } from '../links/variables.ts'
 import { hashOfState, type SavedFlow } from './flows.ts'
 import { outboundFetch } from './outbound-fetch.ts'
@@ -218,7 +218,7 @@ export class Logins {
       // Most of them are the same objects: to hash 10,000 takes longer than to store the change.
       if (now?.config === config) continue
       const isGone = !now || bindingOf(now.config) !== bindingOf(config)
-      if (isGone && transportKinds(config)[0] !== 'stdio') await tokens.removeAll({ server: name })
+      if (isGone && isRemote(config)) await tokens.removeAll({ server: name })
     }
     for (const holder of holders) await tokens.removeAll({ holder })
   }
@@ -234,9 +234,8 @@ const failed = (title: string, text: string): LoginOutcome => ({ ok: false, titl
 
 /** Whether the gateway may log in for a server: it is reached by MCP over HTTP, and no credentials for it come from elsewhere. */
 function takesLogin (config: ServerConfig): boolean {
-  const [kind] = transportKinds(config)
   const given = [...Object.keys(config.headers ?? {}), ...passthroughNames(config)]
-  return (kind === 'streamable-http' || kind === 'sse') && !given.some((name) => name.toLowerCase() === 'authorization')
+  return isAddress(config) && !given.some((name) => name.toLowerCase() === 'authorization')
 }
 
 /** The origins of addresses that a config names itself. */
