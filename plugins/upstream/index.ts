@@ -3,7 +3,7 @@ import type { UpstreamWingOptions } from './parts.ts'
 
 export {
   type ProcessEnvironment, expandVariables, fillPlaces, isOurs, leftAsWritten, variablePattern
-} from './links/variables.ts'
+} from './links/environment.ts'
 export { isLinkToken, linkToken, newBrowserKey, taggedUrl } from './login/starts.ts'
 export type { Probe } from './probe.ts'
 export type { Upstreams } from './upstreams.ts'

@@ -8,56 +8,48 @@ import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { BoundedMap, limits, type Semaphore } from '../base/limits/index.ts'
+import { BoundedMap, limits } from '../base/limits/index.ts'
 import { sha256 } from '../base/secrets/index.ts'
-import { Catalogues } from './catalogues/catalogues.ts'
+import { type CatalogueAllowance, Catalogues } from './catalogues/catalogues.ts'
 import { dispatchNotification, dispatchQuestion, noteAnswer, type DispatchDeps } from './inbound/dispatch.ts'
-import { MendedNotes } from './inbound/mended-notes.ts'
+import { MendedNotes } from './notes.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
-import { withheldNames } from './links/environment.ts'
+import { expandVariables, withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
+import type { Connecting } from './links/connect.ts'
 import { Placement } from './links/placement.ts'
 import type { Children } from './links/pool.ts'
 import { RequestRunner } from './links/requests.ts'
 import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
-import { isRemote, type TransportDeps } from './links/transport.ts'
-import { expandVariables } from './links/variables.ts'
+import { isRemote } from './links/transport.ts'
 import { LoginRequired } from './login/problems.ts'
 import type { LoginListener, ServerLogin } from './login/server-login.ts'
 
-interface UpstreamDeps {
-  clientInfo: { name: string, version: string }
-  transport: TransportDeps
-  dialling: Semaphore
-  /** The processes that clients have caused at all servers. */
-  children: Children
-  /** In ms. */
-  initTimeout: number
-  requestTimeout: number
+/** What an upstream tells those around it. */
+interface UpstreamListener {
   log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
-  /** Whether the value of a header holds a credential of this gateway's. */
-  isOurs?: (value: string) => boolean
   /** What it lists has changed. */
   listsChanged: () => void
   statusChanged: () => void
-  /** Whether it counts to a user who is not an admin, and whether a merged list waits for it while nothing is known of it. */
-  isUsers: () => boolean
-  isWaitedFor: (client: Client) => boolean
-  /** Begins the logins of the server; undefined: it takes none. */
-  openLogin: (listener: LoginListener) => ServerLogin | undefined
-  /** How much its catalogues may hold, in characters, and how much they do. */
-  room: () => number
-  hold: (size: number) => void
-  /** How long its lists are not to be read, in ms, and how much of them was read. */
-  wait: (isFirst: boolean) => number
-  spend: (size: number) => void
-  /** Keeps its catalogues for the next run: their text, in pieces. */
-  keep: (text: Iterable<string>) => void
   /** Called before a question is put to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
   /** A notification for every listener that sees this server and that the server serves. */
   broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
+}
+
+interface UpstreamDeps {
+  connecting: Connecting
+  /** The processes that clients have caused at all servers. */
+  children: Children
+  listener: UpstreamListener
+  /** Whether the value of a header holds a credential of this gateway's. */
+  isOurs?: ((value: string) => boolean) | undefined
+  /** Begins the logins of the server; undefined: it takes none. */
+  openLogin: (listener: LoginListener) => ServerLogin | undefined
+  allowance: CatalogueAllowance
+  /** Who waits for its lists: `isUsers`: it counts to a user who is no admin; `isWaitedFor`: a merged list waits while none is known. */
+  waiting: { isUsers: () => boolean, isWaitedFor: (client: Client) => boolean }
 }
 
 /** A server that is alive: the provider of its items, on one or more links. */
@@ -86,39 +78,35 @@ export class Upstream implements Provider {
     this.config = config
     this.remote = isRemote(config)
     this.#deps = deps
+    const { connecting, children, listener: { log, listsChanged, statusChanged }, isOurs, openLogin, allowance } = deps
     const passthrough = passthroughOf(config, this.remote)
     this.#passes = passthrough.names.length > 0
     this.#ineffective = [
-      ...expandVariables(config, deps.transport.environment).warnings,
+      ...expandVariables(config, connecting.transport.environment).warnings,
       ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to write it for that`),
       ...passthrough.warnings
     ]
-    const warn = (sentence: string): void => { deps.log('warn', sentence) }
+    const warn = (sentence: string): void => { log('warn', sentence) }
     this.#mended = new MendedNotes((sentence) => { warn(this.redact(sentence)) })
     this.#placement = new Placement({
       name,
       config,
-      remote: this.remote,
       passes: this.#passes ? passthrough.names : undefined,
-      isOurs: deps.isOurs,
+      isOurs,
       kind: () => this.#supervisor.kind,
       warn,
-      children: deps.children
+      children
     })
     const { pool } = this.#placement
     this.#catalogues = new Catalogues({
       target: targetOf(config),
       owner: ownerOf(config),
-      changed: deps.listsChanged,
-      keep: deps.keep,
-      room: deps.room,
-      hold: deps.hold,
-      wait: deps.wait,
-      spend: deps.spend,
+      changed: listsChanged,
+      allowance,
       owned: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),
       warn: (sentence) => { warn(this.redact(sentence)) }
     })
-    this.login = deps.openLogin({
+    this.login = openLogin({
       ready: (holder) => {
         this.#asked.clear()
         this.#supervisor.retry(this.#slotsOf(holder).filter(({ link }) => link === undefined))
@@ -127,14 +115,17 @@ export class Upstream implements Provider {
     })
     const dispatch = this.#dispatch()
     this.#supervisor = new ConnectionSupervisor(config, pool, this.#catalogues, {
-      ...deps,
+      connecting,
       passes: this.#passes,
       lists: (slot) => this.#placement.lists(slot),
-      question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
-      notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
-      answered: noteAnswer,
-      mended: this.#mended.add,
+      inbound: {
+        question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
+        notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
+        answered: noteAnswer,
+        mended: this.#mended.add
+      },
       authorization: (slot) => this.login?.authorization(slot.user),
+      statusChanged,
       warn
     })
     this.#requests = new RequestRunner(name, this.#supervisor)
@@ -143,7 +134,7 @@ export class Upstream implements Provider {
   }
 
   #dispatch (): DispatchDeps {
-    const { onQuestion, broadcast, log } = this.#deps
+    const { onQuestion, broadcast, log } = this.#deps.listener
     const { base } = this.#placement.pool
     return {
       name: this.name,
@@ -167,7 +158,7 @@ export class Upstream implements Provider {
 
   /** Parts of its config that have no effect, and what of its lists and messages is left out or mended, for those who manage it. */
   get warnings (): readonly string[] {
-    const { sharedApi } = this.#deps.transport
+    const { sharedApi } = this.#deps.connecting.transport
     const leftOut = [...sharedApi.warnings, ...this.#catalogues.leftOut, ...this.#mended.sentences].map((sentence) => this.redact(sentence))
     return leftOut.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut]
   }
@@ -215,7 +206,7 @@ export class Upstream implements Provider {
 
   /** Begins to connect, and keeps at it. Returns at once. */
   connect (): void {
-    for (const sentence of this.#ineffective) this.#deps.log('warn', sentence)
+    for (const sentence of this.#ineffective) this.#deps.listener.log('warn', sentence)
     if (!this.#catalogues.known) this.#catalogues.keep()
     this.#supervisor.start()
   }
@@ -245,7 +236,7 @@ export class Upstream implements Provider {
     const own = this.#placement.pool.find(key)
     const reading = this.#catchUp(own)
     // On merged routes nobody waits for a user's server of which something is known: `list_changed` follows.
-    const isWaitedFor = only || !this.#deps.isUsers()
+    const isWaitedFor = only || !this.#deps.waiting.isUsers()
     const changed = isWaitedFor ? reading : []
     if (this.#catalogues.has(capabilityClass) || own?.catalogue) return changed
     const budget = this.#learnBudget(capabilityClass, only)
@@ -254,7 +245,7 @@ export class Upstream implements Provider {
     const isShown = !only && this.#catalogues.has(plainClass)
     if (isShown && !this.remote && !own?.link) return changed
     const done = this.#readFor(only || isShown ? this.#placement.listing(client) : this.#placement.pool.base).catch(() => {})
-    const isLeftOut = isShown || !(isWaitedFor || (!this.#catalogues.known && this.#deps.isWaitedFor(client)))
+    const isLeftOut = isShown || !(isWaitedFor || (!this.#catalogues.known && this.#deps.waiting.isWaitedFor(client)))
     return isLeftOut ? changed : [...changed, { done, budget }]
   }
 
@@ -324,7 +315,7 @@ export class Upstream implements Provider {
     // A request about a task goes to where the task runs.
     const taskSlot = method.startsWith('tasks/') ? this.#placement.ofTask(exchange.params.taskId, client) : undefined
     const slot = taskSlot ?? this.#placement.slotFor(client, passed)
-    const { timeout = this.#deps.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } = this.config.options ?? {}
+    const { timeout = this.#deps.connecting.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } = this.config.options ?? {}
     const options = {
       changes: changesOf(exchange, changes),
       deadlines: { timeout, resetTimeoutOnProgress, maxTotalTimeout },

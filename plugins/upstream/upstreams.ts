@@ -3,36 +3,33 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
-import { limits, paceOf, type Semaphore, ShareError } from '../base/limits/index.ts'
+import { limits, paceOf, ShareError } from '../base/limits/index.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
 import { limitLines } from './links/line-limit.ts'
 import { Children } from './links/pool.ts'
+import type { Connecting } from './links/connect.ts'
 import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
 import { probe, type Probe } from './probe.ts'
-import { StatusLog } from './status-log.ts'
+import { StatusLog } from './notes.ts'
 import { Upstream } from './upstream.ts'
 
 interface UpstreamsDeps {
-  clientInfo: { name: string, version: string }
-  transport: Omit<TransportDeps, 'onLine' | 'sharedApi' | 'pace'>
-  /** Bounds how many processes are spawned and sockets dialled at once. */
-  dialling: Semaphore
+  connecting: Connecting<Omit<TransportDeps, 'onLine' | 'sharedApi' | 'pace'>>
   cache: CatalogueCache
   logins: Pick<Logins, 'open' | 'openForTest' | 'close'>
-  /** The user to whom a server is counted; undefined: an admin. */
-  userOf: (config: Server['config']) => string | undefined
-  /** In ms. */
-  initTimeout: number
-  requestTimeout: number
+  settings: {
+    /** The user to whom a server is counted; undefined: an admin. */
+    userOf: (config: Server['config']) => string | undefined
+    /** Sentences about the stored config of a server that has just listed its items. */
+    remarks: (server: string, catalogue: Catalogue) => readonly string[]
+  }
   /** Whether the value of a header holds a credential of this gateway's: it goes to no server. */
   isOurs?: (value: string) => boolean
   /** Receives what a server's process prints beside its messages, line by line. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
-  /** Sentences about the stored config of a server that has just listed its items. */
-  remarks?: (server: string, catalogue: Catalogue) => readonly string[]
 }
 
 /** A host that ignores everything, until a gateway connects. */
@@ -139,27 +136,31 @@ export class Upstreams implements ProviderSource {
    * @throws ShareError where lists of its user's servers were read often
    */
   async probe (name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal): Promise<Probe> {
-    const { transport, userOf, logins, log: ____, cache: ___, remarks: _____, ...deps } = this.#deps
-    if (userOf(config) !== undefined && this.#shares.wait(name, userOf(config)) > 0) {
+    const { connecting, settings, logins, isOurs } = this.#deps
+    const user = settings.userOf(config)
+    if (user !== undefined && this.#shares.wait(name, user) > 0) {
       throw new ShareError('Lists of your servers were read as often as those of one user may be; try again in some seconds', true)
     }
     const make = (statusChanged: () => void): Upstream => new Upstream(name, config, {
-      ...deps,
+      connecting: { ...connecting, transport: this.#transportFor(config, () => {}) },
       children: new Children(),
-      isUsers: () => userOf(config) !== undefined,
-      isWaitedFor: () => false,
-      room: () => this.#shares.room(name, userOf(config)),
-      hold: () => {},
-      wait: () => 0,
-      spend: (size) => { this.#shares.spend(name, userOf(config), size) },
-      transport: { ...transport, sharedApi: new SharedApi(), pace: paceOf(userOf(config)), onLine: () => {} },
-      log: () => {},
-      listsChanged: () => {},
-      statusChanged,
+      isOurs,
       openLogin: (listener) => logins.openForTest(name, config, listener),
-      keep: () => {},
-      onQuestion: async () => { throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested') },
-      broadcast: () => {}
+      allowance: {
+        room: () => this.#shares.room(name, user),
+        hold: () => {},
+        wait: () => 0,
+        spend: (size) => { this.#shares.spend(name, user, size) },
+        keep: () => {}
+      },
+      waiting: { isUsers: () => user !== undefined, isWaitedFor: () => false },
+      listener: {
+        log: () => {},
+        listsChanged: () => {},
+        statusChanged,
+        onQuestion: async () => { throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested') },
+        broadcast: () => {}
+      }
     })
     return await probe(make, limits.serverTests.time, signal)
   }
@@ -217,7 +218,7 @@ export class Upstreams implements ProviderSource {
   }
 
   #make ({ name, config }: Server): Upstream {
-    const { log, cache, transport, userOf, logins, onLine: print, remarks: _, ...deps } = this.#deps
+    const { connecting, log, cache, settings: { userOf }, logins, isOurs, onLine: print } = this.#deps
     const isFirst = !this.#isStarted
     const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
     const onLine = limitLines(
@@ -225,44 +226,56 @@ export class Upstreams implements ProviderSource {
       (line) => { print(name, line) },
       (dropped) => { print(name, `${dropped} more lines in this second`) }
     )
+    const isCurrent = (): boolean => this.#upstreams.get(name) === upstream
     const upstream: Upstream = new Upstream(name, config, {
-      ...deps,
+      connecting: { ...connecting, transport: this.#transportFor(config, onLine) },
       children: this.#children,
-      isUsers: () => userOf(config) !== undefined,
-      // Others wait for the servers that this process has started with; one that is added or reloaded, its owner waits for.
-      isWaitedFor: ({ user }) => isFirst || user === userOf(config),
-      room: () => this.#shares.room(name, userOf(config)),
-      hold: (size) => {
-        // A successor of the same name holds its own.
-        const isSucceeded = size === 0 && (this.#upstreams.get(name) ?? upstream) !== upstream
-        if (!isSucceeded) this.#shares.hold(name, userOf(config), size)
-      },
-      // What another address of the same server lists is new each time.
-      wait: (isFirst) => isFirst && userOf(config) === undefined ? 0 : this.#shares.wait(name, userOf(config)),
-      spend: (size) => { this.#shares.spend(name, userOf(config), size) },
-      transport: { ...transport, sharedApi: new SharedApi(), pace: paceOf(userOf(config)), onLine },
-      log: statusLog.remark,
-      listsChanged: () => {
-        if (this.#upstreams.get(name) !== upstream) return
-        if (upstream.hasOwnCatalogues) this.#withOwnCatalogues.add(upstream)
-        else this.#withOwnCatalogues.delete(upstream)
-        this.#host.changed()
-      },
-      statusChanged: () => {
-        statusLog.status(upstream.status, upstream.error, upstream.protocolVersion)
-        if (upstream.status === 'connected') this.#logRemarks(upstream)
-      },
+      isOurs,
       openLogin: (listener) => logins.open(name, config, listener),
-      keep: (text) => {
-        // What a removed server listed goes with it, and never to another one of its name.
-        if (this.#upstreams.get(name) !== upstream) return
-        cache.write(name, text).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be kept on disk', { error }) })
+      allowance: {
+        room: () => this.#shares.room(name, userOf(config)),
+        hold: (size) => {
+          // A successor of the same name holds its own.
+          const isSucceeded = size === 0 && (this.#upstreams.get(name) ?? upstream) !== upstream
+          if (!isSucceeded) this.#shares.hold(name, userOf(config), size)
+        },
+        // What another address of the same server lists is new each time.
+        wait: (isFirst) => isFirst && userOf(config) === undefined ? 0 : this.#shares.wait(name, userOf(config)),
+        spend: (size) => { this.#shares.spend(name, userOf(config), size) },
+        keep: (text) => {
+          // What a removed server listed is removed with it, and never shown as that of another one of its name.
+          if (!isCurrent()) return
+          cache.write(name, text).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be kept on disk', { error }) })
+        }
       },
-      onQuestion: async (question, client) => { await this.#host.question(name, question, client) },
-      broadcast: (...message) => { this.#host.broadcast(name, ...message) }
+      waiting: {
+        isUsers: () => userOf(config) !== undefined,
+        // All clients wait for the servers that this process has started with, and owners for those that they add or reload.
+        isWaitedFor: ({ user }) => isFirst || user === userOf(config)
+      },
+      listener: {
+        log: statusLog.remark,
+        listsChanged: () => {
+          if (!isCurrent()) return
+          if (upstream.hasOwnCatalogues) this.#withOwnCatalogues.add(upstream)
+          else this.#withOwnCatalogues.delete(upstream)
+          this.#host.changed()
+        },
+        statusChanged: () => {
+          statusLog.status(upstream.status, upstream.error, upstream.protocolVersion)
+          if (upstream.status === 'connected') this.#logRemarks(upstream)
+        },
+        onQuestion: async (question, client) => { await this.#host.question(name, question, client) },
+        broadcast: (...message) => { this.#host.broadcast(name, ...message) }
+      }
     })
     this.#statusLogs.set(upstream, statusLog)
     return upstream
+  }
+
+  #transportFor (config: Server['config'], onLine: TransportDeps['onLine']): TransportDeps {
+    const { connecting: { transport }, settings } = this.#deps
+    return { ...transport, sharedApi: new SharedApi(), pace: paceOf(settings.userOf(config)), onLine }
   }
 
   /** Once for each upstream, not with each of its connections. */
@@ -270,7 +283,7 @@ export class Upstreams implements ProviderSource {
     const [catalogue] = upstream.catalogues()
     if (catalogue === undefined || this.#remarked.has(upstream)) return
     this.#remarked.add(upstream)
-    for (const sentence of this.#deps.remarks?.(upstream.name, catalogue) ?? []) this.#deps.log(upstream.name, 'warn', sentence)
+    for (const sentence of this.#deps.settings.remarks(upstream.name, catalogue)) this.#deps.log(upstream.name, 'warn', sentence)
   }
 }
 

@@ -13,7 +13,7 @@ import { parseMessage, type Message, type Notification, type Request } from '../
 import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
 import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
 import type { SessionHandlers } from '../../protocol/upstream-session.ts'
-import { EraMemory } from '../../plugins/upstream/links/era-memory.ts'
+import { EraMemory } from '../../plugins/upstream/links/connect.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 import { legacyParams } from '../../protocol/legacy/outgoing.ts'
 import { withObject } from '../../protocol/modern/for-legacy-clients.ts'

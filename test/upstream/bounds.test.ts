@@ -11,7 +11,7 @@ import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
 import type { Slot } from '../../plugins/upstream/links/slot.ts'
-import { StatusLog } from '../../plugins/upstream/status-log.ts'
+import { StatusLog } from '../../plugins/upstream/notes.ts'
 
 test('what the log tells of a server: its failure once, a summary now and then, and its recovery', async (t) => {
   mockTimers(t, 'Date', 'setTimeout')

@@ -10,7 +10,7 @@ import { listKinds } from '../../protocol/lists.ts'
 import type { Level } from '../../protocol/listener.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { attribute, type InboundMessage, type Attribution } from '../../plugins/upstream/inbound/attribution.ts'
-import { backoff } from '../../plugins/upstream/links/backoff.ts'
+import { backoff } from '../../plugins/upstream/links/heartbeat.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import {
   baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer

@@ -5,28 +5,32 @@ import { Claims } from '../../gateway/index.ts'
 import { BoundedMap, limits } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
 import { cacheText, readKept, type Kept } from './cache-text.ts'
-import { LeftOut } from './left-out.ts'
-import { readCatalogue } from './read-catalogue.ts'
+import { LeftOut } from '../notes.ts'
+import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
 import { fitting, catalogueSize } from './shares.ts'
-import { UndeclaredTools } from './undeclared-tools.ts'
 
-export interface CataloguesDeps {
+/** How much a server's catalogues may hold, how often they may be read, and where they are kept. Sizes are in characters. */
+export interface CatalogueAllowance {
+  /** How much the catalogues of all classes may hold together. */
+  readonly room: () => number
+  /** Notes how much they hold. */
+  readonly hold: (size: number) => void
+  /** How long the lists are not to be read, since its owner's were read often, in ms. @param isFirst nothing of it is known */
+  readonly wait: (isFirst: boolean) => number
+  /** Notes how much was read. */
+  readonly spend: (size: number) => void
+  /** Keeps a text for the next run, given in pieces. */
+  readonly keep: (text: Iterable<string>) => void
+}
+
+interface CataloguesDeps {
   /** Identifies what the catalogues are read from: a cached one of another target is not used. */
   target: string
   /** The server's owner: claims of another one's are not used. */
   owner: string
   /** What is listed has changed. */
   changed: () => void
-  /** Keeps a text for the next run, given in pieces. */
-  keep: (text: Iterable<string>) => void
-  /** How much its catalogues of all classes may hold together, in characters. */
-  room: () => number
-  /** Notes how much they hold. */
-  hold: (size: number) => void
-  /** How long its lists are not to be read, since its owner's were read often, in ms. @param isFirst nothing of it is known */
-  wait: (isFirst: boolean) => number
-  /** Notes how much was read, in characters. */
-  spend: (size: number) => void
+  allowance: CatalogueAllowance
   /** Those of single clients' own links, which differ from their class's. */
   owned: () => Iterable<Catalogue>
   warn: (sentence: string) => void
@@ -147,8 +151,8 @@ export class Catalogues {
   }
 
   keep (): void {
-    const { target, owner } = this.#deps
-    this.#deps.keep(cacheText(target, owner, this.#claims, this.all.slice(0, keptClasses)))
+    const { target, owner, allowance } = this.#deps
+    allowance.keep(cacheText(target, owner, this.#claims, this.all.slice(0, keptClasses)))
   }
 
   /** Notes what is listed now. Returns true when any of it is listed for the first time. */
@@ -207,13 +211,13 @@ export class Catalogues {
 
   close (): void {
     this.#closed = true
-    this.#deps.hold(0)
+    this.#deps.allowance.hold(0)
     for (const { timer } of this.#due.values()) clearTimeout(timer)
     this.#due.clear()
   }
 
   /** Counts again how much is held: catalogues were read, taken over or restored, or went with their clients' links. */
-  recount (): void { if (!this.#closed) this.#deps.hold(this.#sizeBeside(undefined)) }
+  recount (): void { if (!this.#closed) this.#deps.allowance.hold(this.#sizeBeside(undefined)) }
 
   /** The size of all catalogues but one, in characters. */
   #sizeBeside (left: Catalogue | undefined): number {
@@ -225,7 +229,7 @@ export class Catalogues {
 
   /** What of a catalogue its owner has room for, in place of another one. */
   #fitting (catalogue: Catalogue, former: Catalogue | undefined): Catalogue {
-    return fitting(catalogue, this.#deps.room() - this.#sizeBeside(former), this.#deps.warn)
+    return fitting(catalogue, this.#deps.allowance.room() - this.#sizeBeside(former), this.#deps.warn)
   }
 
   #paceOf (slot: Slot): Pace {
@@ -265,15 +269,15 @@ export class Catalogues {
     if (!link) return
     const pace = this.#paceOf(slot)
     const former = slot.catalogue ?? this.#byClass.get(capabilityClass)
-    const wait = this.#deps.wait(former === undefined)
+    const wait = this.#deps.allowance.wait(former === undefined)
     if (wait > 0) { this.#readIn(wait, slot, base, true); return }
-    const most = this.#deps.room() - this.#sizeBeside(former)
+    const most = this.#deps.allowance.room() - this.#sizeBeside(former)
     const timeout = limits.listTime * 2 ** pace.failures
     const leftOut = new LeftOut(this.#deps.warn)
     const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, this.#undeclared, leftOut.add)
     leftOut.end()
     if (base) this.#leftOut = leftOut.sentences
-    this.#deps.spend(catalogueSize(read))
+    this.#deps.allowance.spend(catalogueSize(read))
     if (this.#restoring) await this.#restoring
     const before = this.#byClass.get(capabilityClass)
     const catalogue = this.#fitting(read, before)

@@ -1,25 +1,30 @@
-import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
-import type { AuthorizationSource } from '../../../protocol/transports/authorization.ts'
-import { DualEraSession, WrongBeginning } from '../../../protocol/dual-era-session.ts'
+import { type Beginning, DualEraSession, WrongBeginning } from '../../../protocol/dual-era-session.ts'
 import type { Era } from '../../../protocol/era.ts'
+import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
 import type { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
+import type { AuthorizationSource } from '../../../protocol/transports/authorization.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { limits, type Semaphore } from '../../base/limits/index.ts'
 import { reachOf } from '../../base/outbound/index.ts'
-import type { EraMemory } from './era-memory.ts'
 import { Link, type LinkHandlers, type SessionFactory } from './link.ts'
 import type { Slot } from './slot.ts'
 import { makeTransport, type TransportDeps } from './transport.ts'
 
-export interface ConnectDeps {
-  clientInfo: { name: string, version: string }
-  transport: TransportDeps
+/** What the connections to all servers share. */
+export interface Connecting<Transport = TransportDeps> {
+  readonly clientInfo: { readonly name: string, readonly version: string }
+  readonly transport: Transport
   /** Bounds how many processes are spawned and sockets dialled at once. */
-  dialling: Semaphore
+  readonly dialling: Semaphore
   /** In ms. */
-  initTimeout: number
+  readonly initTimeout: number
+  readonly requestTimeout: number
+}
+
+export interface ConnectDeps {
+  connecting: Connecting
   warn: (sentence: string) => void
   /** Called when a connection is still waited for after `limits.connectionWait`. @param lastWords as `Transport` has them */
   late: (lastWords: string) => void
@@ -69,18 +74,18 @@ async function openOnce (
   handlers: LinkHandlers,
   era?: Era
 ): Promise<Link> {
-  const { clientInfo, initTimeout, warn, eras, isBase } = deps
+  const { connecting: { clientInfo, initTimeout, transport: transportDeps, dialling }, warn, eras, tools, isBase } = deps
   const { owner, trusted } = reachOf(config)
   // The place covers spawning or dialling only: waiting for an answer keeps no other server from connecting.
-  const leave = await deps.dialling.take(owner, trusted)
+  const leave = await dialling.take(owner, trusted)
   try {
-    const problem = transports[kind].locatedBy === 'command' ? await deps.transport.problemOf?.(config) : undefined
+    const problem = transports[kind].locatedBy === 'command' ? await transportDeps.problemOf?.(config) : undefined
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const passed = passes ? () => slot.passed : undefined
     const authorization = deps.authorization(slot)
-    const transport = makeTransport(kind, { config, deps: { ...deps.transport, warn }, passed, authorization })
+    const transport = makeTransport(kind, { config, deps: { ...transportDeps, warn }, passed, authorization })
     const makeSession: SessionFactory = transports[kind].isDualEra
-      ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), { ...deps, bounds: limits.inputRounds })
+      ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), { tools, warn, bounds: limits.inputRounds })
       : (...session) => new LegacyUpstreamSession(transport, ...session)
     const { key, capabilities } = slot
     const link = new Link(makeSession, { key, owner: slot.owner, capabilities, clientInfo, initTimeout }, handlers)
@@ -105,4 +110,50 @@ async function openOnce (
     leave()
   }
   return await openOnce(slot, config, passes, kind, deps, handlers, era)
+}
+
+/** How long a verdict holds, in ms: a server is asked again when a connection is opened after that. */
+const verdictTime = 3_600_000
+
+interface Verdict { readonly era: Era, readonly isShy: boolean, readonly at: number }
+
+/**
+ * The era that one server speaks, as its last connection has shown. The gateway's own connection asks again whenever it is opened, since
+ * the server may be another one by then; the others take its verdict. A server that cannot be asked (it stays silent, or ends) is begun
+ * with as it was before, for an hour: it is asked nevertheless if it refuses that.
+ */
+export class EraMemory {
+  readonly #now: () => number
+  #verdict: Verdict | undefined
+
+  constructor (now = Date.now) {
+    this.#now = now
+  }
+
+  /** @param isBase for the gateway's own connection @param era is known otherwise */
+  beginning (isBase: boolean, era?: Era): Beginning {
+    const known = era ?? this.#known(isBase)
+    return {
+      era: known,
+      found: (found, isShy) => {
+        // It was begun in this era since it cannot be asked, and nothing new is known.
+        const isOld = found === 'legacy' && known === 'legacy' && this.#verdict?.isShy === true
+        if (!isOld) this.#verdict = { era: found, isShy, at: this.#now() }
+      }
+    }
+  }
+
+  /** The server has ended when it was asked. */
+  shun (): void { this.#verdict = { era: 'legacy', isShy: true, at: this.#now() } }
+
+  /** A connection could not be opened: nothing is known, but that a server which cannot be asked may still be one. */
+  forget (): void {
+    if (this.#verdict?.isShy !== true) this.#verdict = undefined
+  }
+
+  #known (isBase: boolean): Era | undefined {
+    const verdict = this.#verdict
+    if (verdict === undefined || this.#now() - verdict.at > verdictTime) return undefined
+    return isBase && !verdict.isShy ? undefined : verdict.era
+  }
 }

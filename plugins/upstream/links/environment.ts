@@ -1,6 +1,6 @@
+import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { writtenByUser } from '../../../schemas/stored-by-user.ts'
-import type { ProcessEnvironment } from './variables.ts'
 
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
 export interface Install { npmRegistry?: string, pythonIndexUrl?: string }
@@ -75,4 +75,123 @@ export function childEnvironment (
 function mentions (env: Readonly<Record<string, string>>, names: readonly string[]): boolean {
   const lower = new Set(names.map((name) => name.toLowerCase()))
   return Object.keys(env).some((name) => lower.has(name.toLowerCase()))
+}
+
+export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
+
+/** A config with its variables filled in, to connect with. */
+interface Expanded {
+  /** With the values filled in: never to be stored or shown. */
+  config: ServerConfig
+  /** A sentence, without values, for each variable that was not filled in. */
+  warnings: string[]
+  /** Replaces the values in a text by their variables again, for errors that people read. */
+  hide: (text: string) => string
+}
+
+/**
+ * The gateway's own secrets and the files that hold them, which no config gets. Compared in upper case: on some systems names are not
+ * case-sensitive.
+ */
+const ours = [
+  /^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|METRICS_TOKEN|TOOL_HUB_KEY)(_FILE)?$/,
+  /_CLIENT_SECRET(_FILE)?$/,
+  /^SOCIAL_AUTH_/,
+  /^PG/,
+  /^OTEL_EXPORTER_OTLP_(\w+_)?HEADERS$/
+]
+export const isOurs = (name: string): boolean => ours.some((pattern) => pattern.test(name.toUpperCase()))
+
+/** Min length of values that are hidden: shorter ones are no secrets, and occur within many words. */
+const shortestHidden = 4
+
+/** Members of which `storedByUser` says value by value who wrote them. In others nothing is expanded where a user wrote some value. */
+const attributed: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
+
+/** A text of a config that may hold variables, by its place: the member, and a name or an index within it. */
+type Fill = (text: string, place: string, ...within: Array<string | number>) => string
+
+/** A variable in a text, with its name as group 1: the only form that is filled in. */
+export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+
+/** A test whether the variables at a place of a config are never filled in, since a user without admin rights wrote them. */
+export function leftAsWritten (storedByUser: ServerConfig['storedByUser']): (place: string, ...within: Array<string | number>) => boolean {
+  const isUsers = writtenByUser(storedByUser)
+  const isMixed = storedByUser !== undefined && storedByUser !== false
+  return (place, ...within) => isUsers(place, ...within) || (isMixed && !attributed.has(place))
+}
+
+/**
+ * A config with other texts in all places in which variables are filled in: `env`, `headers`, `url`, `args`, `proxy`, `oauth`,
+ * `openapi.url` and `openapi.security`.
+ */
+export function fillPlaces (config: ServerConfig, fill: Fill): ServerConfig {
+  const fillAll = <Value>(value: Value, place: string): Value => {
+    if (typeof value === 'string') return fill(value, place) as Value
+    if (Array.isArray(value)) return value.map((each: unknown) => fillAll(each, place)) as Value
+    if (!isObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fillAll(each, place)])) as Value
+  }
+  const all = (map: Record<string, string>, place: string): Record<string, string> =>
+    Object.fromEntries(Object.entries(map).map(([name, text]) => [name, fill(text, place, name)]))
+  const { env, headers, url, args, proxy, oauth, openapi } = config
+  return {
+    ...config,
+    ...(env && { env: all(env, 'env') }),
+    ...(headers && { headers: all(headers, 'headers') }),
+    ...(url !== undefined && { url: fill(url, 'url') }),
+    ...(args && { args: args.map((arg, at) => fill(arg, 'args', at)) }),
+    ...(proxy && { proxy: fillAll(proxy, 'proxy') }),
+    ...(oauth && { oauth: fillAll(oauth, 'oauth') }),
+    ...(openapi && {
+      openapi: {
+        ...openapi,
+        ...(openapi.url !== undefined && { url: fill(openapi.url, 'openapi.url') }),
+        ...(openapi.security && { security: fillAll(openapi.security, 'openapi.security') })
+      }
+    })
+  }
+}
+
+/**
+ * Replaces `${NAME}` by its value in the environment, in the places of `fillPlaces`. Values are not expanded again. What a user without
+ * admin rights wrote is not expanded. Variables that are unset, and the gateway's own secrets, stay as written.
+ */
+export function expandVariables (config: ServerConfig, environment: ProcessEnvironment): Expanded {
+  const warnings = new Set<string>()
+  const values = new Map<string, string>()
+  const isLeft = leftAsWritten(config.storedByUser)
+  const fill: Fill = (text, place, ...within) => text.replace(variablePattern, (written, name: string) => {
+    const value = Object.hasOwn(environment, name) ? environment[name] : undefined
+    if (isLeft(place, ...within)) warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
+    else if (isOurs(name)) warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
+    else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
+    else {
+      values.set(value, written)
+      return value
+    }
+    return written
+  })
+  const { url } = config
+  const { headers, ...filled } = fillPlaces(config, fill)
+  const expanded: ServerConfig = {
+    ...filled,
+    // Values from files often end with a line break, which headers must not contain.
+    ...(headers && { headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, text.trim()])) })
+  }
+  if (url !== undefined && expanded.url !== url) hideHost(values, url, expanded.url ?? '')
+  const hidden = [...values].filter(([value]) => value.length >= shortestHidden).sort(([a], [b]) => b.length - a.length)
+  return {
+    config: expanded,
+    warnings: [...warnings],
+    hide: (text) => hidden.reduce((rest, [value, written]) => rest.replaceAll(value, written), text)
+  }
+}
+
+/** Hides the host, too, which errors name: it may be part of a value that was filled in. */
+function hideHost (values: Map<string, string>, written: string, filled: string): void {
+  const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)/i.exec(written)?.[1] ?? ''
+  if (!host.includes('${') || !URL.canParse(filled)) return
+  const url = new URL(filled)
+  for (const each of [url.host, url.hostname]) if (!values.has(each)) values.set(each, host)
 }

@@ -6,11 +6,11 @@ import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestOf, passedOn, type Passed } from './passthrough.ts'
 import { Pool, type Children } from './pool.ts'
 import type { Slot } from './slot.ts'
+import { isRemote } from './transport.ts'
 
 interface PlacementDeps {
   name: string
   config: ServerConfig
-  remote: boolean
   /** Names of clients' headers that are passed on to the server, in lower case; undefined: none are. */
   passes: readonly string[] | undefined
   /** Whether the value of a header holds a credential of this gateway's: it is not passed on. Undefined: by how it begins. */
@@ -28,11 +28,11 @@ export class Placement {
   #contested = false
 
   constructor (deps: PlacementDeps) {
-    const { name, config: { isolation, idleTimeoutMs = 300_000 }, children, remote } = deps
+    const { name, config: { isolation, idleTimeoutMs = 300_000 }, children } = deps
     this.#deps = deps
     // Where links are for sessions or users only, the gateway's own is nobody else's: no client can have its key.
     const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
-    this.pool = new Pool({ server: name, base, isProcess: !remote, children, idleTimeout: idleTimeoutMs })
+    this.pool = new Pool({ server: name, base, isProcess: !isRemote(deps.config), children, idleTimeout: idleTimeoutMs })
   }
 
   get #traits (): typeof transports[TransportType] {
@@ -41,10 +41,10 @@ export class Placement {
 
   /** @param passed the client's headers that are passed on; undefined: none count */
   keyOf (client: Client, passed?: Passed): LinkKey {
-    const { config, remote } = this.#deps
+    const { config } = this.#deps
     const sharing = {
       isolation: config.isolation ?? 'auto',
-      remote: remote && this.#traits.hasSession,
+      remote: isRemote(config) && this.#traits.hasSession,
       contested: this.#contested
     } as const
     return linkKey(sharing, client, passed && {

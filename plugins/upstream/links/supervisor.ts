@@ -6,39 +6,33 @@ import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { TransportType } from '../../../schemas/transports.ts'
-import { limits, type Semaphore } from '../../base/limits/index.ts'
+import { limits } from '../../base/limits/index.ts'
 import { LoginRequired } from '../login/problems.ts'
 import { redactor } from '../../base/secrets/index.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
-import { backoff, healthyAfter } from './backoff.ts'
-import { openLink, type ConnectDeps } from './connect.ts'
-import type { Install } from './environment.ts'
-import { EraMemory } from './era-memory.ts'
-import { Heartbeat } from './heartbeat.ts'
+import { backoff, healthyAfter, Heartbeat } from './heartbeat.ts'
+import { type ConnectDeps, type Connecting, EraMemory, openLink } from './connect.ts'
+import { expandVariables, type Install } from './environment.ts'
 import type { Link, LinkHandlers } from './link.ts'
 import type { Pool } from './pool.ts'
 import type { Slot } from './slot.ts'
-import { isRemote, transportKinds, type TransportDeps } from './transport.ts'
-import { expandVariables } from './variables.ts'
+import { isRemote, transportKinds } from './transport.ts'
 
 /** A handler of links' messages that is also given the slot they came on. */
 type OnSlot<Handler extends (...args: never[]) => unknown> = (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
 
 interface SupervisorDeps {
-  clientInfo: { name: string, version: string }
-  transport: TransportDeps
-  /** Bounds how many processes are spawned and sockets dialled at once. */
-  dialling: Semaphore
-  /** In ms. */
-  initTimeout: number
+  connecting: Connecting
   /** Headers of clients are passed on to this server. */
   passes: boolean
   /** Whether a slot's lists count. */
   lists: (slot: Slot) => boolean
-  question: OnSlot<LinkHandlers['question']>
-  notification: OnSlot<LinkHandlers['notification']>
-  answered: OnSlot<LinkHandlers['answered']>
-  mended?: LinkHandlers['mended']
+  inbound: {
+    question: OnSlot<LinkHandlers['question']>
+    notification: OnSlot<LinkHandlers['notification']>
+    answered: OnSlot<LinkHandlers['answered']>
+    mended: LinkHandlers['mended']
+  }
   warn: (sentence: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: ConnectDeps['authorization']
@@ -205,7 +199,7 @@ export class ConnectionSupervisor {
 
   /** The config to connect with. Made once, unless what it is made from changes: its secrets may be thousands, and links many. */
   #prepared (): Prepared {
-    const { environment, install: installNow } = this.#deps.transport
+    const { environment, install: installNow } = this.#deps.connecting.transport
     const install = installNow?.()
     if (this.#lastPrepared && isDeepStrictEqual(this.#lastPrepared.install, install)) return this.#lastPrepared
     const { config, hide } = expandVariables(this.#config, environment)
@@ -216,16 +210,13 @@ export class ConnectionSupervisor {
   }
 
   async #connect (slot: Slot): Promise<Link> {
-    const { transport, clientInfo, dialling, initTimeout, passes, warn, authorization } = this.#deps
-    const { question, notification, answered, mended } = this.#deps
+    const { connecting, passes, warn, authorization } = this.#deps
+    const { question, notification, answered, mended } = this.#deps.inbound
     const { config, redact } = this.#prepared()
     // The transport that last found it is tried first; the server may have moved to another since.
     const kinds = transportKinds(config).sort((a, b) => Number(b === this.kind) - Number(a === this.kind))
     const deps = {
-      transport: { ...transport, redact },
-      clientInfo,
-      dialling,
-      initTimeout,
+      connecting: { ...connecting, transport: { ...connecting.transport, redact } },
       authorization,
       eras: this.#eras,
       tools: this.#tools,
@@ -234,7 +225,7 @@ export class ConnectionSupervisor {
       late: (lastWords: string) => {
         if (this.#toldLate) return
         this.#toldLate = true
-        const [waited, left] = [limits.connectionWait, initTimeout].map((time) => `${time / 1_000} s`)
+        const [waited, left] = [limits.connectionWait, connecting.initTimeout].map((time) => `${time / 1_000} s`)
         warn(redact(`no answer for ${waited}; it may take ${left} in all (INIT_TIMEOUT)${lastWords}`))
       }
     }

@@ -13,12 +13,11 @@ import type { LargeWork } from '../../../protocol/large-message.ts'
 import { memory, ShareError, turns } from '../../base/limits/index.ts'
 import { causeOf, type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
-import { childEnvironment, type Install } from './environment.ts'
+import { childEnvironment, type Install, type ProcessEnvironment } from './environment.ts'
 import type { Passed } from './passthrough.ts'
-import { isHeaderName } from '../openapi/headers.ts'
+import { isHeaderName } from '../openapi/http-syntax.ts'
 import { OpenApiTransport } from '../openapi/transport.ts'
 import type { SharedApi } from '../openapi/api.ts'
-import type { ProcessEnvironment } from './variables.ts'
 
 /** Where large messages of servers are read. */
 const work: LargeWork = {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
 import { configuredBase, publicBase } from '../../settings/index.ts'
-import type { ProcessEnvironment } from '../links/variables.ts'
+import type { ProcessEnvironment } from '../links/environment.ts'
 import { Logins } from './logins.ts'
 import type { Self } from './registration.ts'
 

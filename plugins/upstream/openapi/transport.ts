@@ -6,7 +6,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { DescribedApi, SharedApi } from './api.ts'
 import { OperationCaller } from './call/operation-caller.ts'
-import { toHeader } from './headers.ts'
+import { toHeader } from './http-syntax.ts'
 import type { CompiledDescription } from './plan.ts'
 
 interface OpenApiTransportOptions {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { elementsOf, oneLine } from '../../../../protocol/json.ts'
-import { isJsonMediaType } from '../media-types.ts'
+import { isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody } from '../plan.ts'
-import { ArgumentError } from '../problems.ts'
+import { ArgumentError } from '../plan.ts'
 import { memberTexts, pairsOf, percentEncode, scalarOf } from './values.ts'
 
 /** The bytes of a request body, and its `content-type`. */

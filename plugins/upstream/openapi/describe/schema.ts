@@ -1,18 +1,9 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { DescriptionError } from '../problems.ts'
+import { DescriptionError } from '../plan.ts'
 import {
-  copiedKeywords,
-  dropsPattern,
-  isSchema,
-  isString,
-  isType,
-  relaxed,
-  schemaKeywords,
-  schemaListKeywords,
-  toPattern,
-  type JsonSchema
+  copiedKeywords, dropsPattern, isSchema, isString, isType, type JsonSchema, LossDetector, relaxed, schemaKeywords,
+  schemaListKeywords, toPattern
 } from './keywords.ts'
-import { LossDetector } from './losses.ts'
 import type { References } from './refs.ts'
 
 /** The keywords of the converted schema. */
