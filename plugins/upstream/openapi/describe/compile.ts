@@ -71,7 +71,7 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
       break
     }
     try {
-      const { plan, tool, name } = compileOperation(context, each)
+      const { plan, tool, name, unplaced } = compileOperation(context, each)
       const planText = JSON.stringify(plan)
       if (planText.length > options.plan) {
         throw new DescriptionError(`the names and forms of its parameters are longer than ${options.plan} characters`)
@@ -81,6 +81,9 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
         const reason = `the tools of all would be longer than ${options.total} characters`
         warn(`only the first ${compiled.names.length} operations are served: ${reason}`)
         break
+      }
+      for (const parameter of unplaced) {
+        warn(`${plan.method} ${each.path}: the path has no place for its parameter ${JSON.stringify(parameter)}, which is left out`)
       }
       compiled.names.push(name)
       compiled.tools.push(tool)
@@ -171,8 +174,8 @@ interface OperationContext {
   baseUrl: string | undefined
 }
 
-/** An operation as a tool. `tool` is its JSON text. */
-interface CompiledOperation { plan: OperationPlan, tool: string, name: string }
+/** An operation as a tool. `tool` is its JSON text, `unplaced` the path parameters that its path has no place for. */
+interface CompiledOperation { plan: OperationPlan, tool: string, name: string, unplaced: string[] }
 
 const namedOperation = ({ operation: { operationId }, method, path }: DescribedOperation): NamedOperation =>
   ({ operationId, method: method.toUpperCase(), path })
@@ -187,7 +190,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
     ? swaggerOperation(operation, given, document)
     : { parameters: given, requestBody: refs.resolveObject(operation.requestBody) }
   const argumentNames = new ArgumentNames()
-  const { path: template, parameters: describedParameters } = describeParameters(parameters, path, argumentNames, schemas)
+  const { path: template, parameters: describedParameters, unplaced } = describeParameters(parameters, path, argumentNames, schemas)
   const body = requestBody && describeBody(requestBody, argumentNames, refs, schemas)
 
   const plan: OperationPlan = { method, path: template, parameters: describedParameters.map(({ parameter }) => parameter) }
@@ -208,7 +211,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
   }, schemas, toolLimits)
   // Only now, since an operation that is left out by an error above must not take a name.
   const name = names.assign(namedOperation(described))
-  return { plan, name, tool: tool(name) }
+  return { plan, name, tool: tool(name), unplaced }
 }
 
 /** The parameters of an operation and of its path item, resolved. Those of the operation override those of the path item. */

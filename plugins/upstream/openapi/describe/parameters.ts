@@ -40,8 +40,8 @@ type ParameterObject = Readonly<Record<string, unknown>>
 /** A parameter of the request, and the schema of its argument. */
 interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
-/** The parameters of an operation, and its path as a template of their names. */
-interface DescribedParameters { path: string, parameters: DescribedParameter[] }
+/** The parameters of an operation, and its path as a template of their names. `unplaced`: declared path parameters not in the path. */
+interface DescribedParameters { path: string, parameters: DescribedParameter[], unplaced: string[] }
 
 /**
  * The parameters of an operation, in the order of their location. A name in the path template that no parameter declares is a string.
@@ -69,7 +69,7 @@ export function describeParameters (
   names.expect(used.map(({ parameter }) => String(parameter.name)))
   const described = used.map(({ parameter, location }) => describeParameter(parameter, location, names, schemas))
   for (const { parameter } of described) if (parameter.in === 'path' && withSlashes.has(parameter.name)) parameter.withSlashes = true
-  return { path, parameters: described }
+  return { path, parameters: described, unplaced: parameters.filter((each) => !isUsed(each)).map(({ name }) => String(name)) }
 }
 
 const isReservedHeader = ({ in: location, name }: ParameterObject): boolean =>
@@ -113,15 +113,26 @@ function describeParameter (
 /** A path template with plain expressions, `{name}`, and the names of those whose values may have slashes. */
 interface PathTemplate { readonly path: string, readonly names: ReadonlySet<string>, readonly withSlashes: ReadonlySet<string> }
 
+/** `:id` and `:id(\\d+)` at the start of a segment, as Express writes them, and `<id>` and `<int:id>`, as Flask does. */
+const otherNotations = /(?<=\/):([\w-]+)(?:\([^()]*\))?|<(?:(\w+)(?:\([^()]*\))?:)?([\w-]+)>/g
+
 /**
- * Reads a path template. An expression belongs to the parameter of its name, also where a framework's notation stands around the name.
+ * Reads a path template. An expression belongs to the parameter of its name, also where a framework's notation stands around the name. The
+ * notations of Express and Flask count where a parameter of that name is declared, and are literal text otherwise.
  * @param declared the names of the path parameters that the operation has; one that is a whole expression comes first
  */
 function readPathTemplate (template: string, declared: ReadonlySet<unknown>): PathTemplate {
   const names = new Set<string>()
   const withSlashes = new Set<string>()
+  const place = (written: string, express?: string, converter?: string, flask?: string): string => {
+    const name = [express ?? flask, /^\w+/.exec(express ?? '')?.[0]].find((each) => each !== undefined && declared.has(each))
+    if (name === undefined) return written
+    names.add(name)
+    if (converter === 'path') withSlashes.add(name)
+    return `{${name}}${express?.slice(name.length) ?? ''}`
+  }
   const path = piecesOf(template).map((piece) => {
-    if (!isExpression(piece)) return piece
+    if (!isExpression(piece)) return piece.replace(otherNotations, place)
     const whole = piece.slice(1, -1)
     const { name: bare, isGreedy } = readExpression(whole)
     const name = declared.has(whole) || bare === '' ? whole : bare
