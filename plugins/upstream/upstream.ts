@@ -178,7 +178,7 @@ export class Upstream implements Provider {
   }
 
   /** Only the gateway's own link has no login: each user's is opened with that of the user. */
-  get #waitsForUsers (): boolean { return this.status === 'oauth_required' && this.login?.deps.perUser === true }
+  get #waitsForUsers (): boolean { return this.status === 'oauth_required' && this.login?.deps.target.perUser === true }
 
   /** The slots whose links use the login of a holder. */
   #slotsOf (holder: string): Slot[] {

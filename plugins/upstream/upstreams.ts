@@ -295,18 +295,6 @@ const withoutConnection: ReadonlySet<string> = new Set([
 /** True when a connection made with one config serves the other too. */
 function sameConnection (a: Server['config'], b: Server['config']): boolean {
   const names = new Set([...Object.keys(a), ...Object.keys(b)].filter((name) => !withoutConnection.has(name)))
-  return [...names].every((name) => isSame(a[name as keyof typeof a], b[name as keyof typeof b]))
-}
-
-/** Whether two values have the same JSON. They are compared until they differ, since a config may hold a megabyte. */
-function isSame (a: unknown, b: unknown): boolean {
-  if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || Array.isArray(a) !== Array.isArray(b)) return false
-  const [names, others] = [Object.keys(a), Object.keys(b)]
-  if (names.length !== others.length) return false
-  for (let at = 0; at < names.length; at++) {
-    const name = names[at] ?? ''
-    if (name !== others[at] || !isSame((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name])) return false
-  }
-  return true
+  const textOf = (config: Server['config'], name: string): string | undefined => JSON.stringify(config[name as keyof typeof config])
+  return [...names].every((name) => textOf(a, name) === textOf(b, name))
 }

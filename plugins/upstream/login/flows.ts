@@ -14,8 +14,11 @@ import { loadSdk } from './sdk.ts'
 import { hashOfTicket, newTicket, storeStart } from './starts.ts'
 import { asRegistration, essence, type LoginClient, type LoginFrame } from './stored.ts'
 
-/** What the logins of one server need. */
-export interface FlowDeps {
+/** Where logins are stored. */
+export interface LoginStores { readonly grants: Grants, readonly tokens: UpstreamTokens, readonly states: LoginStates }
+
+/** A server to log in at. */
+export interface LoginTarget {
   /** The server's name. */
   readonly server: string
   readonly oauth: UpstreamOAuth
@@ -23,10 +26,15 @@ export interface FlowDeps {
   readonly url: () => URL
   /** An admin stored the server, with all of its addresses. */
   readonly isAdmins: boolean
+  /** Each user has a login, and clients do not share one. */
+  readonly perUser: boolean
+}
+
+/** What the logins of one server need. */
+export interface FlowDeps {
+  readonly target: LoginTarget
+  readonly stores: LoginStores
   readonly makeFetch: (onStatus?: (status: number) => void) => FetchLike
-  readonly grants: Grants
-  readonly tokens: UpstreamTokens
-  readonly states: LoginStates
   /** Identifies the server's target and the account of a holder. */
   readonly binding: (holder: string) => string
   readonly self: () => Promise<Self>
@@ -110,7 +118,7 @@ export class Flows {
     if (!flow || Date.now() - flow.checkedAt < checkTime) return flow !== undefined
     flow.checkedAt = Date.now()
     // While the storage is away, nothing is known to have ended.
-    const isThere = await this.#deps.states.find(flow.start).then((state) => state !== undefined, () => true)
+    const isThere = await this.#deps.stores.states.find(flow.start).then((state) => state !== undefined, () => true)
     if (!isThere && this.#flows.get(holder) === flow) this.end(holder)
     return isThere
   }
@@ -118,7 +126,7 @@ export class Flows {
   /** A request has ended without a login: what leads to it leads nowhere any more. @param start where its beginning is stored */
   async fail (holder: string, start: string): Promise<void> {
     if (this.#flows.get(holder)?.start === start) this.end(holder)
-    await this.#deps.states.remove(start)
+    await this.#deps.stores.states.remove(start)
   }
 
   /** A holder has logged in, or there is nothing to log in to any more: clients that were told of the request hear that it is over. */
@@ -134,7 +142,7 @@ export class Flows {
 
   /** @throws UpstreamError with a sentence for the operator */
   async discovered ({ resourceMetadata }: BearerChallenge): Promise<AuthorizationDiscovery> {
-    const { url, oauth, isAdmins, makeFetch } = this.#deps
+    const { target: { url, oauth, isAdmins }, makeFetch } = this.#deps
     const serverUrl = url()
     const from = JSON.stringify([serverUrl, resourceMetadata])
     const known = this.#discovered
@@ -147,12 +155,13 @@ export class Flows {
   /** Forgets what is known of the authorization server, the registration there included. */
   async forget (): Promise<void> {
     this.#discovered = undefined
-    await this.#deps.tokens.remove(this.#deps.server, clientHolder)
+    const { target, stores } = this.#deps
+    await stores.tokens.remove(target.server, clientHolder)
   }
 
   scopes ({ resourceScopes, server }: AuthorizationDiscovery, { challenge, former }: Need): string[] {
     return chooseScopes({
-      configured: this.#deps.oauth.scopes,
+      configured: this.#deps.target.oauth.scopes,
       challenged: challenge.scopes,
       ofResource: resourceScopes,
       ofServer: server.metadata?.scopes_supported,
@@ -161,7 +170,7 @@ export class Flows {
   }
 
   async #begin (holder: string, need: Need): Promise<Flow> {
-    const { server: name, grants, states, self: findSelf, binding, mayBegin } = this.#deps
+    const { target: { server: name }, stores: { grants, states }, self: findSelf, binding, mayBegin } = this.#deps
     const found = await this.discovered(need.challenge)
     await mayBegin?.(found)
     const self = await findSelf()
@@ -205,7 +214,7 @@ export class Flows {
 
   /** The gateway as a client there, registered if need be; of several replicas that register at once, one registration is kept. */
   async #client (found: AuthorizationDiscovery, scopes: readonly string[], self: Self): Promise<LoginClient> {
-    const { server, oauth, tokens, binding, makeFetch } = this.#deps
+    const { target: { server, oauth }, stores: { tokens }, binding, makeFetch } = this.#deps
     const known = knownClient(oauth, found, self)
     if (known) return known
     const read = async (): Promise<{ version: string | undefined, client: LoginClient | undefined }> => {

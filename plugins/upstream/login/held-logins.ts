@@ -1,7 +1,7 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { BoundedMap, limits } from '../../base/limits/index.ts'
 import type { BearerChallenge } from './challenge.ts'
-import { clientHolder, type FlowDeps, type Flows } from './flows.ts'
+import { clientHolder, type FlowDeps, type Flows, type LoginTarget } from './flows.ts'
 import { oauthCodeOf, failureOf } from './problems.ts'
 import { asLogin, type ServerLoginRecord } from './stored.ts'
 import { clientCredentials, refresh } from './token-requests.ts'
@@ -29,7 +29,7 @@ export class HeldLogins {
   constructor (deps: FlowDeps, flows: Flows) {
     this.#deps = deps
     this.#flows = flows
-    this.#isOwn = deps.oauth.grantType === 'client_credentials'
+    this.#isOwn = deps.target.oauth.grantType === 'client_credentials'
   }
 
   get size (): number { return this.#held.size }
@@ -62,7 +62,7 @@ export class HeldLogins {
   }
 
   async #load (holder: string): Promise<Held | null> {
-    const { tokens, server, binding } = this.#deps
+    const { stores: { tokens }, target: { server }, binding } = this.#deps
     const stored = this.#isOwn ? undefined : await tokens.find(server, holder)
     const login = stored && asLogin(stored.value, binding(holder))
     const held = login ? { version: stored.version, login } : null
@@ -86,7 +86,7 @@ export class HeldLogins {
 
   /** Removes a login that is of no use any more, unless another one is stored meanwhile. */
   async drop (holder: string, { version, login }: Held): Promise<void> {
-    const { tokens, server } = this.#deps
+    const { stores: { tokens }, target: { server } } = this.#deps
     if (this.#held.get(holder)?.login !== login) return
     const stored = await tokens.find(server, holder)
     if (stored?.version === version) await tokens.remove(server, holder)
@@ -94,13 +94,13 @@ export class HeldLogins {
     this.#dropped.add(holder)
   }
 
-  get #requests (): { oauth: FlowDeps['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
-    return { oauth: this.#deps.oauth, fetchFn: this.#deps.makeFetch() }
+  get #requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
+    return { oauth: this.#deps.target.oauth, fetchFn: this.#deps.makeFetch() }
   }
 
   /** The gateway's own login, which is kept in memory only. */
   async #obtain (holder: string, challenge: BearerChallenge, scopes?: readonly string[]): Promise<Held> {
-    const { oauth: { clientId = '', clientSecret }, binding } = this.#deps
+    const { target: { oauth: { clientId = '', clientSecret } }, binding } = this.#deps
     try {
       const found = await this.#flows.discovered(challenge)
       const client = { id: clientId, ...(clientSecret === undefined ? {} : { secret: clientSecret }) }
@@ -114,7 +114,7 @@ export class HeldLogins {
 
   /** Refreshes a login; of several replicas one does, and the others wait for its result. */
   async #refresh (holder: string, held: Held): Promise<Held | null> {
-    const { tokens, server, binding } = this.#deps
+    const { stores: { tokens }, target: { server }, binding } = this.#deps
     const { version = '' } = held
     for (const end = Date.now() + claimTime; !await tokens.claim(server, holder, version, claimTime);) {
       const stored = await tokens.find(server, holder)

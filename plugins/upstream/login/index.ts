@@ -26,9 +26,7 @@ const listenTime = 5_000
 /** `app.logins`: the gateway as an OAuth client of upstream servers. */
 export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginStates, environment }) => {
   const logins = new Logins({
-    grants,
-    tokens: upstreamTokens,
-    states: loginStates,
+    stores: { grants, tokens: upstreamTokens, states: loginStates },
     outbound: app.outbound,
     environment,
     settings: () => app.settings.current,

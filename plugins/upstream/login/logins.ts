@@ -1,4 +1,3 @@
-import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -8,19 +7,17 @@ import { sha256 } from '../../base/secrets/index.ts'
 import { goneAccounts, subjectOf } from '../../identity/index.ts'
 import { isAddress, isRemote } from '../links/transport.ts'
 import { expandVariables, type ProcessEnvironment } from '../links/environment.ts'
-import { hashOfState, type SavedFlow } from './flows.ts'
+import { type FlowDeps, hashOfState, type LoginStores, type SavedFlow } from './flows.ts'
 import { outboundFetch } from './sdk.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { failureOf, LoginRequired } from './problems.ts'
 import { byHand, clientDocument, knownClient, obstacleToRegister, wantsCredentials, type Self } from './registration.ts'
-import { holderOf, ServerLogin, type LoginListener, type ServerLoginDeps } from './server-login.ts'
+import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
 import { findStart, untagged, type Start } from './starts.ts'
 import { exchange } from './token-requests.ts'
 
 interface LoginsDeps {
-  readonly grants: Grants
-  readonly tokens: UpstreamTokens
-  readonly states: LoginStates
+  readonly stores: LoginStores
   readonly outbound: Outbound
   readonly environment: ProcessEnvironment
   readonly settings: () => Snapshot
@@ -78,31 +75,31 @@ export class Logins {
     const deps = this.#depsOf(name, config)
     const mayBegin = async (found: AuthorizationDiscovery): Promise<void> => {
       if (found.isGuess) throw wantsCredentials()
-      const obstacle = obstacleToRegister(found, deps.oauth)
+      const obstacle = obstacleToRegister(found, deps.target.oauth)
       if (obstacle !== undefined) {
         const self = await deps.self()
-        if (!knownClient(deps.oauth, found, self)) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
+        if (!knownClient(deps.target.oauth, found, self)) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
       }
       throw new LoginRequired('manager', undefined, `the upstream wants a login (OAuth) at ${found.server.url}`)
     }
     return new ServerLogin({ ...deps, mayBegin }, listener)
   }
 
-  #depsOf (name: string, config: ServerConfig): ServerLoginDeps {
-    const { grants, tokens, states, outbound, environment, self, listening } = this.#deps
+  #depsOf (name: string, config: ServerConfig): FlowDeps {
+    const { stores, outbound, environment, self, listening } = this.#deps
     const redirectUri = config.oauth?.redirectUri
     const reach = reachOf(config)
     const origins = (): ReadonlySet<string> => originsIn(expandVariables(config, environment).config)
     return {
-      server: name,
-      oauth: config.oauth ?? {},
-      perUser: config.isolation === 'user',
-      url: () => addressOf(expandVariables(config, environment).config),
-      isAdmins: reach.trusted,
+      target: {
+        server: name,
+        oauth: config.oauth ?? {},
+        perUser: config.isolation === 'user',
+        url: () => addressOf(expandVariables(config, environment).config),
+        isAdmins: reach.trusted
+      },
+      stores,
       makeFetch: (onStatus) => outboundFetch(outbound, { reach, origins }, onStatus),
-      grants,
-      tokens,
-      states,
       binding: (holder) => sha256(`${bindingOf(config)} ${this.#subject(holder)}`),
       self: async () => {
         await listening()
@@ -129,7 +126,7 @@ export class Logins {
    * @throws StorageError
    */
   async start (ticket: string): Promise<Start & { readonly whose: string, readonly user?: string } | undefined> {
-    const start = await findStart(this.#deps.states, ticket)
+    const start = await findStart(this.#deps.stores.states, ticket)
     if (!start) return undefined
     return { ...start, ...this.#whoOf(start.holder) }
   }
@@ -149,7 +146,7 @@ export class Logins {
         'It ends in the browser in which it began, and nothing was changed. Open the address there, and go on from its page.'
       )
     }
-    const taken = sent && await this.#deps.grants.take(hashOfState(sent.state))
+    const taken = sent && await this.#deps.stores.grants.take(hashOfState(sent.state))
     if (taken?.first === false) return failed('This login is over already', 'The address was used before. To log in anew, start again.')
     const saved = taken?.value
     if (!isSavedFlow(saved)) {
@@ -174,7 +171,7 @@ export class Logins {
     }
     try {
       const { codeVerifier, redirectUri, frame } = saved
-      const { oauth, makeFetch } = login.deps
+      const { target: { oauth }, makeFetch } = login.deps
       const made = await exchange(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
       await login.enter(saved.holder, made)
     } catch (reason) {
@@ -202,13 +199,13 @@ export class Logins {
   /** Looks for what other replicas have stored and removed lately. @throws StorageError */
   async follow (): Promise<void> {
     if (![...this.#servers.values()].some(({ active }) => active)) return
-    const changes = await this.#deps.tokens.changedWithin(lookBack)
+    const changes = await this.#deps.stores.tokens.changedWithin(lookBack)
     await Promise.all(changes.map(async ({ server, holder, version }) => { await this.#servers.get(server)?.changed(holder, version) }))
   }
 
   /** Removes the logins of servers, users and keys that are gone, or that are other ones now. @throws StorageError */
   async forget (former: Snapshot, next: Snapshot): Promise<void> {
-    const { tokens } = this.#deps
+    const { tokens } = this.#deps.stores
     // At once, before anything is awaited: a later account of the same name may call in the next moment.
     const holders = [...goneAccounts(former.users, next.users)].map(holderOf)
     for (const id of former.keys === next.keys ? [] : former.keys.keys()) if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))

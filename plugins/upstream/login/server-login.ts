@@ -2,7 +2,7 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import type { AuthorizationSource, Challenge } from '../../../protocol/transports/authorization.ts'
 import { BoundedMap, limits } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
-import { Flows, type FlowDeps, type Need } from './flows.ts'
+import { Flows, type FlowDeps, type LoginTarget, type Need } from './flows.ts'
 import { HeldLogins, type Held } from './held-logins.ts'
 import { failureOf, LoginRequired, type Flow, type Who } from './problems.ts'
 import { bearer, isDue, type ServerLoginRecord } from './stored.ts'
@@ -14,11 +14,6 @@ const sharedHolder = 'shared'
 export const holderOf = (user: string): string => `user ${user}`
 /** Callers without credentials are all one "user": none of them has a login. */
 const nobody = holderOf('anonymous')
-
-export interface ServerLoginDeps extends FlowDeps {
-  /** Each user logs in for himself. */
-  readonly perUser: boolean
-}
 
 /** Hears of the logins of a server. */
 export interface LoginListener {
@@ -33,7 +28,7 @@ export interface LoginListener {
  * they expire, and says what to open where a login is needed.
  */
 export class ServerLogin {
-  readonly deps: ServerLoginDeps
+  readonly deps: FlowDeps
   readonly flows: Flows
   readonly #held: HeldLogins
   /** The needs of those who have to log in, by holder. */
@@ -43,12 +38,12 @@ export class ServerLogin {
   readonly #listener: LoginListener
   readonly #isOwn: boolean
 
-  constructor (deps: ServerLoginDeps, listener: LoginListener) {
+  constructor (deps: FlowDeps, listener: LoginListener) {
     this.deps = deps
     this.flows = new Flows(deps)
     this.#held = new HeldLogins(deps, this.flows)
     this.#listener = listener
-    this.#isOwn = deps.oauth.grantType === 'client_credentials'
+    this.#isOwn = deps.target.oauth.grantType === 'client_credentials'
   }
 
   /** True once logins matter here: changes on other replicas are looked for. */
@@ -65,7 +60,7 @@ export class ServerLogin {
 
   /** Who holds the login of a link or a caller; undefined: nobody does, for each user has an own one. */
   holder (user: string | undefined): string | undefined {
-    if (!this.deps.perUser || this.#isOwn) return sharedHolder
+    if (!this.deps.target.perUser || this.#isOwn) return sharedHolder
     return user === undefined ? undefined : holderOf(user)
   }
 
@@ -95,7 +90,7 @@ export class ServerLogin {
 
   /** Stores a login that has just begun. @throws StorageError */
   async enter (holder: string, login: ServerLoginRecord): Promise<void> {
-    const { tokens, server } = this.deps
+    const { stores: { tokens }, target: { server } } = this.deps
     const version = await tokens.swap(server, holder, 'any', login)
     this.#ready(holder, { version, login })
   }
@@ -103,7 +98,8 @@ export class ServerLogin {
   /** Ends a holder's login, here and at the authorization server. @returns whether there was one */
   async leave (holder: string): Promise<boolean> {
     const held = await this.#held.get(holder)
-    await this.deps.tokens.remove(this.deps.server, holder)
+    const { stores: { tokens }, target: { server } } = this.deps
+    await tokens.remove(server, holder)
     this.#end(holder)
     if (holder === sharedHolder) await this.flows.forget()
     if (held) await revoke(held.login, this.#requests).catch(() => {})
@@ -128,8 +124,8 @@ export class ServerLogin {
     else if (held) this.#end(holder)
   }
 
-  get #requests (): { oauth: FlowDeps['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
-    return { oauth: this.deps.oauth, fetchFn: this.deps.makeFetch() }
+  get #requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
+    return { oauth: this.deps.target.oauth, fetchFn: this.deps.makeFetch() }
   }
 
   #header (holder: string): string | undefined | Promise<string | undefined> {
