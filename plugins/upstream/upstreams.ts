@@ -6,6 +6,7 @@ import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protoco
 import { limits, paceOf, ShareError } from '../base/limits/index.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
 import { limitLines } from './links/line-limit.ts'
+import { sameConnection } from './links/connection-config.ts'
 import { Children } from './links/pool.ts'
 import type { Connecting } from './links/connect.ts'
 import type { TransportDeps } from './links/transport.ts'
@@ -20,26 +21,25 @@ interface UpstreamsDeps {
   cache: CatalogueCache
   logins: Pick<Logins, 'open' | 'openForTest' | 'close'>
   settings: {
-    /** The user to whom a server is counted; undefined: an admin. */
+    /** The user that a server counts to; undefined: an admin. */
     userOf: (config: Server['config']) => string | undefined
     /** Sentences about the stored config of a server that has just listed its items. */
     remarks: (server: string, catalogue: Catalogue) => readonly string[]
   }
-  /** Whether the value of a header holds a credential of this gateway's: it goes to no server. */
+  /** Whether the value of a header holds a credential of this gateway, which goes to no server. */
   isOurs?: (value: string) => boolean
   /** Receives what a server's process prints beside its messages, line by line. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 }
 
-/** A host that ignores everything, until a gateway connects. */
+/** The host until a gateway connects: it ignores everything. */
 const noHost: ProviderHost = { changed: () => {}, question: async () => {}, broadcast: () => {} }
 
 /** All servers that are alive, as the gateway's source of providers. */
 export class Upstreams implements ProviderSource {
   readonly #deps: UpstreamsDeps
   readonly #upstreams = new Map<string, Upstream>()
-  /** Upstreams that are being closed, by name. */
   readonly #ending = new Map<string, Promise<void>>()
   /** Servers that list something else to some client than to its class. */
   readonly #withOwnCatalogues = new Set<Upstream>()
@@ -48,7 +48,7 @@ export class Upstreams implements ProviderSource {
   /** The names of the servers that were applied last, disabled ones too. */
   #configured: readonly string[] = []
   #host = noHost
-  /** The servers of the first snapshot have been put. */
+  /** The servers of the first snapshot are there. */
   #isStarted = false
   #closed = false
   readonly #children = new Children()
@@ -67,9 +67,12 @@ export class Upstreams implements ProviderSource {
     return [...this.#withOwnCatalogues].flatMap((upstream) => upstream.ownCatalogue(client) ?? []).join()
   }
 
-  /** Applies the servers of a snapshot: those that are new, changed or gone are connected, reconnected or closed, and no others. */
+  /**
+   * Applies the servers of a snapshot: connects, reconnects or closes those that are new, changed or gone, and no
+   * others.
+   */
   async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
-    // A last change of the settings (when a key was used) is stored while the gateway closes: it must not start any server again.
+    // Settings are stored until the gateway closes (when a key was used), which must not start a server again.
     if (this.#closed) return
     const former = new Map<string, Upstream>()
     for (const [name, upstream] of this.#upstreams) {
@@ -93,7 +96,7 @@ export class Upstreams implements ProviderSource {
     await Promise.all(fresh.map(async (upstream) => { await this.#connect(upstream) }))
   }
 
-  /** Closes a server's connections and opens them anew; resolves when the old ones are closed. */
+  /** Closes a server's connections and opens new ones; resolves when the old ones are closed. */
   async restart (name: string): Promise<void> {
     const former = this.#upstreams.get(name)
     if (!former) return
@@ -104,7 +107,7 @@ export class Upstreams implements ProviderSource {
     await this.#connect(upstream)
   }
 
-  /** Ends the connections that were those of accounts which are gone: a later account of the same name gets none of them. */
+  /** Ends the connections of accounts that are gone: a later account of the same name gets none of them. */
   async endOf (users: ReadonlySet<string>): Promise<void> {
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.endOf(users) }))
   }
@@ -114,14 +117,12 @@ export class Upstreams implements ProviderSource {
     await this.#ending.get(name)
   }
 
-  /** How many connections there are. */
   get links (): number {
     let links = 0
     for (const upstream of this.#upstreams.values()) links += upstream.links
     return links
   }
 
-  /** How many servers are in which state. */
   counts (): Record<ProviderStatus, number> {
     const counts: Record<ProviderStatus, number> = { connecting: 0, connected: 0, disconnected: 0, oauth_required: 0, disabled: 0 }
     for (const { status } of this.#upstreams.values()) counts[status]++
@@ -129,10 +130,10 @@ export class Upstreams implements ProviderSource {
   }
 
   /**
-   * Connects to a server as it is configured, once, reads its lists, and ends the connection. Nothing of it is kept. No login is begun; one
+   * Connects to a server once, reads its lists, and ends the connection. Nothing of it is kept. No login is begun; one
    * that is there for this config is used.
    * @param config as it would be stored
-   * @param signal aborted: nobody waits for the result
+   * @param signal aborted: the result is not needed
    * @throws ShareError where lists of its user's servers were read often
    */
   async probe (name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal): Promise<Probe> {
@@ -187,7 +188,6 @@ export class Upstreams implements ProviderSource {
     })
   }
 
-  /** Removes what a removed server listed from the cache. */
   #forget (name: string): void {
     const { cache, log } = this.#deps
     cache.remove(name).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be removed from disk', { error }) })
@@ -203,7 +203,7 @@ export class Upstreams implements ProviderSource {
     this.#ending.set(name, ending)
   }
 
-  /** Connects when the server's former upstream has ended: both may want the same port. No other server waits for that. */
+  /** Connects when the server's former upstream has ended: both may want the same port. */
   async #connect (upstream: Upstream): Promise<void> {
     await this.ended(upstream.name)
     if (this.#upstreams.get(upstream.name) === upstream) upstream.connect()
@@ -278,23 +278,11 @@ export class Upstreams implements ProviderSource {
     return { ...transport, sharedApi: new SharedApi(), pace: paceOf(settings.userOf(config)), onLine }
   }
 
-  /** Once for each upstream, not with each of its connections. */
+  /** Once for each upstream, and not for each connection. */
   #logRemarks (upstream: Upstream): void {
     const [catalogue] = upstream.catalogues()
     if (catalogue === undefined || this.#remarked.has(upstream)) return
     this.#remarked.add(upstream)
     for (const sentence of this.#deps.settings.remarks(upstream.name, catalogue)) this.#deps.log(upstream.name, 'warn', sentence)
   }
-}
-
-/** Members of a config that can change without a new connection. */
-const withoutConnection: ReadonlySet<string> = new Set([
-  'enabled', 'owner', 'visibility', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers'
-])
-
-/** True when a connection made with one config serves the other too. */
-function sameConnection (a: Server['config'], b: Server['config']): boolean {
-  const names = new Set([...Object.keys(a), ...Object.keys(b)].filter((name) => !withoutConnection.has(name)))
-  const textOf = (config: Server['config'], name: string): string | undefined => JSON.stringify(config[name as keyof typeof config])
-  return [...names].every((name) => textOf(a, name) === textOf(b, name))
 }

@@ -26,14 +26,14 @@ export interface Connecting<Transport = TransportDeps> {
 export interface ConnectDeps {
   connecting: Connecting
   warn: (sentence: string) => void
-  /** Called when a connection is still waited for after `limits.connectionWait`. @param lastWords as `Transport` has them */
+  /** Called when the connection takes longer than `limits.connectionWait`. @param lastWords as `Transport` has them */
   late: (lastWords: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: (slot: Slot) => AuthorizationSource | undefined
-  /** What is known of the era that the server speaks, and of the headers that its tools want. */
+  /** What is known of the era of the server, and of the headers that its tools want. */
   eras: EraMemory
   tools: ToolHeaders
-  /** The slot is the gateway's own: what is found out there holds for the others. */
+  /** The slot is the gateway's: what its link finds out holds for the others. */
   isBase: boolean
 }
 
@@ -64,7 +64,7 @@ export async function openLink (
   throw failure
 }
 
-/** @param era that it is to begin in; undefined: what is known decides @throws UpstreamError, RpcError */
+/** @param era to begin in; undefined: what is known decides @throws UpstreamError, RpcError */
 async function openOnce (
   slot: Slot,
   config: ServerConfig,
@@ -76,7 +76,7 @@ async function openOnce (
 ): Promise<Link> {
   const { connecting: { clientInfo, initTimeout, transport: transportDeps, dialling }, warn, eras, tools, isBase } = deps
   const { owner, trusted } = reachOf(config)
-  // The place covers spawning or dialling only: waiting for an answer keeps no other server from connecting.
+  // The place covers spawning or dialling only: a slow server keeps no other one from connecting.
   const leave = await dialling.take(owner, trusted)
   try {
     const problem = transports[kind].locatedBy === 'command' ? await transportDeps.problemOf?.(config) : undefined
@@ -112,15 +112,15 @@ async function openOnce (
   return await openOnce(slot, config, passes, kind, deps, handlers, era)
 }
 
-/** How long a verdict holds, in ms: a server is asked again when a connection is opened after that. */
+/** How long a verdict holds, in ms. */
 const verdictTime = 3_600_000
 
 interface Verdict { readonly era: Era, readonly isShy: boolean, readonly at: number }
 
 /**
- * The era that one server speaks, as its last connection has shown. The gateway's own connection asks again whenever it is opened, since
- * the server may be another one by then; the others take its verdict. A server that cannot be asked (it stays silent, or ends) is begun
- * with as it was before, for an hour: it is asked nevertheless if it refuses that.
+ * The era of one server, as its last connection found it. The gateway's link asks again whenever it is opened, since
+ * the server may have been replaced; other links take its verdict. A server that does not survive the question, or
+ * stays silent, is not asked again for an hour, unless it refuses the legacy era.
  */
 export class EraMemory {
   readonly #now: () => number
@@ -130,23 +130,23 @@ export class EraMemory {
     this.#now = now
   }
 
-  /** @param isBase for the gateway's own connection @param era is known otherwise */
+  /** @param isBase for the gateway's link @param era known otherwise */
   beginning (isBase: boolean, era?: Era): Beginning {
     const known = era ?? this.#known(isBase)
     return {
       era: known,
       found: (found, isShy) => {
-        // It was begun in this era since it cannot be asked, and nothing new is known.
+        // The server was not asked, so this is no news.
         const isOld = found === 'legacy' && known === 'legacy' && this.#verdict?.isShy === true
         if (!isOld) this.#verdict = { era: found, isShy, at: this.#now() }
       }
     }
   }
 
-  /** The server has ended when it was asked. */
+  /** The server ended when it was asked. */
   shun (): void { this.#verdict = { era: 'legacy', isShy: true, at: this.#now() } }
 
-  /** A connection could not be opened: nothing is known, but that a server which cannot be asked may still be one. */
+  /** A connection failed: nothing is known, except that the server may be one that cannot be asked. */
   forget (): void {
     if (this.#verdict?.isShy !== true) this.#verdict = undefined
   }

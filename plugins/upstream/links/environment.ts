@@ -5,7 +5,7 @@ import { writtenByUser } from '../../../schemas/stored-by-user.ts'
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
 export interface Install { npmRegistry?: string, pythonIndexUrl?: string }
 
-/** The variables of the gateway's environment that a child gets: enough to run, and no secrets. */
+/** The variables that a child inherits: enough to run, and no secrets. */
 const inherited = [
   'PATH',
   'HOME',
@@ -25,7 +25,7 @@ const inherited = [
   'PATHEXT'
 ]
 
-/** The variables by which npm and its relatives (pnpm, yarn, bun, corepack) learn the registry, and below, pip and uv the index. */
+/** The variables that name the registry to npm, pnpm, yarn, bun and corepack; below, the index to pip and uv. */
 const npmNames = [
   'npm_config_registry',
   'pnpm_config_registry',
@@ -36,10 +36,10 @@ const npmNames = [
 ]
 const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 
-/** Variables that make a program run other code than its own. */
+/** Variables that make a program run foreign code. */
 const hijacks = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
-/** The names in `env` that a child does not get, since a user who is no admin wrote them. */
+/** The names in `env` that a child does not get, since a user without admin rights wrote them. */
 export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string[] {
   const isUsers = writtenByUser(storedByUser)
   return Object.keys(env).filter((name) => hijacks.test(name) && isUsers('env', name))
@@ -48,7 +48,7 @@ export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string
 /**
  * The whole environment of a child.
  * @param config with its variables filled in
- * @param environment the gateway's own
+ * @param environment the gateway's
  */
 export function childEnvironment (
   config: ServerConfig,
@@ -66,7 +66,7 @@ export function childEnvironment (
     [npmNames, npmRegistry],
     [pythonNames, pythonIndexUrl]
   ] as const) {
-    // A config that sets it for one manager of a family wins for all of them: another one's variable could override it.
+    // A config that sets it for one manager of a family wins for all: the variable of another one could override it.
     if (address && !mentions(own, names)) for (const name of names) result[name] = address
   }
   return { ...result, ...own }
@@ -81,17 +81,17 @@ export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
 /** A config with its variables filled in, to connect with. */
 interface Expanded {
-  /** With the values filled in: never to be stored or shown. */
+  /** Never to be stored or shown. */
   config: ServerConfig
-  /** A sentence, without values, for each variable that was not filled in. */
+  /** Sentences about the variables that were not filled in, without values. */
   warnings: string[]
-  /** Replaces the values in a text by their variables again, for errors that people read. */
+  /** Replaces the values in a text by their variables, for errors that people read. */
   hide: (text: string) => string
 }
 
 /**
- * The gateway's own secrets and the files that hold them, which no config gets. Compared in upper case: on some systems names are not
- * case-sensitive.
+ * The gateway's secrets and the files that hold them, which no config gets. Compared in upper case: names are not
+ * case-sensitive on every system.
  */
 const ours = [
   /^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|METRICS_TOKEN|TOOL_HUB_KEY)(_FILE)?$/,
@@ -105,16 +105,19 @@ export const isOurs = (name: string): boolean => ours.some((pattern) => pattern.
 /** Min length of values that are hidden: shorter ones are no secrets, and occur within many words. */
 const shortestHidden = 4
 
-/** Members of which `storedByUser` says value by value who wrote them. In others nothing is expanded where a user wrote some value. */
+/**
+ * Members whose values `storedByUser` attributes one by one. No variable is filled in in other members that a user
+ * wrote.
+ */
 const attributed: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
 
-/** A text of a config that may hold variables, by its place: the member, and a name or an index within it. */
+/** Fills the variables of a text. `place` is a member of the config, `within` a name or index in it. */
 type Fill = (text: string, place: string, ...within: Array<string | number>) => string
 
-/** A variable in a text, with its name as group 1: the only form that is filled in. */
+/** A variable in a text, with its name as group 1. */
 export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
-/** A test whether the variables at a place of a config are never filled in, since a user without admin rights wrote them. */
+/** A test whether variables at a place stay as written, since a user without admin rights wrote them. */
 export function leftAsWritten (storedByUser: ServerConfig['storedByUser']): (place: string, ...within: Array<string | number>) => boolean {
   const isUsers = writtenByUser(storedByUser)
   const isMixed = storedByUser !== undefined && storedByUser !== false
@@ -122,7 +125,7 @@ export function leftAsWritten (storedByUser: ServerConfig['storedByUser']): (pla
 }
 
 /**
- * A config with other texts in all places in which variables are filled in: `env`, `headers`, `url`, `args`, `proxy`, `oauth`,
+ * A config with other texts where variables are filled in: `env`, `headers`, `url`, `args`, `proxy`, `oauth`,
  * `openapi.url` and `openapi.security`.
  */
 export function fillPlaces (config: ServerConfig, fill: Fill): ServerConfig {
@@ -154,8 +157,9 @@ export function fillPlaces (config: ServerConfig, fill: Fill): ServerConfig {
 }
 
 /**
- * Replaces `${NAME}` by its value in the environment, in the places of `fillPlaces`. Values are not expanded again. What a user without
- * admin rights wrote is not expanded. Variables that are unset, and the gateway's own secrets, stay as written.
+ * Replaces `${NAME}` by its value in the environment, in the places of `fillPlaces`. Values are not expanded again.
+ * Variables that are unset, name a secret of the gateway, or were written by a user without admin rights stay as
+ * written.
  */
 export function expandVariables (config: ServerConfig, environment: ProcessEnvironment): Expanded {
   const warnings = new Set<string>()
@@ -188,7 +192,7 @@ export function expandVariables (config: ServerConfig, environment: ProcessEnvir
   }
 }
 
-/** Hides the host, too, which errors name: it may be part of a value that was filled in. */
+/** Hides the host as well, which errors name: it may be part of a value. */
 function hideHost (values: Map<string, string>, written: string, filled: string): void {
   const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)/i.exec(written)?.[1] ?? ''
   if (!host.includes('${') || !URL.canParse(filled)) return

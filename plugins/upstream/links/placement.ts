@@ -13,7 +13,10 @@ interface PlacementDeps {
   config: ServerConfig
   /** Names of clients' headers that are passed on to the server, in lower case; undefined: none are. */
   passes: readonly string[] | undefined
-  /** Whether the value of a header holds a credential of this gateway's: it is not passed on. Undefined: by how it begins. */
+  /**
+   * Whether the value of a header holds a credential of this gateway, which is not passed on. Undefined: its prefix
+   * decides.
+   */
   isOurs?: ((value: string) => boolean) | undefined
   /** The transport that last reached it. */
   kind: () => TransportType | undefined
@@ -30,7 +33,7 @@ export class Placement {
   constructor (deps: PlacementDeps) {
     const { name, config: { isolation, idleTimeoutMs = 300_000 }, children } = deps
     this.#deps = deps
-    // Where links are for sessions or users only, the gateway's own is nobody else's: no client can have its key.
+    // Where links are for sessions or users only, no client can have the key of the gateway's link.
     const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
     this.pool = new Pool({ server: name, base, isProcess: !isRemote(deps.config), children, idleTimeout: idleTimeoutMs })
   }
@@ -39,7 +42,7 @@ export class Placement {
     return transports[this.#deps.kind() ?? typeOf(this.#deps.config) ?? 'stdio']
   }
 
-  /** @param passed the client's headers that are passed on; undefined: none count */
+  /** @param passed headers of the client that are passed on; undefined: none count */
   keyOf (client: Client, passed?: Passed): LinkKey {
     const { config } = this.#deps
     const sharing = {
@@ -55,10 +58,12 @@ export class Placement {
     })
   }
 
-  /** The slot that serves a client, if there is one. */
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
-  /** The slot for a client's request. From now on the client gets notifications of its link. @throws RpcError -32001 when all are in use */
+  /**
+   * The slot for a client's request, whose link notifies the client from now on. @throws RpcError -32001 when all are
+   * in use
+   */
   slotFor (client: Client, passed: Passed | undefined): Slot {
     const slot = this.slotOf(client, passed)
     if (slot.knows(client)) return slot
@@ -67,7 +72,7 @@ export class Placement {
     return slot
   }
 
-  /** The same; the client is not noted there. */
+  /** The slot for a client's request. */
   slotOf (client: Client, passed: Passed | undefined): Slot {
     // Without a session there is nothing that could carry one client's headers to another.
     if (!this.#traits.hasSession) return this.pool.take(this.keyOf(client), client)
@@ -76,13 +81,13 @@ export class Placement {
     return slot
   }
 
-  /** The slot on which lists for clients like this one are read. */
+  /** The slot that reads lists for clients of the same class. */
   listing (client: Client): Slot {
     const key = this.keyOf(client)
     return this.pool.take(this.#deps.passes ? listingKey(this.pool.base.key, key.capabilityClass) : key, client)
   }
 
-  /** Whether a slot's lists count: where a client's headers may have changed them, they are nobody else's. */
+  /** Whether a slot's lists are shown: where a client's headers may have changed them, they are not. */
   lists (slot: Slot): boolean {
     return this.#deps.passes === undefined || slot.key.affinity === 'shared'
   }
@@ -93,25 +98,25 @@ export class Placement {
     return passes && headers && passedOn(name, passes, headers, isOurs)
   }
 
-  /** The slots of which a client may have one. */
+  /** The slots that may serve a client. */
   slotsOf (client: Client): Slot[] {
     if (this.#deps.passes) return this.pool.all.filter((slot) => slot.carriesFor(client))
     const slot = this.find(client)
     return slot ? [slot] : []
   }
 
-  /** Whether a client gets notifications of a slot's link: it is served there, or, for those of the base link, nowhere yet. */
+  /** Whether a client gets notifications of a slot's link: that serves it, or is the gateway's while none serves it. */
   serves (slot: Slot, client: Client): boolean {
     const own = this.slotsOf(client)
     return own.includes(slot) || (slot === this.pool.base && own.every(({ link }) => link === undefined))
   }
 
-  /** Where a task runs that the client's principal began. */
+  /** The slot with a task of the client's principal. */
   ofTask (taskId: unknown, client: Client): Slot | undefined {
     return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client))
   }
 
-  /** Where a client is subscribed: it may have done so with other headers than it sends now. */
+  /** The slot with a client's subscription, which may have been made with other headers. */
   subscribedOn (client: Client, uri: string): Slot | undefined {
     return this.pool.all.find(({ subscriptions }) => subscriptions.has(uri, client.id))
   }
@@ -122,8 +127,8 @@ export class Placement {
   }
 
   /**
-   * A question met several clients on one connection: from now on clients that can be asked get links of their own, and what they asked
-   * for goes with them.
+   * A question had several possible recipients on one link: from now on clients that can be asked have links of their
+   * own, and their subscriptions move there.
    * @returns false when that is so already, or configured otherwise
    */
   contest (): boolean {

@@ -7,9 +7,8 @@ import { Slot } from './slot.ts'
 
 /** The processes that each owner has caused at all servers, beside those that the gateway starts for itself. */
 export class Children {
-  /** Those that are there, by owner. */
   readonly #counts = new Map<string, number>()
-  /** When an owner will have been given back all of its starts, in ms since the epoch. */
+  /** When all starts of an owner will have been given back, in ms since the epoch. */
   readonly #starts = new Map<string, number>()
 
   of (owner: string): number { return this.#counts.get(owner) ?? 0 }
@@ -20,13 +19,11 @@ export class Children {
     else this.#counts.delete(owner)
   }
 
-  /** Whether an owner may cause one more to be started now. */
   mayStart (owner: string): boolean {
     const { burst, interval } = limits.childStarts
     return (this.#starts.get(owner) ?? 0) - Date.now() <= (burst - 1) * interval
   }
 
-  /** Notes that one is started. */
   start (owner: string): void {
     const now = Date.now()
     for (const [each, time] of this.#starts) if (time <= now) this.#starts.delete(each)
@@ -35,24 +32,23 @@ export class Children {
 }
 
 interface PoolOptions {
-  /** The server's name. */
   readonly server: string
-  /** The key of the gateway's own slot. */
+  /** The key of the gateway's slot. */
   readonly base: LinkKey
-  /** Each link is a process here: one owner may cause `limits.childrenPerOwner` at this server. */
+  /** Each link is a process of this machine: `limits.childrenPerOwner` for each owner. */
   readonly isProcess: boolean
-  /** Shared by all servers: one owner may cause `limits.allChildrenPerOwner` processes. */
+  /** Shared by all servers: `limits.allChildrenPerOwner` for each owner. */
   readonly children: Children
-  /** Time after which a link that a class of clients shares, and that nobody uses, ends; in ms. */
+  /** Time after which an unused link that a class of clients shares ends, in ms. */
   readonly idleTimeout: number
 }
 
-/** Max time between two looks for links that nobody uses, in ms. */
+/** Max time between two searches for unused links, in ms. */
 const sweepInterval = 30_000
 
 /**
- * The slots of one server: the gateway's own, and those that clients share or have for themselves. Bounded, with a share for each owner:
- * a slot is counted to the owner of the client that it was made for first.
+ * The slots of one server: the gateway's, and those of clients. Bounded, with a share for each owner; a slot counts to
+ * the owner of the client that it was made for.
  */
 export class Pool {
   readonly base: Slot
@@ -70,13 +66,13 @@ export class Pool {
 
   find ({ key }: LinkKey): Slot | undefined { return this.#slots.get(key) }
 
-  /** The slot for a client's key, made if need be. @throws RpcError -32001 when all slots are taken and in use, or all of its owner's */
+  /** The slot of a key, made if need be. @throws RpcError -32001 when all slots, or all of the owner, are in use */
   take (key: LinkKey, client: Client): Slot {
     const known = this.#slots.get(key.key)
     if (known) return known
     const owner = client.owner ?? client.id
     const { server, isProcess, children } = this.#options
-    // One that takes an idle one's place costs as much as any other: processes would be started and ended without end.
+    // A slot that replaces an idle one counts as well: processes would be started and ended without end.
     if (isProcess && !children.mayStart(owner)) {
       const sentence = `You cause processes of server ${JSON.stringify(server)} faster than one caller may; try again later`
       throw new RpcError(code.unavailable, sentence, 'share')
@@ -92,7 +88,7 @@ export class Pool {
     return slot
   }
 
-  /** A client is gone, or may not use this server any more: its calls, subscriptions and own links end. */
+  /** A client is gone, or may no longer use this server: its calls, subscriptions and links end. */
   async release (client: Client): Promise<void> {
     for (const slot of this.all) {
       for (const call of slot.link?.openCalls ?? []) {
@@ -103,12 +99,11 @@ export class Pool {
     }
   }
 
-  /** Users are gone: the links that were theirs end, with what the servers keep for them. */
+  /** Users are gone: their links end, and what servers keep for them with these. */
   async endOf (users: ReadonlySet<string>): Promise<void> {
     await Promise.all(this.all.map(async (slot) => { if (slot.user !== undefined && users.has(slot.user)) await this.#end(slot) }))
   }
 
-  /** Ends every link; resolves when nothing of them is left. */
   async close (): Promise<void> {
     clearInterval(this.#sweeping)
     await Promise.all(this.all.map(async (slot) => { await this.#end(slot) }))
@@ -129,7 +124,7 @@ export class Pool {
 
   #ownedBy (owner: string): Slot[] { return this.all.filter((slot) => slot !== this.base && slot.countedTo === owner) }
 
-  /** Makes room for one more slot of an owner; one that nobody uses ends for it. @throws RpcError -32001 */
+  /** Makes room for one more slot of an owner, by ending an idle one if need be. @throws RpcError -32001 */
   #makeRoom (owner: string): void {
     const { server, isProcess, children } = this.#options
     const most = limits.linksPerServer
@@ -146,7 +141,8 @@ export class Pool {
   }
 
   /**
-   * Ends the link that has been idle for longest; of an owner's own, else the one whose calls have waited for their client for longest.
+   * Ends the link that has been idle for longest; for an owner, else the one whose question was left unanswered for
+   * longest.
    * @throws RpcError -32001 with the sentence when all are in use
    */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
@@ -162,7 +158,7 @@ export class Pool {
 
   get #sweepTime (): number { return Math.min(sweepInterval, this.#options.idleTimeout / 2) }
 
-  /** Ends links that a class of clients shares once nobody uses them: a client may declare capabilities that no other has. */
+  /** Ends unused links that a class of clients shares: a client may declare capabilities that no other has. */
   #sweep (): void {
     const before = Date.now() - this.#options.idleTimeout
     const shared = this.all.filter((slot) => slot !== this.base && slot.key.affinity === 'shared')
@@ -175,7 +171,7 @@ export class Pool {
 
 const gaveWay = 'its question was not answered, and the caller has begun other calls since, for which there were no more connections'
 
-/** Of the slots that do nothing but wait for answers of clients, the one that has for longest. */
+/** The slot that has waited for answers of clients for longest, and does nothing else. */
 function leftUnanswered (slots: readonly Slot[]): Slot | undefined {
   let oldest: Slot | undefined
   let since = Date.now() - limits.leftUnanswered
