@@ -10,7 +10,7 @@ import { truncate } from '../../../protocol/text.ts'
 import { problemOf } from '../../../schemas/problem.ts'
 import { limits } from '../../base/limits/index.ts'
 
-/** Receives what is told of single items. */
+/** Receives remarks about single items. */
 interface ItemNotes {
   /** An item is left out, with the reason. */
   readonly warn: (sentence: string) => void
@@ -18,13 +18,16 @@ interface ItemNotes {
   readonly mended: (name: string, place: string) => void
 }
 
-/** Characters that are not seen where a name is shown, or change what is seen of others: controls, bidirectional ones too, and tags. */
+/**
+ * Characters that are invisible in a name, or change how others are shown: controls, bidirectional ones included, and
+ * tags.
+ */
 const unseen = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 
-/** Size of items of which single members are parsed, in characters: below, all of an item is parsed in less time. */
+/** Size beyond which only some members of an item are parsed, in characters. */
 export const largeItem = 16 * 1024
 
-/** The members of a large item that `toItem` looks at; of schemas only what they are, and their types. */
+/** The members of a large item that `toItem` reads; of schemas only their `type`. */
 function lookedAt (text: string, key: string, kind: ListKind): Record<string, unknown> {
   const names = new Set([key, ...checkedMembers(kind)])
   const members: Record<string, unknown> = {}
@@ -53,7 +56,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
     return undefined
   }
   const name = value[key]
-  // Such a name cannot be told from another one where it is shown, and breaks lines of logs.
+  // Such a name may look like another one, and breaks lines of logs.
   const seen = kind === 'resources' || kind === 'resourceTemplates' ? name : name.replace(unseen, '\u{fffd}')
   if (seen !== name) {
     warn(`${JSON.stringify(seen)} has control characters in its name and is left out`)
@@ -78,7 +81,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
   if (typeof description === 'string' && description.length > limits.description) {
     changes.description = JSON.stringify(truncate(description, limits.description))
   }
-  // MCP requires the type, which arguments have anyway.
+  // MCP requires the type, and arguments are always an object.
   if (isObject(inputSchema) && inputSchema.type === undefined) {
     changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
   }
@@ -90,8 +93,8 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
   return item
 }
 
-// What MCP says of the members of items, as far as all of its revisions agree. Clients that check it refuse a whole list for one item that
-// is otherwise. Members that MCP does not know, and values that it does not restrict, are not looked at.
+// What all revisions of MCP say of the members of items. Clients that check it refuse a whole list for one item that is
+// otherwise. Unknown members, and values that MCP does not restrict, are not checked.
 
 const optional = <Schema extends TSchema>(members: Record<string, Schema>): TObject =>
   Type.Object(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])))
@@ -129,13 +132,10 @@ const schemas: Readonly<Record<ListKind, TObject>> = {
 }
 const compiled = Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))
 
-/** The members of an item of this kind that are looked at. */
+/** The members of an item of this kind that are checked. */
 export const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)
 
-/**
- * What is wrong with an item, as a clause; undefined: it is what MCP says.
- * @param item its `checkedMembers`; more may be there
- */
+/** What is wrong with an item, as a clause; undefined: nothing. @param item its `checkedMembers`; more may be there */
 export function itemProblem (kind: ListKind, item: Readonly<Record<string, unknown>>): string | undefined {
   if (compiled[kind]?.Check(item) === true) return undefined
   const { path, message } = problemOf(schemas[kind], item) ?? { path: '', message: 'it is not valid' }

@@ -38,18 +38,21 @@ export interface FlowDeps {
   /** Identifies the server's target and the account of a holder. */
   readonly binding: (holder: string) => string
   readonly self: () => Promise<Self>
-  /** Called when it is known where to log in, before anything is stored or registered there. @throws UpstreamError to begin nothing */
+  /**
+   * Called once it is known where to log in, before anything is stored or registered there. @throws UpstreamError to
+   * begin nothing
+   */
   readonly mayBegin?: (found: AuthorizationDiscovery) => Promise<void>
 }
 
 /** What an authorization request is for. */
 export interface Need {
   readonly challenge: BearerChallenge
-  /** The scopes that the login has had so far. */
+  /** The scopes that the login has asked for before. */
   readonly former?: readonly string[]
 }
 
-/** An authorization request as it is stored until the browser comes back, under the hash of its `state`. */
+/** An authorization request, stored under the hash of its `state` until the browser comes back. */
 export interface SavedFlow {
   readonly kind: 'upstream-login'
   readonly server: string
@@ -57,34 +60,36 @@ export interface SavedFlow {
   readonly codeVerifier: string
   readonly redirectUri: string
   readonly frame: LoginFrame
-  /** The beginning that leads to this request, as `starts.ts` stores it. */
+  /** The hash of the ticket that leads to this request, as `starts.ts` stores it. */
   readonly start: string
   /** The issuer that the response must name (RFC 9207); undefined: none is known. */
   readonly issuer?: string
-  /** The authorization server announces that it names itself. */
+  /** The authorization server announces that its responses name it. */
   readonly namesIssuer: boolean
 }
 
-/** Who holds the gateway's registration at the authorization server of a server. */
+/** The holder of the gateway's registration at the authorization server of a server. */
 export const clientHolder = 'client'
 
-/** A `state` is no authorization code, though both are grants. */
+/** Keeps a `state` apart from an authorization code: both are grants. */
 export const hashOfState = (state: string): string => sha256(`upstream login ${state}`)
 
 /** How long the result of a discovery is used, in ms. */
 const discoveryTime = 10 * 60_000
 
-/** Time for which it is not asked again whether a request is still open, in ms. */
+/** Time for which an open request is not checked again, in ms. */
 const checkTime = 2_000
 
 interface OpenFlow extends Flow {
   readonly told: Set<Client>
-  /** Where its beginning is stored. */
   readonly start: string
   checkedAt: number
 }
 
-/** The authorization requests of one server: finds its authorization server, registers there, and makes the addresses to open. */
+/**
+ * The authorization requests of one server: finds its authorization server, registers there, and makes the addresses to
+ * open.
+ */
 export class Flows {
   readonly #deps: FlowDeps
   readonly #flows = new BoundedMap<string, OpenFlow>(limits.login.flows)
@@ -101,7 +106,7 @@ export class Flows {
     return flow && Date.now() - flow.begunAt < limits.login.flowTime ? flow : undefined
   }
 
-  /** Begins a request, or returns the one that was begun lately. @throws UpstreamError with a sentence for the operator */
+  /** Begins a request, or returns one that was begun lately. @throws UpstreamError with a sentence for the operator */
   async begin (holder: string, need: Need): Promise<Flow> {
     const known = this.current(holder)
     const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
@@ -123,18 +128,18 @@ export class Flows {
     return isThere
   }
 
-  /** A request has ended without a login: what leads to it leads nowhere any more. @param start where its beginning is stored */
+  /** A request has ended without a login: its address is not valid any more. @param start the hash of its ticket */
   async fail (holder: string, start: string): Promise<void> {
     if (this.#flows.get(holder)?.start === start) this.end(holder)
     await this.#deps.stores.states.remove(start)
   }
 
-  /** A holder has logged in, or there is nothing to log in to any more: clients that were told of the request hear that it is over. */
+  /** A holder has logged in, or need not any more: clients that were told of the request are told that it is over. */
   end (holder: string): void {
     const flow = this.#flows.get(holder)
     this.#flows.delete(holder)
     if (!flow) return
-    // If another login is wanted after this one, the server may have moved to another authorization server (MCP, SEP-2352).
+    // Before the next login, the server may have moved to another authorization server (MCP, SEP-2352).
     this.#discovered = undefined
     const params = JSON.stringify({ elicitationId: flow.id })
     for (const { listener } of flow.told) listener?.deliver('notifications/elicitation/complete', params)
@@ -212,7 +217,10 @@ export class Flows {
     return flow
   }
 
-  /** The gateway as a client there, registered if need be; of several replicas that register at once, one registration is kept. */
+  /**
+   * The gateway as a client there, registered if need be. Of several replicas that register at once, one registration
+   * is kept.
+   */
   async #client (found: AuthorizationDiscovery, scopes: readonly string[], self: Self): Promise<LoginClient> {
     const { target: { server, oauth }, stores: { tokens }, binding, makeFetch } = this.#deps
     const known = knownClient(oauth, found, self)

@@ -6,15 +6,18 @@ import { oauthCodeOf, failureOf } from './problems.ts'
 import { asLogin, type ServerLoginRecord } from './stored.ts'
 import { clientCredentials, refresh } from './token-requests.ts'
 
-/** A login in memory. `version` undefined: it is stored nowhere. */
+/** A login in memory. `version` undefined: it is not stored. */
 export interface Held { readonly version: string | undefined, readonly login: ServerLoginRecord }
 
 /** How long a replica has the right to refresh a login, in ms; beyond, another one tries. */
 const claimTime = 30_000
-/** The pause between two looks whether another replica has refreshed it, in ms. */
+/** Time between two checks whether another replica has refreshed it, in ms. */
 const claimPause = 100
 
-/** The logins at one server that are in memory: read once, refreshed once for all who wait, and dropped where they are of no use. */
+/**
+ * The logins at one server that are in memory: read once, refreshed once for all who wait, and dropped when they are
+ * refused.
+ */
 export class HeldLogins {
   readonly #deps: FlowDeps
   readonly #flows: Flows
@@ -23,7 +26,7 @@ export class HeldLogins {
   readonly #held = new BoundedMap<string, Held | null>(limits.login.holders)
   readonly #loading = new Map<string, Promise<Held | null>>()
   readonly #renewing = new Map<string, Promise<Held | null>>()
-  /** Holders whose login turned out to be of no use; their links end once it is said what is needed. */
+  /** Holders whose login was refused; their links end once the error says what is needed. */
   readonly #dropped = new Set<string>()
 
   constructor (deps: FlowDeps, flows: Flows) {
@@ -34,22 +37,21 @@ export class HeldLogins {
 
   get size (): number { return this.#held.size }
 
-  /** What is in memory. @returns null: it is known that there is none */
+  /** What is in memory. @returns null: there is no login */
   peek (holder: string): Held | null | undefined { return this.#held.get(holder) }
 
-  /** Keeps a login, unless server or account are other ones by now than those that it was made for. */
+  /** Keeps a login, unless the server or the account has changed since it was made. */
   set (holder: string, held: Held | null): Held | null {
     const kept = held?.login.binding === this.#deps.binding(holder) ? held : null
     this.#held.setNewest(holder, kept)
     return kept
   }
 
-  /** Forgets what is in memory, so that it is read again. */
   forget (holder: string): void { this.#held.delete(holder) }
 
   isRenewing (holder: string): boolean { return this.#renewing.has(holder) }
 
-  /** Whether a holder's login was dropped since this was last asked. */
+  /** Whether a holder's login was dropped since the last call. */
   takeDropped (holder: string): boolean { return this.#dropped.delete(holder) }
 
   /** The login of a holder, read once. */
@@ -66,15 +68,15 @@ export class HeldLogins {
     const stored = this.#isOwn ? undefined : await tokens.find(server, holder)
     const login = stored && asLogin(stored.value, binding(holder))
     const held = login ? { version: stored.version, login } : null
-    // One that has logged in meanwhile is newer than what was read.
+    // A login that was made meanwhile is newer.
     if (this.#held.get(holder) === undefined) this.#held.setNewest(holder, held)
     return this.#held.get(holder) ?? null
   }
 
   /**
    * Gets another token, once for all who wait for it.
-   * @param scopes for the gateway's own login
-   * @returns null: the authorization server takes the login for ended
+   * @param scopes for the gateway's login as itself
+   * @returns null: the authorization server says that the login has ended
    */
   async renew (holder: string, held: Held | null, challenge: BearerChallenge, scopes?: readonly string[]): Promise<Held | null> {
     const renew = async (): Promise<Held | null> =>
@@ -84,7 +86,7 @@ export class HeldLogins {
     return await renewing
   }
 
-  /** Removes a login that is of no use any more, unless another one is stored meanwhile. */
+  /** Removes a login that was refused, unless another one is stored meanwhile. */
   async drop (holder: string, { version, login }: Held): Promise<void> {
     const { stores: { tokens }, target: { server } } = this.#deps
     if (this.#held.get(holder)?.login !== login) return
@@ -98,7 +100,7 @@ export class HeldLogins {
     return { oauth: this.#deps.target.oauth, fetchFn: this.#deps.makeFetch() }
   }
 
-  /** The gateway's own login, which is kept in memory only. */
+  /** Logs the gateway in as itself; the login is kept in memory only. */
   async #obtain (holder: string, challenge: BearerChallenge, scopes?: readonly string[]): Promise<Held> {
     const { target: { oauth: { clientId = '', clientSecret } }, binding } = this.#deps
     try {

@@ -21,9 +21,8 @@ interface LoginsDeps {
   readonly outbound: Outbound
   readonly environment: ProcessEnvironment
   readonly settings: () => Snapshot
-  /** The gateway as a client. */
   readonly self: () => Self
-  /** Resolves once it is known under which address the gateway listens. */
+  /** Resolves once it is known at which address the gateway listens. */
   readonly listening: () => Promise<void>
 }
 
@@ -32,7 +31,10 @@ interface LoginOutcome {
   readonly ok: boolean
   readonly title: string
   readonly text: string
-  /** The login that was stored, when `ok`. `user`: the one user it acts for; undefined: it is shared by all users, or a bearer key's. */
+  /**
+   * The login that was stored, when `ok`. `user`: the user it acts for; undefined: all users share it, or it is a
+   * bearer key's.
+   */
   readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
 }
 
@@ -40,13 +42,13 @@ interface LoginOutcome {
 type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
 const prefix = holderOf('')
-/** A system key without an owner logs in for itself; no username holds a space. */
+/** A system key without an owner has a login as well; no username contains a space. */
 const keyPrefix = holderOf('key ')
 const isKeys = (holder: string): boolean => holder.startsWith(keyPrefix)
-/** How far back changes on other replicas are looked for, in ms: longer than a storage is slow. */
+/** How far back changes of other replicas are looked for, in ms: longer than a slow storage takes. */
 const lookBack = 30_000
 
-/** The logins at all servers: takes the browsers that come back, and follows what other replicas do. */
+/** The logins at all servers: receives returning browsers, and follows other replicas. */
 export class Logins {
   readonly #deps: LoginsDeps
   readonly #servers = new Map<string, ServerLogin>()
@@ -57,7 +59,7 @@ export class Logins {
 
   get (server: string): ServerLogin | undefined { return this.#servers.get(server) }
 
-  /** The logins of a server, in place of those of its former config. @returns undefined: its config has credentials, or it takes none */
+  /** Begins the logins of a server, in place of those of its former config. @returns undefined: it takes none */
   open (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     this.#servers.delete(name)
     if (!takesLogin(config)) return undefined
@@ -67,8 +69,8 @@ export class Logins {
   }
 
   /**
-   * The logins for a test of a server: those that are stored for the same config are used, and none is begun. Where one is wanted, the
-   * connection fails with LoginRequired, which says where.
+   * The logins for a test of a server: stored ones for the same config are used, and none is begun. Where one is
+   * needed, the connection fails with LoginRequired.
    */
   openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     if (!takesLogin(config)) return undefined
@@ -103,7 +105,7 @@ export class Logins {
       binding: (holder) => sha256(`${bindingOf(config)} ${this.#subject(holder)}`),
       self: async () => {
         await listening()
-        // Our document names our own address only.
+        // The gateway's document names the gateway's address only.
         return redirectUri === undefined ? self() : { ...self(), redirectUri, documentUrl: undefined }
       }
     }
@@ -115,14 +117,14 @@ export class Logins {
     return self.documentUrl === undefined ? undefined : clientDocument(self)
   }
 
-  /** A server is not alive any more. */
   close (name: string, login: ServerLogin): void {
     if (this.#servers.get(name) === login) this.#servers.delete(name)
   }
 
   /**
    * Finds the beginning of a login.
-   * @returns undefined: it is unknown, or has expired. `user`: the name of the user who holds the login; undefined: it is nobody's alone
+   * @returns undefined: it is unknown, or has expired. `user`: the user who holds the login; undefined: it is shared,
+   * or a key's
    * @throws StorageError
    */
   async start (ticket: string): Promise<Start & { readonly whose: string, readonly user?: string } | undefined> {
@@ -132,8 +134,8 @@ export class Logins {
   }
 
   /**
-   * Ends an authorization request with the response that a browser brings. Its `state` is good once, for the server, the holder, the
-   * request that it was made for, and the browser in which it began.
+   * Ends an authorization request with the response that a browser brings. Its `state` is valid once, for the server,
+   * the holder, the request and the browser that it was made for.
    * @param browserKey the value of the browser's cookie
    * @throws StorageError
    */
@@ -157,7 +159,7 @@ export class Logins {
       return failed('The server has changed', 'It was changed, disabled or removed while you logged in. Start again with a new address.')
     }
     const refuse = async (title: string, text: string): Promise<LoginOutcome> => {
-      // Its `state` is used up: whoever wants to log in begins anew.
+      // Its `state` is used up: the next login needs a new request.
       await login.flows.fail(saved.holder, saved.start)
       void login.prepare(saved.holder)
       return failed(title, text)
@@ -189,7 +191,7 @@ export class Logins {
     return { whose: this.#whose(holder), ...(user === undefined ? {} : { user }) }
   }
 
-  /** Who will act with a login, for the person in front of the browser. */
+  /** Names who will act with a login. */
   #whose (holder: string): string {
     if (!holder.startsWith(prefix)) return 'everybody who may use the server'
     if (!isKeys(holder)) return `the user ${holder.slice(prefix.length)}`
@@ -203,16 +205,16 @@ export class Logins {
     await Promise.all(changes.map(async ({ server, holder, version }) => { await this.#servers.get(server)?.changed(holder, version) }))
   }
 
-  /** Removes the logins of servers, users and keys that are gone, or that are other ones now. @throws StorageError */
+  /** Removes the logins of servers, users and keys that are gone or were replaced. @throws StorageError */
   async forget (former: Snapshot, next: Snapshot): Promise<void> {
     const { tokens } = this.#deps.stores
-    // At once, before anything is awaited: a later account of the same name may call in the next moment.
+    // Before anything is awaited: a later account of the same name may call in the next moment.
     const holders = [...goneAccounts(former.users, next.users)].map(holderOf)
     for (const id of former.keys === next.keys ? [] : former.keys.keys()) if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
     for (const login of this.#servers.values()) for (const holder of holders) login.forget(holder)
     for (const [name, { config }] of former.servers) {
       const now = next.servers.get(name)
-      // Most of them are the same objects: to hash 10,000 takes longer than to store the change.
+      // Unchanged servers are the same objects: comparing 10,000 hashes would take longer than storing the change.
       if (now?.config === config) continue
       const isGone = !now || bindingOf(now.config) !== bindingOf(config)
       if (isGone && isRemote(config)) await tokens.removeAll({ server: name })
@@ -220,7 +222,7 @@ export class Logins {
     for (const holder of holders) await tokens.removeAll({ holder })
   }
 
-  /** The account behind a holder, which no later one of the same name is. */
+  /** The account behind a holder, which a later account of the same name is not. */
   #subject (holder: string): string {
     const user = holder.startsWith(prefix) ? this.#deps.settings().users.get(holder.slice(prefix.length)) : undefined
     return user ? subjectOf(user) : holder
@@ -229,19 +231,19 @@ export class Logins {
 
 const failed = (title: string, text: string): LoginOutcome => ({ ok: false, title, text })
 
-/** Whether the gateway may log in for a server: it is reached by MCP over HTTP, and no credentials for it come from elsewhere. */
+/** Whether the gateway may log in at a server: it is an MCP server at an address, and has no other credentials. */
 function takesLogin (config: ServerConfig): boolean {
   const given = [...Object.keys(config.headers ?? {}), ...passthroughNames(config)]
   return isAddress(config) && !given.some((name) => name.toLowerCase() === 'authorization')
 }
 
-/** The origins of addresses that a config names itself. */
+/** The origins that a config names. */
 function originsIn ({ url, oauth: { issuer, authorizationEndpoint, tokenEndpoint } = {} }: ServerConfig): ReadonlySet<string> {
   const addresses = [url, issuer, authorizationEndpoint, tokenEndpoint]
   return new Set(addresses.flatMap((each) => each !== undefined && URL.canParse(each) ? [new URL(each).origin] : []))
 }
 
-/** Identifies whose server it is and where its tokens go: a login is of use for that one only. */
+/** Identifies the owner of a server and where its tokens go: a login is valid for both. */
 function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['config']): string {
   const { clientId, issuer, resource, authorizationEndpoint, tokenEndpoint } = oauth
   return sha256(JSON.stringify([url, owner, createdAt, clientId, issuer, resource, authorizationEndpoint, tokenEndpoint]))
@@ -256,8 +258,8 @@ function addressOf ({ url = '' }: ServerConfig): URL {
 const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
 
 /**
- * Why a response is not of the authorization server that was asked (RFC 9207 §2.4); undefined: it is. Issuers are compared as simple
- * strings; where none was fetched, the response must be of the origin that the browser was sent to.
+ * Why a response is not from the authorization server that was asked (RFC 9207 §2.4); undefined: it is. Issuers are
+ * compared as strings; if none was fetched, the response must be from the origin that the browser was sent to.
  */
 function foreignIssuer ({ issuer, namesIssuer, frame: { server } }: SavedFlow, iss: string | undefined): string | undefined {
   if (iss === undefined) return namesIssuer ? 'The authorization server names itself in its answers, and this one has no name.' : undefined

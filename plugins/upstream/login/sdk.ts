@@ -26,15 +26,15 @@ const bodiless = new Set([204, 205, 304])
 /** The reach of a server, and the addresses that it counts for. */
 interface LoginReach {
   readonly reach: Reach
-  /** The origins that the config names: of the server itself, and of what it says of its authorization server. */
+  /** The origins that the config names: of the server, and of its authorization server. */
   readonly origins: () => ReadonlySet<string>
 }
 
 const named = '. The server itself names this address: if it is right, set "oauth.issuer" to its authorization server'
 
 /**
- * A `fetch` for the SDK's OAuth functions, through the outbound client. What the config names is reached as the server is; what the server
- * names (metadata, endpoints) as an address of a stranger's. Each request has a timeout, and each answer a bound.
+ * A `fetch` for the SDK's OAuth functions, through the outbound client. Origins that the config names are reached as
+ * the server is; others, which the server names, as untrusted addresses. Requests have a timeout, and answers a bound.
  * @param onStatus told the status of each answer
  */
 export function outboundFetch (
@@ -69,7 +69,7 @@ export function outboundFetch (
   }
 }
 
-/** The object that an answer holds: of JSON, or of a form where its media type says so. Undefined: it holds none. */
+/** The object in an answer, of JSON or of a form; undefined: there is none. */
 function documentIn (type: string | undefined, bytes: Buffer): Record<string, unknown> | undefined {
   const text = new TextDecoder().decode(bytes)
   if (/^application\/x-www-form-urlencoded *(?:;|$)/i.test(type?.trim() ?? '')) {

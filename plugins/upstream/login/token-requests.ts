@@ -83,7 +83,9 @@ export async function clientCredentials (
   return loginFrom({ ...frame, scopes, server, ...(resource === undefined ? {} : { resource }) }, rest)
 }
 
-/** Tells the authorization server that a login is over (RFC 7009), where it takes that. Failures are of no consequence here. */
+/**
+ * Tells the authorization server that a login is over (RFC 7009), where it supports that. Failures have no consequence.
+ */
 export async function revoke (
   { server, client, accessToken, refreshToken }: ServerLoginRecord,
   { oauth, fetchFn }: TokenDeps
@@ -106,8 +108,8 @@ const assertionLife = 300
 const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
 
 /**
- * Adds the client's authentication to a request to the token endpoint or the revocation endpoint (RFC 6749 §2.3; OpenID Connect Core §9).
- * The method is that of the config, else of the registration, else one that the authorization server takes.
+ * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749 §2.3; OpenID Connect Core
+ * §9). The method is that of the config, else of the registration, else one that the authorization server supports.
  * @throws UpstreamError for a private key that cannot be used
  */
 export function authenticate (
@@ -137,7 +139,10 @@ export function authenticate (
   }
 }
 
-/** The method of a client's authentication. @param supported undefined: the metadata does not say, which means client_secret_basic */
+/**
+ * The method of a client's authentication. @param supported undefined: the metadata does not say, which means
+ * client_secret_basic
+ */
 export function methodOf (client: LoginClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}): string {
   if (oauth.tokenEndpointAuthMethod !== undefined) return oauth.tokenEndpointAuthMethod
   if (oauth.privateKey !== undefined && client.id === oauth.clientId) return 'private_key_jwt'

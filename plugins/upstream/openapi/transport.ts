@@ -16,7 +16,7 @@ interface OpenApiTransportOptions {
   sharedApi: SharedApi
   /** Headers of the client that the connection is for, used where a request has none of its own. */
   passed?: () => Readonly<Record<string, string>> | undefined
-  /** Who causes what no client causes. */
+  /** The owner that requests count to if no client causes them. */
   owner: string
   warn: (sentence: string) => void
 }
@@ -111,7 +111,7 @@ export class OpenApiTransport implements Transport {
     }
   }
 
-  /** One page of `tools/list`. It is small, and other work runs between two pages, so that parsing a long list blocks nothing. */
+  /** One page of `tools/list`. Other work runs between two pages, so that a long list blocks nothing. */
   async #listPage (compiled: CompiledDescription, cursor: unknown): Promise<string> {
     const index = typeof cursor === 'string' ? Number(cursor) : 0
     const { pages } = this.#listed = index === 0 ? compiled : (this.#listed ?? compiled)

@@ -50,7 +50,9 @@ function fieldsOf (body: RequestBody, whole: string | undefined, given: Readonly
     .map(([name, text]) => [declared.get(name) ?? { name }, text])
 }
 
-/** The pairs of one field. Without a style of its own, an array is repeated, and an object is JSON (OpenAPI, "Encoding Object"). */
+/**
+ * The pairs of one field. Without a style, an array is repeated, and an object is JSON (OpenAPI, "Encoding Object").
+ */
 function urlencodedPairs ({ name, serialization, contentType }: BodyField, text: string): string[] {
   if (serialization) return pairsOf(name, serialization, text)
   if (text.startsWith('{') || (contentType !== undefined && isJsonMediaType(contentType))) {

@@ -109,7 +109,7 @@ function isSwagger2 (document: Dict): boolean {
   throw new DescriptionError(`it is of version ${JSON.stringify(openapi ?? swagger)}; OpenAPI 3.0, 3.1 and Swagger 2.0 are understood`)
 }
 
-/** The OpenAPI version; empty: there is none. In YAML 3.1 and 3.0 without quotes are numbers, and the second one is 3. */
+/** The OpenAPI version; empty: there is none. In YAML, 3.1 and 3.0 without quotes are numbers, and 3.0 is read as 3. */
 const versionOf = ({ openapi }: Dict): string =>
   typeof openapi === 'number' ? openapi.toFixed(1) : typeof openapi === 'string' ? openapi.trim() : ''
 
@@ -209,7 +209,7 @@ function compileOperation (context: OperationContext, described: DescribedOperat
     required: [...requiredParameters, ...(body?.required ?? [])],
     additionalProperties: body?.additionalProperties ?? false
   }, schemas, toolLimits)
-  // Only now, since an operation that is left out by an error above must not take a name.
+  // Only now: an operation that is left out must not take a name.
   const name = names.assign(namedOperation(described))
   return { plan, name, tool: tool(name), unplaced }
 }

@@ -16,7 +16,7 @@ export const isString: IsValid = (value) => typeof value === 'string'
 const isBoolean: IsValid = (value) => typeof value === 'boolean'
 export const isSchema: IsValid = (value) => isObject(value) || typeof value === 'boolean'
 
-/** Keywords that are copied where their value is valid: annotations and `const`, of which nothing is dropped. */
+/** Annotations and `const`: copied where their value is valid. */
 const annotations: Readonly<Record<string, IsValid>> = {
   title: isString,
   description: isString,
@@ -29,7 +29,7 @@ const annotations: Readonly<Record<string, IsValid>> = {
   default: () => true
 }
 
-/** Assertions that are copied where their value is valid, and dropped otherwise. */
+/** Assertions: copied where their value is valid, and dropped otherwise. */
 const assertions: Readonly<Record<string, IsValid>> = {
   minimum: isNumber,
   maximum: isNumber,
@@ -49,7 +49,7 @@ const assertions: Readonly<Record<string, IsValid>> = {
 export const copiedKeywords = Object.entries({ ...annotations, ...assertions })
 const assertionEntries = Object.entries(assertions)
 
-/** Keywords whose value is a schema and is converted as it is. `items` and `additionalProperties` have cases of their own. */
+/** Keywords whose value is a schema. `items` and `additionalProperties` are converted apart from these. */
 export const schemaKeywords = [
   'not',
   'if',
@@ -120,8 +120,8 @@ export function dropsConstraint (schema: Readonly<Record<string, unknown>>): boo
 }
 
 /**
- * A schema some of whose subschemas accept more than the original. The keywords by which it would then accept less are left out, and
- * `oneOf` becomes `anyOf`: a call that the API accepts must not be refused.
+ * A schema some of whose subschemas accept more than the original. Keywords by which it would then accept less are left
+ * out, and `oneOf` becomes `anyOf`: a call that the API accepts must not be refused.
  */
 export function relaxed ({
   not: _not,

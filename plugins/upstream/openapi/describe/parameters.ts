@@ -8,7 +8,9 @@ import type { SchemaConverter } from './schema.ts'
 const locations: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
 const isLocation = (value: unknown): value is ParameterLocation => locations.includes(value as ParameterLocation)
 
-/** The styles of each location; the first one is the default. The delimited ones in paths and headers, and the tabs, are Swagger's. */
+/**
+ * The styles of each location, the default first. The delimited ones in paths and headers, and the tabs, are Swagger's.
+ */
 const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   path: ['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],
   query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'tabDelimited'],
@@ -16,7 +18,7 @@ const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   cookie: ['form']
 }
 
-/** Headers that no parameter sets: OpenAPI ignores the first three; the others belong to the connection. */
+/** Headers that no parameter sets: OpenAPI ignores the first three, the others belong to the connection. */
 const reservedHeaders = new Set([
   'accept',
   'content-type',
