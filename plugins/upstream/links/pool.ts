@@ -1,15 +1,14 @@
 import { bridged, shareable } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { limits } from '../../base/limits/index.ts'
+import { limits, TokenBucket } from '../../base/limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 
 /** The processes that each owner has caused at all servers, beside those that the gateway starts for itself. */
 export class Children {
   readonly #counts = new Map<string, number>()
-  /** When all starts of an owner will have been given back, in ms since the epoch. */
-  readonly #starts = new Map<string, number>()
+  readonly #starts = new TokenBucket({ burst: limits.childStarts.burst, perSecond: 1_000 / limits.childStarts.interval })
 
   of (owner: string): number { return this.#counts.get(owner) ?? 0 }
 
@@ -19,16 +18,9 @@ export class Children {
     else this.#counts.delete(owner)
   }
 
-  mayStart (owner: string): boolean {
-    const { burst, interval } = limits.childStarts
-    return (this.#starts.get(owner) ?? 0) - Date.now() <= (burst - 1) * interval
-  }
+  mayStart (owner: string): boolean { return this.#starts.wait(owner) === 0 }
 
-  start (owner: string): void {
-    const now = Date.now()
-    for (const [each, time] of this.#starts) if (time <= now) this.#starts.delete(each)
-    this.#starts.set(owner, (this.#starts.get(owner) ?? now) + limits.childStarts.interval)
-  }
+  start (owner: string): void { this.#starts.spend(owner, 1) }
 }
 
 interface PoolOptions {

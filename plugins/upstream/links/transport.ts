@@ -9,8 +9,7 @@ import type { MemoryMeter, Transport } from '../../../protocol/transports/transp
 import type { MessagePace } from '../../../protocol/transports/valve.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
-import type { LargeWork } from '../../../protocol/large-message.ts'
-import { memory, ShareError, turns } from '../../base/limits/index.ts'
+import { memory } from '../../base/limits/index.ts'
 import { causeOf, type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
 import { childEnvironment, type Install, type ProcessEnvironment } from './environment.ts'
@@ -18,18 +17,6 @@ import type { Passed } from './passthrough.ts'
 import { isHeaderName } from '../openapi/http-syntax.ts'
 import { OpenApiTransport } from '../openapi/transport.ts'
 import type { SharedApi } from '../openapi/api.ts'
-
-/** Where large messages of servers are read. */
-const work: LargeWork = {
-  run: async (owner, read) => {
-    try {
-      return await turns.run(owner, read)
-    } catch (error) {
-      if (!(error instanceof ShareError)) throw error
-      throw new UpstreamError(error.isOwners ? 'share-used' : 'no-room', error.message, { isPublic: true })
-    }
-  }
-}
 
 /** The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE. */
 export function transportKinds ({ type, command }: Pick<ServerConfig, 'type' | 'command' | 'url'>): TransportType[] {
@@ -82,7 +69,7 @@ interface Making {
   /** Gives the header of a login; undefined: the gateway does not log in there. */
   readonly authorization?: AuthorizationSource | undefined
   /** How messages of the server are read and counted. */
-  readonly reading: { meter: MemoryMeter, work: LargeWork, pace: MessagePace | undefined, owner: string }
+  readonly reading: { meter: MemoryMeter, pace: MessagePace | undefined, owner: string }
 }
 
 /** Makes a transport that is not yet started. @throws UpstreamError refused, when the config is not valid */
@@ -104,7 +91,7 @@ const makers: Readonly<Record<TransportType, MakeTransport>> = {
 /** A transport for one connection to a server, not yet started. @throws UpstreamError refused, when the config is not valid */
 export function makeTransport (type: TransportType, { config, deps, passed, authorization }: Omit<Making, 'reading'>): Transport {
   // What no client has asked for is counted to the one who stored the server.
-  const reading = { meter: memory, work, pace: deps.pace, owner: causeOf(reachOf(config)) }
+  const reading = { meter: memory, pace: deps.pace, owner: causeOf(reachOf(config)) }
   return makers[type]({ config, deps, passed, authorization, reading })
 }
 
