@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { BoundedMap, limits, LineLimit } from '../../base/limits/index.ts'
-import { canonicalName } from '../users/username.ts'
+import { canonicalName } from '../users/rules.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { refusals: Refusals }

@@ -6,8 +6,7 @@ import { errors, noSuch, OAuthError } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
 import { checkChange, type ClientStatement, type IssuedClient, readStatement } from './client-statement.ts'
-import { allGrantTypes } from './metadata.ts'
-import type { OAuthSettings } from './settings.ts'
+import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
 export type { OAuthClient as Client }
 

@@ -8,17 +8,17 @@ import type { ConsentRecord } from '../../../schemas/oauth.ts'
 import { mcpScope, type Parts } from '../../settings/index.ts'
 import { trustsPeer } from '../../base/config/index.ts'
 import { errors, noSuch, unanswered } from '../../base/errors/index.ts'
-import { subjectOf } from '../users/mark.ts'
-import { accountOf, parseAccountId, accountUser, type Account } from './accounts.ts'
+import { subjectOf } from '../users/account.ts'
+import {
+  type Account, accountOf, accountUser, issuerOf, issuerPath, parseAccountId, resourceName
+} from './identifiers.ts'
 import { scopesIn } from './client-statement.ts'
 import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
-import { issuerOf, issuerPath } from './issuer.ts'
-import { requestOf } from './provider/hand-over.ts'
+import { requestOf } from './provider/grants.ts'
 import type { Problem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
 import { OidcProviders } from './providers.ts'
-import { resourceName } from './resources.ts'
 import { oauthSettingsOf, problemsOf, scopesFor, type OAuthSettings } from './settings.ts'
 
 /** The ports that the authorization server needs. */

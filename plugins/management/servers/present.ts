@@ -5,6 +5,7 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { typeOf } from '../../../schemas/server.ts'
+import { type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import { defaultOwner } from '../../identity/index.ts'
 import {
@@ -40,7 +41,7 @@ export interface PresentedServer {
 /** The members of a config that are shown to those who may use a server but not manage it. */
 const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 
-/** A config with its defaults: a file may leave out what the gateway writes (DECISIONS §5). */
+/** A config with its defaults: a file may leave out what the gateway writes. */
 export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
   ...config,
   owner: config.owner ?? defaultOwner,
@@ -174,4 +175,14 @@ export class ServerLogins {
     const user = principal.kind === 'system-key' && principal.user === 'system' ? principal.key : principal.user
     return this.#upstreams.get(server.name)?.login?.holder(user)
   }
+}
+
+/** The reason why a stored server will not be connected, as a sentence; undefined: none is known. Needs no DNS look-up. */
+export function refusalToConnect (server: Server | undefined, outbound: Pick<Outbound, 'warning'>): string | undefined {
+  const { config: { url, command, openapi, ...config } = {}, problem } = server ?? {}
+  if (problem !== undefined) return `It will not be connected: ${problem}`
+  if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
+  const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
+  const reason = addresses.map((address) => outbound.warning(address, reachOf(config))).find((each) => each !== undefined)
+  return reason === undefined ? undefined : `It will not be connected: ${reason}`
 }

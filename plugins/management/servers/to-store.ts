@@ -16,7 +16,7 @@ import { afterAdminsEdit, targetOf } from './authorship.ts'
 import { checkConfigRoom, checkMayRun, managed } from '../checks.ts'
 import { withDefaults } from './present.ts'
 
-/** Members of a stored config that stay when an update leaves them out, beside the owner (DECISIONS §5). */
+/** Members of a stored config that stay when an update leaves them out, beside the owner. */
 const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
 
 /**
