@@ -6,7 +6,7 @@ declare module 'fastify' {
   interface FastifyInstance { refusals: Refusals }
 }
 
-/** What was refused: a password, a bearer key, an access token, or the secret of an OAuth client. */
+/** The kind of a refused credential. */
 type CredentialKind = 'password' | 'key' | 'token' | 'secret'
 
 const nouns: Readonly<Record<CredentialKind, string>> = {

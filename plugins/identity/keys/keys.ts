@@ -195,7 +195,7 @@ function indexOf (keys: Snapshot['keys']): Map<string, BearerKey> {
   return index
 }
 
-/** What admins choose of a new key. */
+/** The members of a new key that only admins choose. */
 const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers'] as const
 
 const isOwn = (principal: Principal, key: BearerKey): boolean =>

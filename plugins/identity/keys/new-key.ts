@@ -8,7 +8,7 @@ type Scope = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 
 type Asked = Partial<Pick<BearerKey, keyof Scope | 'owner'>>
 type Users = ReadonlyMap<string, User>
 
-/** What a key opens that is not narrowed: all that its owner sees, by MCP. */
+/** The scope of a key without restrictions: all that its owner sees, by MCP. */
 export const userScope: Scope = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
 /** The scope of lists without an access type: only what they name. */

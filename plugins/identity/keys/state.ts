@@ -103,7 +103,7 @@ function relisted ({ keys }: Snapshot, list: List, names: readonly string[], cha
   })
 }
 
-/** What becomes of the one key of old settings, for the operator and for the client whose change did it. */
+/** The migration of the key of old settings, for the operator and for the client whose change caused it. */
 export const legacyKeyWarning =
   'routing.bearerAuthKey became the bearer key "default". It opens every MCP route, and the management API with the rights of an admin. ' +
   'To narrow it, set its "accessType" to "groups", "servers" or "custom" (PUT /api/auth/keys/:id), or remove it and create other keys'

@@ -35,7 +35,7 @@ export interface PresentedServer {
   /** The MCP revision that the server is spoken to in, and its era, while it is connected. */
   protocolVersion?: string
   era?: Era
-  /** Where whoever asks logs in at the server, for the gateway to use that login. */
+  /** The address at which the caller logs in at the server, for the gateway to use that login. */
   oauth?: { authorizationUrl: string }
 }
 
@@ -63,14 +63,14 @@ interface ConnectionState {
   readonly protocolVersion: string | undefined
 }
 
-/** The login that a server wants of whoever asks. `flow` undefined: it has no address yet. */
+/** The login that a server wants from the caller. `flow` undefined: it has no address yet. */
 export interface WantedLogin { readonly flow: { readonly url: string } | undefined }
 
 /**
  * A server's record. Secrets are masked for those who manage it, and absent for the others.
  * @param state undefined: it is not connected as it is configured
  * @param catalogue what it lists to clients that declare no capabilities, as far as is known
- * @param wanted the login that whoever asks has to make; undefined: none
+ * @param wanted the login that the server wants from the caller; undefined: none
  */
 export function toRecord (
   server: Server,
@@ -118,7 +118,7 @@ function openMembers (config: Server['config']): Record<string, unknown> {
   return Object.fromEntries(open.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]]))
 }
 
-/** The last lines that a child printed may hold secrets of whoever configured it. */
+/** The last lines that a child printed may hold secrets of its owner. */
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
   if (error === null || manages) return error
   return wanted?.flow ? 'It wants you to log in: open oauth.authorizationUrl' : 'It is not connected; its owner can see why'
@@ -169,7 +169,7 @@ export class ServerLogins {
     return holder !== undefined && await this.#upstreams.get(server.name)?.login?.leave(holder) === true
   }
 
-  /** Who holds the login that a principal may see and change; undefined: nobody does. */
+  /** The holder of the login that a principal may see and change; undefined: there is none. */
   #holder (principal: Principal, server: Server): string | undefined {
     if (server.config.isolation !== 'user' && !canManage(principal, server)) return undefined
     // A system key without an owner has the rights of an admin on the management API, and its own name as a client.

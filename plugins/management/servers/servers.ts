@@ -112,7 +112,7 @@ export class Servers {
    * Connects to a server once, as it would be stored, and tells what it lists or why it does not connect. Nothing is stored. The same
    * rules hold as for storing it.
    * @param name a stored server, whose masked secrets `config` may hold; undefined: a new one
-   * @param signal aborted: nobody waits for the result
+   * @param signal aborted when the caller is gone
    * @returns what it saw, and what to do next
    * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed, ShareError
    */
@@ -154,7 +154,7 @@ export class Servers {
   /**
    * Warnings about a stored server, in sentences. They need no DNS look-up: where a host name resolves to shows in the server's status when
    * it connects.
-   * @param sent the config as it was sent, in whose members other programs may have written
+   * @param sent the config as it was sent, which may have members of other programs
    */
   warnings (name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
@@ -280,7 +280,7 @@ export class Servers {
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
     const wanted = this.#login.wanted(principal, server)
-    // With a login of each user, the status is that of whoever asks.
+    // With a login of each user, the status is the caller's.
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
     const status = upstream && isOwn ? (wanted ? 'oauth_required' : upstream.available ? 'connected' : upstream.status) : upstream?.status
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null

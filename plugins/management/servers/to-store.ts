@@ -83,7 +83,7 @@ function checkConfig (config: unknown): void {
   throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
 }
 
-/** Members that nobody knows are kept, so they are bounded as well. @throws InvalidInput */
+/** Unknown members are kept, so they are bounded as well. @throws InvalidInput */
 function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
   if (valuesIn([config, others], limits.configValues) > limits.configValues) {

@@ -61,7 +61,7 @@ export function withoutSecrets (name: string, config: Readonly<Json>, variables:
 const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !== undefined && storedByUser !== false
 
 /**
- * What `portable` keeps of a config, with other variables in place of those that are not filled in here, in any notation: the import reads
+ * The portable members of a config, with other variables in place of those that are not filled in here, in any notation: the import reads
  * those of other programs.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {

@@ -24,7 +24,7 @@ export const bearerKey = (keys: Keys): AuthStep => ({ headers }, routes, snapsho
   return undefined
 }
 
-/** What keeps a valid key out of the management API, as a sentence before another one; undefined: none was sent. */
+/** The reason why the management API refuses a valid key, as a sentence; undefined: no key was sent. */
 export function restrictionOf (keys: Keys, headers: RequestCredentials['headers'], snapshot: Snapshot): string | undefined {
   for (const sent of [headers.authorization, headers[headerOf(snapshot)]]) {
     const key = typeof sent === 'string' ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim()) : undefined
