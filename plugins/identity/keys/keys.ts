@@ -4,15 +4,15 @@ import type { BearerKey } from '../../../schemas/settings.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import { type Principal, type Settings, withoutToken } from '../../settings/index.ts'
+import { type Principal, type Settings, sponsorsOf, withoutToken } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
-import { legacyKeyIgnored, legacyKeyWarning } from './legacy-key.ts'
+import { legacyKeyIgnored, legacyKeyOf, legacyKeyWarning } from './legacy-key.ts'
 import { changed, type KeyChange } from './change.ts'
 import { expiryOf, toExpiry } from './expiry.ts'
-import { authorship, scopeAsked, userScope } from './new-key.ts'
-import { counts } from './rights.ts'
+import { authorship, makerOf, scopeAsked, userScope } from './new-key.ts'
+import { counts, givesMore, peopleOf } from './rights.ts'
 import { Usage } from './usage.ts'
 
 /** The members of a new key that a caller sends. */
@@ -78,20 +78,8 @@ export class Keys {
       outcome = 'none'
       const { bearerAuthKey, ...routing } = system.routing ?? {}
       if (!bearerAuthKey) return []
-      const tokenHash = sha256(bearerAuthKey)
-      const known = system.bearerAuthKeyMigrated === true || [...keys.values()].some((key) => withoutToken(key).tokenHash === tokenHash)
-      const key: BearerKey = {
-        id: randomUUID(),
-        name: 'default',
-        tokenHash,
-        tokenMask: maskToken(bearerAuthKey),
-        kind: 'system',
-        accessType: 'all',
-        allowedGroups: [],
-        allowedServers: [],
-        enabled: true,
-        createdAt: new Date().toISOString()
-      }
+      const key = legacyKeyOf(bearerAuthKey)
+      const known = system.bearerAuthKeyMigrated === true || [...keys.values()].some((other) => withoutToken(other).tokenHash === key.tokenHash)
       outcome = known ? 'dropped' : 'migrated'
       return [
         ...(known ? [] : [{ entity: 'bearerKeys' as const, key: key.id, value: key }]),
@@ -152,6 +140,7 @@ export class Keys {
 
   /**
    * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since somebody has the token.
+   * Who gives it more rights is its maker from then on, unless that is the operator.
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warnings: string[] }> {
@@ -160,7 +149,10 @@ export class Keys {
       const stored = managed(base, principal, id)
       // When it was used last may differ from what was answered a moment ago.
       checkUnchanged(change, this.#shown(stored), ['id', 'token', 'createdBy', 'createdAt'])
-      return [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(stored), change, principal.isAdmin) }]
+      const value = changed(withoutToken(stored), change, principal.isAdmin)
+      const sponsors = givesMore(stored, value) ? sponsorsOf(base.users, principal) : []
+      const createdBy = sponsors.length > 0 ? makerOf(sponsors, value.owner) : value.createdBy
+      return [{ entity: 'bearerKeys', key: id, value: createdBy === value.createdBy ? value : { ...value, createdBy } }]
     }, principal)
     const key = managed(snapshot, principal, id)
     return { key: this.#shown(key), warnings: unknownNames(snapshot, key) }
@@ -234,8 +226,9 @@ function checkLabel (name: string): void {
  */
 function unknownNames (
   { groups, servers, users }: Snapshot,
-  { accessType = 'all', allowedGroups = [], allowedServers = [], createdBy, owner, kind }: BearerKey
+  key: BearerKey
 ): string[] {
+  const { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind } = key
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
   const unknown = [
     ...accessType === 'groups' || accessType === 'custom'
@@ -247,9 +240,9 @@ function unknownNames (
     ...owner === undefined || users.has(owner)
       ? []
       : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`],
-    ...[...new Set(kind === 'user' ? [] : [createdBy, owner])]
-      .filter((name) => name !== undefined && users.get(name)?.isAdmin !== true)
-      .map((name) => `${JSON.stringify(name)} is no admin, so that this system key opens nothing`)
+    ...peopleOf(key)
+      .filter((name) => users.get(name)?.isAdmin !== true)
+      .map((name) => `${JSON.stringify(name)} is no admin, so that this ${kind ?? 'system'} key opens nothing`)
   ]
   const left = unknown.length - mostWarnings
   return left > 0 ? [...unknown.slice(0, mostWarnings), `${left} more servers and groups do not exist yet`] : unknown

@@ -7,19 +7,33 @@ type Users = Snapshot['users']
 const isAdmin = (users: Users, username: string): boolean => users.get(username)?.isAdmin === true
 
 /**
- * Whether a key that is enabled and has not expired counts now (DECISIONS §4). A system key has an admin's rights from its maker, and from
- * its owner where it has one: it counts while they are admins. Without a maker it is the operator's.
+ * Whether a key that is enabled and has not expired counts now. A system key has an admin's rights from its maker, and from its owner where
+ * it has one: it counts while they are admins. A user key that somebody else made than its owner counts while that maker is an admin.
+ * Without a maker it is the operator's.
  */
 export function counts (key: BearerKey, { users }: Pick<Snapshot, 'users'>): boolean {
   if (key.enabled === false || (key.expiresAt !== undefined && expiryOf(key) <= Date.now())) return false
-  if (key.kind === 'user') return true
-  const { createdBy, owner } = key
-  return (createdBy === undefined || isAdmin(users, createdBy)) && (owner === undefined || isAdmin(users, owner))
+  return peopleOf(key).every((name) => isAdmin(users, name))
 }
 
-/**
- * Whether a key of kind `user` sees what an admin sees. It does as long as its owner is an admin, and so is whoever made it: only admins
- * make keys for others.
- */
-export const seesAll = ({ owner = '', createdBy = owner }: BearerKey, users: Users): boolean =>
-  isAdmin(users, owner) && isAdmin(users, createdBy)
+/** Those who have to be admins for a key to count. */
+export const peopleOf = ({ kind, createdBy, owner }: BearerKey): string[] =>
+  [...new Set(kind === 'user' ? [createdBy === owner ? undefined : createdBy] : [createdBy, owner])].filter((name) => name !== undefined)
+
+/** Whether a key opens more after a change than before: another scope, a later expiry, or anything at all. */
+export function givesMore (before: BearerKey, after: BearerKey): boolean {
+  const isEnabled = (key: BearerKey): boolean => key.enabled !== false
+  return (isEnabled(after) && !isEnabled(before)) || expiryOf(after) > expiryOf(before) || !includes(before, after)
+}
+
+/** Whether the scope of one key includes that of another. */
+function includes (wide: BearerKey, narrow: BearerKey): boolean {
+  if ((wide.accessType ?? 'all') === 'all') return true
+  if ((narrow.accessType ?? 'all') === 'all') return false
+  const isWithin = (type: 'groups' | 'servers', list: 'allowedGroups' | 'allowedServers'): boolean => {
+    const listed = (key: BearerKey): string[] => key.accessType === type || key.accessType === 'custom' ? key[list] ?? [] : []
+    const known = new Set(listed(wide))
+    return listed(narrow).every((name) => known.has(name))
+  }
+  return isWithin('groups', 'allowedGroups') && isWithin('servers', 'allowedServers')
+}

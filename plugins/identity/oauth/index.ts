@@ -6,7 +6,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { mcpScope, type Parts } from '../../settings/index.ts'
 import { trustsPeer } from '../../base/config/index.ts'
 import { errors, noSuch, unanswered } from '../../base/errors/index.ts'
-import { subjectOf } from '../users/mark.ts'
+import { rightsMarkOf, subjectOf } from '../users/mark.ts'
 import { accountOf, parseAccountId, accountUser, type Account } from './accounts.ts'
 import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
@@ -223,14 +223,21 @@ async function rememberedConsent (
 }
 
 /**
- * Removes what accounts that are gone have left. What belongs to an account with another password stays: it carries the former mark, so
+ * Removes what accounts that are gone have left, and what those that are admins no more were given as admins: with their rights, it would
+ * count again. What belongs to an account with another password stays: it carries the former mark, so
  * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the next login as well.
  */
 async function forgetUsers (app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot): Promise<void> {
   if (former.users === next.users) return
   for (const [username, user] of former.users) {
     const later = next.users.get(username)
-    if (later && subjectOf(later) === subjectOf(user)) continue
+    if (later && subjectOf(later) === subjectOf(user)) {
+      if (user.isAdmin !== true || later.isAdmin === true) continue
+      const former = rightsMarkOf(user)
+      await app.accessTokens.revoke({ username, mark: former })
+      for (const { clientId, mark } of await consents.list(username)) if (mark === former) await consents.remove(username, clientId)
+      continue
+    }
     await consents.removeAll({ username })
     if (later) continue
     await loginStates.removeAll(username)

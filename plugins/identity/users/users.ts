@@ -3,12 +3,12 @@ import type { Change, Snapshot } from '../../../db/store.ts'
 import { foldName } from '../../../db/invariants.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import type { Principal, Settings } from '../../settings/index.ts'
+import { type Principal, type Settings, sponsorsOf } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { needsRehash, type Passwords } from '../../base/secrets/index.ts'
 import { checkChosenPassword, checkGivenPassword, weaknesses } from './policy.ts'
-import { removalOf } from './removal.ts'
+import { demotionOf, removalOf } from './removal.ts'
 import { canonicalName, defaultOwner, isDefaultOwner, knownName, usernameProblem } from './username.ts'
 
 /** A user as the API answers it. */
@@ -151,7 +151,8 @@ export class Users {
     const snapshot = await this.#settings.change((base) => {
       const user = existing(base, username)
       const changed = { ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) }
-      return [put({ ...user, ...changed })]
+      const isDemoted = user.isAdmin === true && isAdmin === false
+      return [put({ ...user, ...changed }), ...isDemoted ? demotionOf(base, user.username) : []]
     }, by)
     return shown(existing(snapshot, username))
   }
@@ -164,7 +165,7 @@ export class Users {
     await this.#settings.change((base) => {
       const user = existing(base, username)
       if (user.username === by.username) throw new errors.InvalidInput('You cannot delete your own account: another admin can')
-      return removalOf(base, user.username)
+      return removalOf(base, user.username, sponsorsOf(base.users, by))
     }, by)
   }
 

@@ -77,7 +77,7 @@ export function toRecord (
   wanted?: WantedLogin
 ): PresentedServer {
   const { name, config: stored, problem, separator, warnings: remarks = [] } = server
-  const { createdAt, storedByUser: _ours, ...config } = withDefaults(stored)
+  const { createdAt, storedBy: _, storedByUser: _ours, ...config } = withDefaults(stored)
   const badName = disabling(server)
   const disabled = !config.enabled || badName !== undefined
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}

@@ -4,7 +4,7 @@ import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { limits } from '../../base/limits/index.ts'
 import {
   canManage, canSee, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal, type Settings,
-  withOverride
+  withOverride, withPresentRights
 } from '../../settings/index.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { adopt } from '../../../schemas/foreign-config.ts'
@@ -22,7 +22,7 @@ import { disabling, findItem, toRecord, unlistedItem, type PresentedServer, type
 import { ServerLogins } from './login.ts'
 import { checkMayRun, managed, visible } from './rights.ts'
 import { testRecord, Tests, type ServerTest } from './test-record.ts'
-import { isStored, toStore } from './to-store.ts'
+import { isStored, toStore, withStorer } from './to-store.ts'
 
 /** The name under which a server is tested that has none yet: nothing can be stored under it. */
 const unnamed = '$test'
@@ -162,7 +162,9 @@ export class Servers {
 
   /** The reason why a stored server will not be connected; undefined when none is known. */
   #refusal (name: string): string | undefined {
-    const { config: { url, command, openapi, ...config } = {}, problem } = this.#settings.current.servers.get(name) ?? {}
+    const snapshot = this.#settings.current
+    const { config: stored = {}, problem } = snapshot.servers.get(name) ?? {}
+    const { url, command, openapi, ...config } = withPresentRights(snapshot, stored)
     if (problem !== undefined) return `It will not be connected: ${problem}`
     if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
     const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
@@ -197,7 +199,7 @@ export class Servers {
     await this.#ended(name)
   }
 
-  /** Enables or disables a server. @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError */
+  /** Enables or disables a server. An admin who enables it stands for it from then on. @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     await this.#settings.change((snapshot) => {
@@ -205,7 +207,8 @@ export class Servers {
       checkMayRun(principal, server.config, this.#usersMayRun)
       const badName = disabling(server)
       if (enabled && badName !== undefined) throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
-      return [{ entity: 'mcpServers', key: name, value: { ...server.config, enabled } }]
+      const config = enabled && principal.isAdmin ? withStorer(snapshot, principal, server.config) : server.config
+      return [{ entity: 'mcpServers', key: name, value: { ...config, enabled } }]
     }, principal)
     if (!enabled) await this.#ended(name)
     return this.get(principal, name)

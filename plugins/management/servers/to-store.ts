@@ -9,7 +9,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { valuesIn, wordsIn } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { canManage, type Principal } from '../../settings/index.ts'
+import { canManage, type Principal, sponsorsOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, knownName } from '../../identity/index.ts'
 import { afterAdminsEdit } from './authorship.ts'
@@ -36,9 +36,9 @@ export function toStore (
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
   if (stored) managed(snapshot, principal, name)
-  // `storedByUser` limits what the server may reach, so the gateway sets it. A sent one counts where an admin adds what was exported.
+  // Both decide what the server may reach, so the gateway sets them. A sent `storedByUser` counts where an admin adds what was exported.
   checkValues(sent)
-  const { storedByUser: said, ...own } = adopt(sent).config
+  const { storedByUser: said, storedBy: _, ...own } = adopt(sent).config
   // Masks do not change how many entries there are, and each is compared with what is stored.
   if (hasTooMany(own)) checkConfig(own)
   const config = withSecrets(own, stored)
@@ -52,8 +52,17 @@ export function toStore (
   return {
     entity: 'mcpServers',
     key: name,
-    value: { ...withOwner(snapshot, principal, checked, stored), ...(storedByUser === undefined ? {} : { storedByUser }) }
+    value: {
+      ...withStorer(snapshot, principal, withOwner(snapshot, principal, checked, stored)),
+      ...(storedByUser === undefined ? {} : { storedByUser })
+    }
   }
+}
+
+/** A config that rests on the rights of this principal from now on. */
+export function withStorer ({ users }: Snapshot, principal: Principal, { storedBy: _, ...config }: ServerConfig): ServerConfig {
+  const storedBy = sponsorsOf(users, principal)
+  return storedBy.length === 0 ? config : { ...config, storedBy }
 }
 
 /** Whether a server that the principal may change is there already, and storing this config would leave it as it is. */
@@ -64,7 +73,7 @@ export function isStored (
   if (!stored || !canManage(principal, stored)) return false
   const { value } = toStore(snapshot, principal, name, sent, usersMayRun)
   const plain = (config: ServerConfig = {}): unknown => {
-    const { createdAt: _at, ...rest } = withDefaults(config)
+    const { createdAt: _at, storedBy: _by, ...rest } = withDefaults(config)
     return JSON.parse(JSON.stringify(rest))
   }
   return isDeepStrictEqual(plain(stored.config), plain(value))

@@ -7,5 +7,5 @@ declare module 'fastify' {
 
 /** `app.system`: the system configuration. */
 export default fp(async (app) => {
-  app.decorate('system', new System(app.settings, async () => { await app.keys.migrate() }))
+  app.decorate('system', new System(app.settings, (sentence) => { app.log.warn(sentence) }))
 }, { name: 'system', dependencies: ['settings', 'keys'] })

@@ -7,7 +7,7 @@ import { errors } from '../../base/errors/index.ts'
 import type { Principal, Settings } from '../../settings/index.ts'
 import { isMask, maskConfig } from '../../base/secrets/index.ts'
 import { checkSections, checkTargets } from './checks.ts'
-import { legacyKeyIgnored, legacyKeyWarning } from '../../identity/index.ts'
+import { legacyKeyIgnored, legacyKeyOf, legacyKeyOfGuest, legacyKeyWarning, legacyPeople } from '../../identity/index.ts'
 import { merge } from './merge.ts'
 
 type Json = Record<string, unknown>
@@ -26,12 +26,12 @@ const open: Readonly<Record<string, true | readonly string[]>> = {
 /** The system configuration, as the management API reads and writes it. */
 export class System {
   readonly #settings: Settings
-  readonly #afterChange: () => Promise<void>
+  readonly #warn: (sentence: string) => void
 
-  /** @param afterChange called after each change; it migrates a legacy bearer key */
-  constructor (settings: Settings, afterChange: () => Promise<void>) {
+  /** @param warn logs a warning for the operator */
+  constructor (settings: Settings, warn: (sentence: string) => void) {
     this.#settings = settings
-    this.#afterChange = afterChange
+    this.#warn = warn
   }
 
   /** The configuration in force, defaults filled in and secrets masked; for users who are not admins only the `open` members. */
@@ -58,29 +58,40 @@ export class System {
       )
     }
     let warning: string | undefined
-    await this.#settings.change(({ system, keys }) => {
+    await this.#settings.change(({ system, keys, users }) => {
       // Clients make a key up when bearer authentication is switched on. Beside keys that exist it would open everything unasked.
       const hasKeys = keys.size > 0 || system.bearerAuthKeyMigrated === true
-      const sent = renamed(hasKeys ? withoutLegacyKey(body) : body)
-      if (holdsLegacyKey(body)) warning = hasKeys ? legacyKeyIgnored : legacyKeyWarning
+      const token = legacyKeyIn(body)
+      // A key rests on the rights of who makes it.
+      const isTaken = token !== undefined && !hasKeys && principal.kind !== 'guest'
+      warning = token === undefined ? undefined : isTaken ? legacyKeyWarning : hasKeys ? legacyKeyIgnored : legacyKeyOfGuest
+      const sent = renamed(isTaken ? body : withoutLegacyKey(body))
       const stored = renamed(system)
       const next = merge(stored, sent, show(system), SystemSections)
       checkSections(sent)
       checkTargets(sent, stored, next)
-      return [{ entity: 'systemConfig', value: next }]
+      if (!isTaken) return [{ entity: 'systemConfig', value: next }]
+      const key = legacyKeyOf(token, legacyPeople(users, principal))
+      const { bearerAuthKey: _, ...routing } = next.routing as Json
+      return [
+        { entity: 'bearerKeys', key: key.id, value: key },
+        { entity: 'systemConfig', value: { ...next, routing, bearerAuthKeyMigrated: true } }
+      ]
     }, principal)
-    await this.#afterChange()
+    if (warning === legacyKeyWarning) this.#warn(warning)
     const sentences = [warning, separatorWarning(body.nameSeparator)].filter((each) => each !== undefined)
     return { data: this.get(principal), warning: sentences.length === 0 ? undefined : sentences.join('. ') }
   }
 }
 
-/** Whether a sent configuration has a `routing.bearerAuthKey`. */
-const holdsLegacyKey = ({ routing }: Json): boolean =>
-  isObject(routing) && typeof routing.bearerAuthKey === 'string' && routing.bearerAuthKey !== '' && !isMask(routing.bearerAuthKey)
+/** The `routing.bearerAuthKey` of a sent configuration; undefined: it has none. */
+function legacyKeyIn ({ routing }: Json): string | undefined {
+  const key = isObject(routing) ? routing.bearerAuthKey : undefined
+  return typeof key === 'string' && key !== '' && !isMask(key) ? key : undefined
+}
 
 function withoutLegacyKey (body: Json): Json {
-  if (!isObject(body.routing) || !holdsLegacyKey(body)) return body
+  if (!isObject(body.routing) || legacyKeyIn(body) === undefined) return body
   const { bearerAuthKey: _, ...routing } = body.routing
   return { ...body, routing }
 }

@@ -5,7 +5,7 @@ import { orderedEntries, orderedObject } from '../../../db/order.ts'
 import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template, TemplateGroup } from '../../../schemas/templates.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
-import { canManage, type Principal, type Settings } from '../../settings/index.ts'
+import { canManage, type Principal, type Settings, withPresentRights } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Groups, ShownGroup } from '../groups/groups.ts'
 import { limits, turns } from '../../base/limits/index.ts'
@@ -54,8 +54,10 @@ export class Templates {
       if (server && canManage(principal, server)) chosen.add(member)
       else leftOut.add(member)
     }
-    const configs = [...chosen].map((each) =>
-      [each, lookedUp('server', each, () => this.#servers.managed(principal, each))] as const)
+    const configs = [...chosen].map((each) => {
+      const config = lookedUp('server', each, () => this.#servers.managed(principal, each))
+      return [each, withPresentRights(this.#settings.current, config)] as const
+    })
     const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
     const { covered, required } = await turns.run(owner, async (pause) => {
