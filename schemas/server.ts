@@ -39,7 +39,9 @@ export const ServerConfig = Type.Object({
   description: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
   storedBy: Type.Optional(
-    Type.Array(Type.String(), { description: 'Set by the gateway: the users who stored it last, on whose rights it rests; absent: the operator' })
+    Type.Array(Type.String(), {
+      description: 'Set by the gateway: the users who stored it last, on whose rights it rests; absent: the operator'
+    })
   ),
   storedByUser: StoredByUser,
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),

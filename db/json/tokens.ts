@@ -119,7 +119,9 @@ export class FileTokens implements Tokens {
 const isValid = ({ used, expiresAt }: Entry, now: number): boolean => used !== true && expiresAt > now
 
 /** Whether a revocation of a family, client or user includes a token. */
-function isAffected ({ family, clientId, username, mark }: StoredToken, target: Exclude<Revocation, { readonly hash: string }>): boolean {
+function isAffected (
+  { family, clientId, username, mark }: StoredToken, target: Exclude<Revocation, { readonly hash: string }>
+): boolean {
   if ('family' in target) return family === target.family
   if ('mark' in target && mark !== target.mark) return false
   return (

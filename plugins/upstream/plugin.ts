@@ -63,7 +63,9 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
   app.settings.on('changed', (next, former) => {
     const gone = new Set(goneAccounts(former.users, next.users))
     if (gone.size > 0) void upstreams.endOf(gone)
-    upstreams.apply(serversOf(next)).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
+    upstreams.apply(serversOf(next)).catch((error: unknown) => {
+      app.log.error({ err: error }, 'the servers could not be applied')
+    })
   })
 }, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins'] })
 

@@ -276,7 +276,8 @@ export class Upstreams implements ProviderSource {
 
 /** Members of a config that can change without a new connection. */
 const withoutConnection: ReadonlySet<string> = new Set([
-  'enabled', 'owner', 'visibility', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers', 'storedBy'
+  'enabled', 'owner', 'visibility', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers',
+  'storedBy'
 ])
 
 /** True when a connection made with one config serves the other too. */

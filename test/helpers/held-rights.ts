@@ -37,7 +37,12 @@ const modern = (key: string, method: string, params: Json = {}): { headers: Reco
 })
 
 /** `lent`: servers that she stores for another admin. */
-export interface Files { readonly content: Json, readonly upstream: Upstream, readonly log: string, readonly lent: Record<string, Json> }
+export interface Files {
+  readonly content: Json
+  readonly upstream: Upstream
+  readonly log: string
+  readonly lent: Record<string, Json>
+}
 
 /** Settings with an admin `ann`, whose servers run a command, call an API, and are remote. */
 export async function settingsOfAnn (t: Test): Promise<Files> {
@@ -58,7 +63,8 @@ export async function settingsOfAnn (t: Test): Promise<Files> {
       visibility: 'public'
     }
   }, { users: ['root', 'ann'].map((username) => ({ username, password: hash, isAdmin: true, createdAt: '2026-01-01T00:00:00.000Z' })) })
-  const lent = { lentRun: { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }, lentRemote: { url: upstream.url } }
+  const command = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
+  const lent = { lentRun: command, lentRemote: { url: upstream.url } }
   return { content, upstream, log, lent }
 }
 
@@ -94,10 +100,14 @@ export class HeldRights {
     return { id: String(at(answer, 'data', 'id')), token: String(at(answer, 'data', 'token')) }
   }
 
-  async #key (headers: Record<string, string>, body: Json): Promise<string> { return (await this.#made(headers, body)).token }
+  async #key (headers: Record<string, string>, body: Json): Promise<string> {
+    return (await this.#made(headers, body)).token
+  }
 
   /** A key that one admin has made, and to which another one gives more. */
-  async #widened (maker: Record<string, string>, giver: Record<string, string>, made: Json, change: Json): Promise<string> {
+  async #widened (
+    maker: Record<string, string>, giver: Record<string, string>, made: Json, change: Json
+  ): Promise<string> {
     const { id, token } = await this.#made(maker, made)
     const { status, body, text } = await manage(this.change, 'PUT', `/auth/keys/${id}`, change, giver)
     assert.deepEqual([status, at(body, 'data', 'createdBy')], [200, 'ann'], text)
@@ -151,18 +161,20 @@ export class HeldRights {
     const { config } = (await this.#records()).find(({ name }) => name === 'plain') ?? {}
     assert.equal((await manage(change, 'PUT', '/servers/plain', { config: { ...config as Json, visibility: 'public' } }, root)).status, 200)
     const full = await this.#key(ann, { accessType: 'all' })
+    const past = '2020-01-01T00:00:00Z'
     const tokens = {
       full,
       scoped: await this.#key(ann, { allowedServers: ['plain', 'run'] }),
       'made by the full key': await this.#key({ authorization: `Bearer ${full}` }, { accessType: 'all', owner: 'root' }),
       'owned by her': await this.#key(root, { kind: 'system', accessType: 'all', owner: 'ann' }),
-      'widened by her': await this.#widened(root, ann, { allowedServers: ['plain'] }, { accessType: 'all', allowedServers: [] }),
-      'prolonged by her': await this.#widened(root, ann, { accessType: 'all', expiresAt: '2020-01-01T00:00:00Z' }, { expiresAt: null }),
+      'widened by her': await this.#widened(root, ann, { allowedServers: ['plain'] }, { accessType: 'all' }),
+      'prolonged by her': await this.#widened(root, ann, { accessType: 'all', expiresAt: past }, { expiresAt: null }),
       'enabled by her': await this.#widened(root, ann, { accessType: 'all', enabled: false }, { enabled: true })
     }
     // What she stores in the name of another admin rests on her rights, too.
     for (const [name, config] of Object.entries(this.#files.lent)) {
-      const { status, text } = await manage(change, 'POST', '/servers', { name, config: { ...config, owner: 'root', visibility: 'public' } }, ann)
+      const body = { name, config: { ...config, owner: 'root', visibility: 'public' } }
+      const { status, text } = await manage(change, 'POST', '/servers', body, ann)
       assert.equal(status, 200, text)
       await until(async () => await this.#serverStatus(name) === 'connected', `${name} never connected`)
     }
@@ -217,7 +229,7 @@ export class HeldRights {
       assert.deepEqual(at(answer.body, 'warnings'), ['"ann" is no admin, so that this system key opens nothing'])
     })
 
-    await t.test('her own key sees what she sees now; the one that she made for another user opens nothing', async () => {
+    await t.test('her own key sees what she sees now; the one that she made for root opens nothing', async () => {
       assert.equal(await opens(mine), 200)
       await until(async () => await this.#status(mine, '/run') === 404)
       assert.equal(await this.#status(mine, '/hidden'), 404)
@@ -238,8 +250,9 @@ export class HeldRights {
       assert.equal(await this.#serverStatus('run'), 'disconnected')
     })
 
-    await t.test('what she stored for another admin: a command is stopped, and a remote server has a user\'s reach', async () => {
-      for (const [name, why] of [['lentRun', /"ann", who stored it, is no admin/], ['lentRemote', /must be public/]] as const) {
+    await t.test('what she stored for root: a command stops, and a remote server has a user\'s reach', async () => {
+      const reasons = [['lentRun', /"ann", who stored it, is no admin/], ['lentRemote', /must be public/]] as const
+      for (const [name, why] of reasons) {
         const record = async (): Promise<Json> => (await this.#records()).find((each) => each.name === name) ?? {}
         await until(async () => why.test(String((await record()).error)), `${name} goes on`)
         assert.equal((await record()).status, 'disconnected')
@@ -250,14 +263,18 @@ export class HeldRights {
     await t.test('who is an admin again has it all again', async () => {
       await put({ isAdmin: true })
       for (const [name, token] of Object.entries(tokens)) await until(async () => await opens(token) === 200, name)
-      for (const name of ['run', ...Object.keys(this.#files.lent)]) await until(async () => await this.#serverStatus(name) === 'connected', name)
+      for (const name of ['run', ...Object.keys(this.#files.lent)]) {
+        await until(async () => await this.#serverStatus(name) === 'connected', name)
+      }
     })
 
     await t.test('a removed admin\'s servers pass to admin first, private; her keys go', async () => {
       const [now = 0] = (await this.pids()).slice(-1)
       assert.ok(isAlive(now) && now !== first)
       assert.equal((await manage(change, 'DELETE', '/users/ann', undefined, root)).status, 200)
-      for (const [name, token] of Object.entries({ ...tokens, mine, forRoot })) await until(async () => await opens(token) === 401, name)
+      for (const [name, token] of Object.entries({ ...tokens, mine, forRoot })) {
+        await until(async () => await opens(token) === 401, name)
+      }
       const record = async (): Promise<Json | undefined> => (await this.#records()).find((each) => each.name === 'run')
       await until(async () => at(await record(), 'config', 'owner') === 'admin')
       assert.deepEqual([at(await record(), 'config', 'visibility'), (await record())?.status], ['private', 'connected'])
@@ -269,7 +286,8 @@ export class HeldRights {
       for (const name of names) await until(async () => await this.#serverStatus(name) === 'disconnected', name)
       const recreated = await manage(change, 'POST', '/users', { username: 'ann', password, isAdmin: true }, root)
       assert.equal(recreated.status, 201, recreated.text)
-      for (const name of names) assert.equal(await this.#serverStatus(name), 'disconnected', `${name}: a later account of her name inherits nothing`)
+      // A later account of her name inherits nothing.
+      for (const name of names) assert.equal(await this.#serverStatus(name), 'disconnected', name)
       for (const name of names) {
         assert.equal((await manage(change, 'POST', `/servers/${name}/toggle`, { enabled: true }, root)).status, 200)
         await until(async () => await this.#serverStatus(name) === 'connected', name)

@@ -79,7 +79,8 @@ export class Keys {
       const { bearerAuthKey, ...routing } = system.routing ?? {}
       if (!bearerAuthKey) return []
       const key = legacyKeyOf(bearerAuthKey)
-      const known = system.bearerAuthKeyMigrated === true || [...keys.values()].some((other) => withoutToken(other).tokenHash === key.tokenHash)
+      const isThere = [...keys.values()].some((other) => withoutToken(other).tokenHash === key.tokenHash)
+      const known = system.bearerAuthKeyMigrated === true || isThere
       outcome = known ? 'dropped' : 'migrated'
       return [
         ...(known ? [] : [{ entity: 'bearerKeys' as const, key: key.id, value: key }]),

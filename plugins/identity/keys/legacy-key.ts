@@ -17,8 +17,8 @@ export const legacyKeyIgnored =
 
 /** The same for one that a guest sends, who is nobody on whose rights a key could rest. */
 export const legacyKeyOfGuest =
-  '"routing.bearerAuthKey" was ignored: a bearer key rests on the rights of who makes it, and there is no account behind your credential. ' +
-  'Create a key with POST /api/auth/keys, and name its "owner"'
+  '"routing.bearerAuthKey" was ignored: a bearer key rests on the rights of who makes it, and there is no account behind ' +
+  'your credential. Create a key with POST /api/auth/keys, and name its "owner"'
 
 /** The people of the key that a principal makes of such a key: those on whose rights the principal acts. */
 export function legacyPeople (users: Snapshot['users'], principal: Principal): Pick<BearerKey, 'owner' | 'createdBy'> {

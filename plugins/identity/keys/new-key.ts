@@ -84,7 +84,7 @@ export function makerOf (sponsors: readonly string[], owner: string | undefined)
   const [maker = owner, ...more] = sponsors.filter((name) => name !== owner)
   if (more.length === 0) return maker
   throw new errors.Forbidden(
-    `The key that you use rests on the rights of ${sponsors.map((name) => JSON.stringify(name)).join(' and ')}, and the key of one person ` +
-    'only can give rights to others: log in, or use such a key'
+    `The key that you use rests on the rights of ${sponsors.map((name) => JSON.stringify(name)).join(' and ')}. ` +
+    'To give rights to another key, log in, or use a key that rests on your rights alone'
   )
 }

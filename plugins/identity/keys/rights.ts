@@ -7,9 +7,9 @@ type Users = Snapshot['users']
 const isAdmin = (users: Users, username: string): boolean => users.get(username)?.isAdmin === true
 
 /**
- * Whether a key that is enabled and has not expired counts now. A system key has an admin's rights from its maker, and from its owner where
- * it has one: it counts while they are admins. A user key that somebody else made than its owner counts while that maker is an admin.
- * Without a maker it is the operator's.
+ * Whether a key that is enabled and has not expired counts now. A system key has an admin's rights from its maker, and
+ * from its owner where it has one: it counts while they are admins. A user key that somebody else than its owner made
+ * counts while that maker is an admin. Without a maker it is the operator's.
  */
 export function counts (key: BearerKey, { users }: Pick<Snapshot, 'users'>): boolean {
   if (key.enabled === false || (key.expiresAt !== undefined && expiryOf(key) <= Date.now())) return false
@@ -17,8 +17,10 @@ export function counts (key: BearerKey, { users }: Pick<Snapshot, 'users'>): boo
 }
 
 /** Those who have to be admins for a key to count. */
-export const peopleOf = ({ kind, createdBy, owner }: BearerKey): string[] =>
-  [...new Set(kind === 'user' ? [createdBy === owner ? undefined : createdBy] : [createdBy, owner])].filter((name) => name !== undefined)
+export function peopleOf ({ kind, createdBy, owner }: BearerKey): string[] {
+  const people = kind !== 'user' ? [createdBy, owner] : createdBy === owner ? [] : [createdBy]
+  return [...new Set(people)].filter((name) => name !== undefined)
+}
 
 /** Whether a key opens more after a change than before: another scope, a later expiry, or anything at all. */
 export function givesMore (before: BearerKey, after: BearerKey): boolean {
@@ -31,7 +33,8 @@ function includes (wide: BearerKey, narrow: BearerKey): boolean {
   if ((wide.accessType ?? 'all') === 'all') return true
   if ((narrow.accessType ?? 'all') === 'all') return false
   const isWithin = (type: 'groups' | 'servers', list: 'allowedGroups' | 'allowedServers'): boolean => {
-    const listed = (key: BearerKey): string[] => key.accessType === type || key.accessType === 'custom' ? key[list] ?? [] : []
+    const usesList = ({ accessType }: BearerKey): boolean => accessType === type || accessType === 'custom'
+    const listed = (key: BearerKey): string[] => usesList(key) ? key[list] ?? [] : []
     const known = new Set(listed(wide))
     return listed(narrow).every((name) => known.has(name))
   }

@@ -223,9 +223,10 @@ async function rememberedConsent (
 }
 
 /**
- * Removes what accounts that are gone have left, and what those that are admins no more were given as admins: with their rights, it would
- * count again. What belongs to an account with another password stays: it carries the former mark, so
- * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the next login as well.
+ * Removes what accounts that are gone have left, and what admins allowed who are none any more: if they became admins
+ * again, it would count again. What belongs to an account with another password stays: it carries the former mark, so
+ * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the
+ * next login as well.
  */
 async function forgetUsers (app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot): Promise<void> {
   if (former.users === next.users) return
@@ -235,7 +236,9 @@ async function forgetUsers (app: FastifyInstance, { consents, loginStates }: OAu
       if (user.isAdmin !== true || later.isAdmin === true) continue
       const former = rightsMarkOf(user)
       await app.accessTokens.revoke({ username, mark: former })
-      for (const { clientId, mark } of await consents.list(username)) if (mark === former) await consents.remove(username, clientId)
+      for (const { clientId, mark } of await consents.list(username)) {
+        if (mark === former) await consents.remove(username, clientId)
+      }
       continue
     }
     await consents.removeAll({ username })

@@ -4,11 +4,12 @@ import { isRestricted, storersOf, withPresentRights } from '../../settings/index
 import { defaultOwner } from './username.ts'
 
 /**
- * The changes that remove a user. A later user of the same name must inherit nothing: servers pass to `admin` and become private, groups
- * pass to `admin`, and keys are removed, also those that the user made for others or gave rights to, since the user knows their tokens.
- * A server that is not started since its owner may not store it (`problem`) is disabled: `admin` may, and has not seen it.
- * @param sponsors those on whose rights the user is removed. They stand for the servers that pass to `admin` and are in force; what the user
- * stored for others, and what was not in force, waits for an admin who saves or enables it
+ * The changes that remove a user. A later user of the same name must inherit nothing: servers pass to `admin` and
+ * become private, groups pass to `admin`, and keys are removed, also those that the user made for others or gave rights
+ * to, since the user knows their tokens. A server that is not started since its owner may not store it (`problem`) is
+ * disabled: `admin` may, and has not seen it.
+ * @param sponsors those on whose rights the user is removed. They stand for the servers that pass to `admin` and are in
+ * force; what the user stored for others, and what was not in force, waits for an admin who saves or enables it
  */
 export function removalOf (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
   const { servers, groups, keys } = snapshot
@@ -49,12 +50,14 @@ function withoutStorer (config: ServerConfig, username: string, others: readonly
 }
 
 /**
- * The changes that go with the end of an admin's rights: what the user owns and nobody is known to have stored, as earlier versions left
- * it, counts as stored by the user. Commands follow their owner anyway.
+ * The changes that go with the end of an admin's rights: what the user owns and nobody is known to have stored, as
+ * earlier versions left it, counts as stored by the user. Commands follow their owner anyway.
  */
 export function demotionOf ({ servers }: Snapshot, username: string): Change[] {
   return [...servers.values()].flatMap(({ name, config }): Change[] => {
-    const isLeft = config.owner === username && config.storedBy === undefined && config.storedByUser !== true && !isRestricted(config)
-    return isLeft ? [{ entity: 'mcpServers', key: name, value: { ...config, storedBy: [username] } }] : []
+    const isUnattributed = config.storedBy === undefined && config.storedByUser !== true && !isRestricted(config)
+    return isUnattributed && config.owner === username
+      ? [{ entity: 'mcpServers', key: name, value: { ...config, storedBy: [username] } }]
+      : []
   })
 }

@@ -199,7 +199,10 @@ export class Servers {
     await this.#ended(name)
   }
 
-  /** Enables or disables a server. An admin who enables it stands for it from then on. @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError */
+  /**
+   * Enables or disables a server. An admin who enables it stands for it from then on.
+   * @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError
+   */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     await this.#settings.change((snapshot) => {

@@ -36,7 +36,8 @@ export function toStore (
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
   if (stored) managed(snapshot, principal, name)
-  // Both decide what the server may reach, so the gateway sets them. A sent `storedByUser` counts where an admin adds what was exported.
+  // Both decide what the server may reach, so the gateway sets them. A sent `storedByUser` counts where an admin adds
+  // what was exported.
   checkValues(sent)
   const { storedByUser: said, storedBy: _, ...own } = adopt(sent).config
   // Masks do not change how many entries there are, and each is compared with what is stored.
@@ -60,7 +61,8 @@ export function toStore (
 }
 
 /** A config that rests on the rights of this principal from now on. */
-export function withStorer ({ users }: Snapshot, principal: Principal, { storedBy: _, ...config }: ServerConfig): ServerConfig {
+export function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
+  const { storedBy: _, ...config } = stored
   const storedBy = sponsorsOf(users, principal)
   return storedBy.length === 0 ? config : { ...config, storedBy }
 }

@@ -7,7 +7,9 @@ import { errors } from '../../base/errors/index.ts'
 import type { Principal, Settings } from '../../settings/index.ts'
 import { isMask, maskConfig } from '../../base/secrets/index.ts'
 import { checkSections, checkTargets } from './checks.ts'
-import { legacyKeyIgnored, legacyKeyOf, legacyKeyOfGuest, legacyKeyWarning, legacyPeople } from '../../identity/index.ts'
+import {
+  legacyKeyIgnored, legacyKeyOf, legacyKeyOfGuest, legacyKeyWarning, legacyPeople
+} from '../../identity/index.ts'
 import { merge } from './merge.ts'
 
 type Json = Record<string, unknown>
@@ -64,7 +66,7 @@ export class System {
       const token = legacyKeyIn(body)
       // A key rests on the rights of who makes it.
       const isTaken = token !== undefined && !hasKeys && principal.kind !== 'guest'
-      warning = token === undefined ? undefined : isTaken ? legacyKeyWarning : hasKeys ? legacyKeyIgnored : legacyKeyOfGuest
+      if (token !== undefined) warning = isTaken ? legacyKeyWarning : hasKeys ? legacyKeyIgnored : legacyKeyOfGuest
       const sent = renamed(isTaken ? body : withoutLegacyKey(body))
       const stored = renamed(system)
       const next = merge(stored, sent, show(system), SystemSections)

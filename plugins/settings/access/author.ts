@@ -11,8 +11,11 @@ export const authorKey = ({ kind, credential }: Principal): Pick<Author, 'keyId'
 export const toAuthor = (principal: Principal): Author => ({ username: principal.username ?? '', ...authorKey(principal) })
 
 /**
- * The users on whose rights a principal acts: the user, or the maker and the owner of a system key. None: the operator, by a key of a file
- * or the command line. What the principal gives rights to is of use while all of them have those rights.
+ * The users on whose rights a principal acts: the user, or the maker and the owner of a system key. None: the operator,
+ * by a key of a file or the command line. What the principal gives rights to counts while all of them have those
+ * rights.
  */
-export const sponsorsOf = (users: Snapshot['users'], { maker, username }: Principal): string[] =>
-  [...new Set([maker, username !== undefined && users.has(username) ? username : undefined])].filter((name) => name !== undefined)
+export function sponsorsOf (users: Snapshot['users'], { maker, username }: Principal): string[] {
+  const user = username !== undefined && users.has(username) ? username : undefined
+  return [...new Set([maker, user])].filter((name) => name !== undefined)
+}

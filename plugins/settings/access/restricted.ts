@@ -6,7 +6,8 @@ import { isAdmins } from './visibility.ts'
 export const isRestricted = ({ type, command }: ServerConfig): boolean =>
   type === 'openapi' || type === 'stdio' || command !== undefined
 
-const onlyAdmins = 'is no admin, and only admins\' servers run commands or are of type "openapi" (ALLOW_USER_STDIO lifts this)'
+const onlyAdmins =
+  'is no admin, and only admins\' servers run commands or are of type "openapi" (ALLOW_USER_STDIO lifts this)'
 
 /** The users who stored a config last. A stored config may have any value there. */
 export const storersOf = ({ storedBy }: ServerConfig): string[] =>
@@ -19,16 +20,19 @@ const formerAdmin = (snapshot: Snapshot, config: ServerConfig): string | undefin
 /** Why a server is not started; undefined: it may be. */
 function stopOf (snapshot: Snapshot, { config, problem }: Server): string | undefined {
   if (problem !== undefined || !isRestricted(config)) return undefined
-  if (!isAdmins(snapshot, config.owner)) return `its owner ${JSON.stringify(config.owner)} ${onlyAdmins}: make an admin its owner`
+  const { owner } = config
+  if (!isAdmins(snapshot, owner)) return `its owner ${JSON.stringify(owner)} ${onlyAdmins}: make an admin its owner`
   const storer = formerAdmin(snapshot, config)
-  return storer && `${JSON.stringify(storer)}, who stored it, ${onlyAdmins}: an admin has to look at it, and save or enable it again`
+  if (storer === undefined) return undefined
+  return `${JSON.stringify(storer)}, who stored it, ${onlyAdmins}: an admin has to look at it, and save or enable it`
 }
 
 const asUsers = new WeakMap<ServerConfig, ServerConfig>()
 
 /**
- * A config with the rights of those who stored it as they are now: once one of them is no admin, all its values count as a user's, so that
- * no variable is filled in and addresses must be public. The stored config does not change: with the rights, the former config is back.
+ * A config with the rights of those who stored it as they are now: once one of them is no admin, all its values count
+ * as a user's, so that no variable is filled in and addresses must be public. The stored config does not change: when
+ * they have the rights again, so does the server.
  */
 export function withPresentRights (snapshot: Snapshot, config: ServerConfig): ServerConfig {
   if (config.storedByUser === true || formerAdmin(snapshot, config) === undefined) return config
@@ -38,8 +42,9 @@ export function withPresentRights (snapshot: Snapshot, config: ServerConfig): Se
 }
 
 /**
- * Makes a function that marks the servers that their owner, or who stored them last, may not store now: such a server is kept, and neither
- * started nor called. Whoever reads the settings reads them so; what was marked before stays the same object.
+ * Makes a function that marks the servers that their owner, or a user who stored them last, may not store now: such a
+ * server is kept, and neither started nor called. All who read the settings read them so; what was marked before stays
+ * the same object.
  */
 export function restrictServers (): (snapshot: Snapshot) => Snapshot {
   const marks = new WeakMap<Server, Server & { readonly problem: string }>()

@@ -39,6 +39,7 @@ test('a system key counts while its maker and its owner are admins', async () =>
 
 test('a change gives a key more where it opens more than before, or for longer', async () => {
   const servers = { accessType: 'servers' as const, allowedServers: ['a', 'b'] }
+  const both = { accessType: 'custom' as const, allowedServers: ['a'], allowedGroups: ['g'] }
   const table: Array<[says: string, before: Partial<BearerKey>, after: Partial<BearerKey>, gives: boolean]> = [
     ['another name', servers, { ...servers, name: 'other' }, false],
     ['everything', servers, { accessType: 'all' }, true],
@@ -48,7 +49,7 @@ test('a change gives a key more where it opens more than before, or for longer',
     ['another server', servers, { ...servers, allowedServers: ['a', 'c'] }, true],
     ['groups as well', servers, { accessType: 'custom', allowedServers: ['a'], allowedGroups: ['g'] }, true],
     ['a list that does not count', servers, { ...servers, allowedGroups: ['g'] }, false],
-    ['groups in place of both', { accessType: 'custom', allowedServers: ['a'], allowedGroups: ['g'] }, { accessType: 'groups', allowedGroups: ['g'] }, false],
+    ['groups in place of both', both, { accessType: 'groups', allowedGroups: ['g'] }, false],
     ['a later end', { expiresAt: '2030-01-01T00:00:00Z' }, { expiresAt: '2030-01-01T00:00:01Z' }, true],
     ['no end', { expiresAt: '2030-01-01T00:00:00Z' }, {}, true],
     ['an earlier end', {}, { expiresAt: '2030-01-01T00:00:00Z' }, false],
@@ -86,11 +87,12 @@ test('a server is marked while its owner may not store it; what is not concerned
 })
 
 test('what an admin stored counts as a user\'s while its storer is no admin', async () => {
-  const stored = { url: 'http://127.0.0.1/${X}', owner: 'root', storedBy: ['ann'] }
+  const stored = { url: 'http://127.0.0.1/', owner: 'root', storedBy: ['ann'] }
   const now = withPresentRights(accounts, stored)
   assert.equal(now.storedByUser, true)
   assert.equal(withPresentRights(accounts, stored), now, 'the object stays the same, so that nothing reconnects')
-  for (const config of [{ url: 'x' }, { url: 'x', owner: 'ann' }, { url: 'x', storedBy: ['root', 'admin'] }, { url: 'x', storedBy: ['ann'], storedByUser: true }]) {
+  const others = [{ url: 'x' }, { url: 'x', owner: 'ann' }, { url: 'x', storedBy: ['root', 'admin'] }]
+  for (const config of [...others, { url: 'x', storedBy: ['ann'], storedByUser: true }]) {
     assert.equal(withPresentRights(accounts, config), config)
   }
 })

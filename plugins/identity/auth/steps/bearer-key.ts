@@ -81,7 +81,8 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
   const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
   if (owner === undefined) return undefined
-  return { ...common, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true }
+  const { username } = owner
+  return { ...common, kind: 'user-key', user: username, username, isAdmin: owner.isAdmin === true }
 }
 
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
