@@ -14,7 +14,7 @@ export {
   ownOverrideOf, selects, unmatchedIn, withOverride
 } from './access/overrides.ts'
 export { chargedUser, ownerOf } from './access/owner.ts'
-export { isRestricted, storersOf, withPresentRights } from './access/restricted.ts'
+export { isInForce, isRestricted, storersOf, withPresentRights } from './access/restricted.ts'
 export {
   type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, mayRun, mcpScope
 } from './access/view.ts'

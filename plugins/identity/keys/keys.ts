@@ -12,7 +12,7 @@ import { legacyKeyIgnored, legacyKeyOf, legacyKeyWarning } from './legacy-key.ts
 import { changed, type KeyChange } from './change.ts'
 import { expiryOf, toExpiry } from './expiry.ts'
 import { authorship, makerOf, scopeAsked, userScope } from './new-key.ts'
-import { counts, givesMore, peopleOf } from './rights.ts'
+import { counts, givesMore, inactivityOf, peopleOf } from './rights.ts'
 import { Usage } from './usage.ts'
 
 /** The members of a new key that a caller sends. */
@@ -26,7 +26,8 @@ type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowed
 type ShownKey = Required<
   Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
 > &
-  Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'>
+  Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'> &
+  { /** The reason why it does not count now. */ inactive?: string }
 
 /** Bearer keys, found by the token that a caller presents. */
 export class Keys {
@@ -53,6 +54,18 @@ export class Keys {
 
   /** The key with this token, if it counts now: one hash and one look-up, however many keys there are. */
   find (token: string): BearerKey | undefined {
+    const key = this.#known(token)
+    return key && counts(key, this.#settings.current) ? key : undefined
+  }
+
+  /** The name of the key with this token, and why it does not count now; undefined: there is none, or it counts. */
+  refusal (token: string): { name: string, reason: string } | undefined {
+    const key = this.#known(token)
+    const reason = key && inactivityOf(key, this.#settings.current)
+    return reason === undefined ? undefined : { name: key?.name ?? '', reason }
+  }
+
+  #known (token: string): BearerKey | undefined {
     const snapshot = this.#settings.current
     if (snapshot.keys !== this.#indexed) {
       this.#indexed = snapshot.keys
@@ -64,7 +77,7 @@ export class Keys {
       if (this.#found.size >= limits.keysAtHand) this.#found.clear()
       this.#found.set(token, key)
     }
-    return key && counts(key, snapshot) ? key : undefined
+    return key
   }
 
   /**
@@ -174,6 +187,7 @@ export class Keys {
 
   #shown (key: BearerKey): ShownKey {
     const { tokenHash: _, tokenMask = '...', ...rest } = withoutToken(key)
+    const inactive = inactivityOf(key, this.#settings.current)
     return {
       ...rest,
       kind: key.kind ?? 'system',
@@ -182,17 +196,18 @@ export class Keys {
       allowedServers: key.allowedServers ?? [],
       enabled: key.enabled ?? true,
       token: tokenMask,
-      lastUsedAt: this.usage.of(key)
+      lastUsedAt: this.usage.of(key),
+      ...(inactive === undefined ? {} : { inactive })
     }
   }
 }
 
-/** The enabled keys by the hash of their tokens. */
+/** The keys by the hash of their tokens; of two with the same token, an enabled one. */
 function indexOf (keys: Snapshot['keys']): Map<string, BearerKey> {
   const index = new Map<string, BearerKey>()
   for (const key of keys.values()) {
     const hash = key.tokenHash ?? (key.token === undefined ? undefined : sha256(key.token))
-    if (hash !== undefined && key.enabled !== false) index.set(hash, key)
+    if (hash !== undefined && (key.enabled !== false || !index.has(hash))) index.set(hash, key)
   }
   return index
 }

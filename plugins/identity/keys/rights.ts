@@ -7,13 +7,23 @@ type Users = Snapshot['users']
 const isAdmin = (users: Users, username: string): boolean => users.get(username)?.isAdmin === true
 
 /**
- * Whether a key that is enabled and has not expired counts now. A system key has an admin's rights from its maker, and
+ * Whether a key counts now: it is enabled, and has not expired. A system key has an admin's rights from its maker, and
  * from its owner where it has one: it counts while they are admins. A user key that somebody else than its owner made
  * counts while that maker is an admin. Without a maker it is the operator's.
  */
-export function counts (key: BearerKey, { users }: Pick<Snapshot, 'users'>): boolean {
-  if (key.enabled === false || (key.expiresAt !== undefined && expiryOf(key) <= Date.now())) return false
-  return peopleOf(key).every((name) => isAdmin(users, name))
+export const counts = (key: BearerKey, snapshot: Pick<Snapshot, 'users'>): boolean =>
+  inactivityOf(key, snapshot) === undefined
+
+/** The reason why a key does not count now, for those who manage it; undefined: it counts. */
+export function inactivityOf (key: BearerKey, { users }: Pick<Snapshot, 'users'>): string | undefined {
+  if (key.enabled === false) return 'it is disabled'
+  if (key.expiresAt !== undefined && expiryOf(key) <= Date.now()) return `it expired at ${key.expiresAt}`
+  const { kind, owner } = key
+  if (kind === 'user' && (owner === undefined || !users.has(owner))) {
+    return owner === undefined ? 'it has no owner' : `its owner ${JSON.stringify(owner)} does not exist`
+  }
+  const former = peopleOf(key).find((name) => !isAdmin(users, name))
+  return former && `${JSON.stringify(former)}, who ${former === owner ? 'owns' : 'made'} it, is no admin`
 }
 
 /** Those who have to be admins for a key to count. */

@@ -1,6 +1,6 @@
 import type { Change, Snapshot } from '../../../db/store.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { isRestricted, storersOf, withPresentRights } from '../../settings/index.ts'
+import { isInForce, isRestricted, storersOf } from '../../settings/index.ts'
 import { defaultOwner } from './username.ts'
 
 /**
@@ -20,10 +20,11 @@ export function removalOf (snapshot: Snapshot, username: string, sponsors: reado
   }
   // `admin` is the default owner, also while no user has that name.
   if (username === defaultOwner) return changes
-  for (const { name, config, problem } of servers.values()) {
+  for (const server of servers.values()) {
+    const { name, config, problem } = server
     const isOwned = config.owner === username
-    const isInForce = isOwned && problem === undefined && withPresentRights(snapshot, config) === config
-    const value = withoutStorer(config, username, isInForce ? sponsors : [`${username} (removed)`])
+    const isKept = isOwned && isInForce(snapshot, server)
+    const value = withoutStorer(config, username, isKept ? sponsors : [`${username} (removed)`])
     if (!isOwned && value === config) continue
     const passed: ServerConfig = isOwned ? { ...value, owner: defaultOwner, visibility: 'private' } : value
     changes.push({

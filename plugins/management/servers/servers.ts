@@ -3,8 +3,8 @@ import { jsonSize } from '../../../db/json-size.ts'
 import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { limits } from '../../base/limits/index.ts'
 import {
-  canManage, canSee, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal, type Settings,
-  withOverride, withPresentRights
+  canManage, canSee, isInForce, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal,
+  type Settings, withOverride, withPresentRights
 } from '../../settings/index.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { adopt } from '../../../schemas/foreign-config.ts'
@@ -200,7 +200,7 @@ export class Servers {
   }
 
   /**
-   * Enables or disables a server. An admin who enables it stands for it from then on.
+   * Enables or disables a server. An admin who enables one that is not in force stands for it from then on.
    * @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError
    */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
@@ -210,7 +210,8 @@ export class Servers {
       checkMayRun(principal, server.config, this.#usersMayRun)
       const badName = disabling(server)
       if (enabled && badName !== undefined) throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
-      const config = enabled && principal.isAdmin ? withStorer(snapshot, principal, server.config) : server.config
+      const isTaken = enabled && principal.isAdmin && !isInForce(snapshot, server)
+      const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
       return [{ entity: 'mcpServers', key: name, value: { ...config, enabled } }]
     }, principal)
     if (!enabled) await this.#ended(name)

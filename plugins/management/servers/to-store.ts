@@ -9,7 +9,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { valuesIn, wordsIn } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { canManage, type Principal, sponsorsOf } from '../../settings/index.ts'
+import { canManage, isInForce, type Principal, sponsorsOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, knownName } from '../../identity/index.ts'
 import { afterAdminsEdit } from './authorship.ts'
@@ -50,14 +50,29 @@ export function toStore (
   const lacks = incomplete(checked)
   if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
   const storedByUser = !principal.isAdmin || (stored ? afterAdminsEdit(stored.config, checked) : saidOf(said))
+  const value = {
+    ...withOwner(snapshot, principal, checked, stored),
+    ...(storedByUser === undefined ? {} : { storedByUser })
+  }
+  // Who sends a server back as it is has stored nothing, unless it needs somebody who stands for it.
+  const isUnchanged = stored !== undefined && isInForce(snapshot, stored) && isSame(stored.config, value)
+  const { storedBy } = stored?.config ?? {}
   return {
     entity: 'mcpServers',
     key: name,
-    value: {
-      ...withStorer(snapshot, principal, withOwner(snapshot, principal, checked, stored)),
-      ...(storedByUser === undefined ? {} : { storedByUser })
-    }
+    value: isUnchanged
+      ? { ...value, ...(storedBy === undefined ? {} : { storedBy }) }
+      : withStorer(snapshot, principal, value)
   }
+}
+
+/** Whether two configs differ in nothing but in who stored them, and when. */
+function isSame (one: ServerConfig, other: ServerConfig): boolean {
+  const plain = (config: ServerConfig): unknown => {
+    const { createdAt: _at, storedBy: _by, ...rest } = withDefaults(config)
+    return JSON.parse(JSON.stringify(rest))
+  }
+  return isDeepStrictEqual(plain(one), plain(other))
 }
 
 /** A config that rests on the rights of this principal from now on. */
@@ -74,11 +89,7 @@ export function isStored (
   const stored = snapshot.servers.get(name)
   if (!stored || !canManage(principal, stored)) return false
   const { value } = toStore(snapshot, principal, name, sent, usersMayRun)
-  const plain = (config: ServerConfig = {}): unknown => {
-    const { createdAt: _at, storedBy: _by, ...rest } = withDefaults(config)
-    return JSON.parse(JSON.stringify(rest))
-  }
-  return isDeepStrictEqual(plain(stored.config), plain(value))
+  return value !== undefined && isSame(stored.config, value)
 }
 
 /** The `storedByUser` of a request body; undefined: it marks no value as written by a user, or is not valid. */

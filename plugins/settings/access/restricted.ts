@@ -41,6 +41,10 @@ export function withPresentRights (snapshot: Snapshot, config: ServerConfig): Se
   return known
 }
 
+/** Whether a server may be started, with the rights that it was stored with. */
+export const isInForce = (snapshot: Snapshot, { config, problem }: Server): boolean =>
+  problem === undefined && withPresentRights(snapshot, config) === config
+
 /**
  * Makes a function that marks the servers that their owner, or a user who stored them last, may not store now: such a
  * server is kept, and neither started nor called. All who read the settings read them so; what was marked before stays

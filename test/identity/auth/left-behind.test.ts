@@ -114,6 +114,29 @@ test('a user key that somebody else made goes with its maker', async (t) => {
   assert.ok(!names.some(({ name }) => name === 'for admin'))
 })
 
+test('a key that does not count says why: in the API, and in the log where somebody sends it', async (t) => {
+  const { hub, admin, bob } = await started(t, {}, withBob)
+  const { id, token, inactive } = await bob.ok('POST', '/auth/keys', { name: 'system', accessType: 'all' }, 201)
+  assert.equal(inactive, undefined)
+  await demote(admin)
+  const shown = await admin.ok('GET', `/auth/keys/${String(id)}`)
+  assert.equal(shown.inactive, '"bob", who made it, is no admin')
+  const listed = at((await admin.ask('GET', '/auth/keys')).body, 'data') as Json[]
+  assert.ok(listed.some((each) => each.inactive === shown.inactive))
+  const sentBack = await admin.ok('PUT', `/auth/keys/${String(id)}`, { ...shown, name: 'renamed' })
+  assert.deepEqual([sentBack.name, sentBack.inactive, sentBack.createdBy], ['renamed', shown.inactive, 'bob'])
+  refused(await withKey(admin, String(token)).ask('GET', '/users'), 401)
+  assert.equal(await opensMcp(admin, String(token)), false)
+  const said = 'sent the bearer key "renamed", which opens nothing: "bob", who made it, is no admin'
+  await until(() => hub.output().replaceAll('\\"', '"').split(said).length === 3, () => hub.output())
+  assert.ok(!hub.output().includes(String(token)))
+  await admin.ok('PUT', `/auth/keys/${String(id)}`, { enabled: false })
+  assert.equal((await admin.ok('GET', `/auth/keys/${String(id)}`)).inactive, 'it is disabled')
+  // Who enables it gives it rights.
+  const again = await admin.ok('PUT', `/auth/keys/${String(id)}`, { enabled: true })
+  assert.deepEqual([again.inactive, again.createdBy], [undefined, 'admin'])
+})
+
 test('a command that an admin stores, or passes on, for another one stops with the rights', async (t) => {
   const { hub, admin, bob } = await started(t, {}, withBob)
   await bob.add('given', { ...STDIO, owner: 'admin' })
@@ -142,6 +165,16 @@ test('a command that an admin stores, or passes on, for another one stops with t
   await t.test('an override, or disabling it, says nothing about it', async () => {
     await admin.ok('POST', '/servers/web/toggle', { enabled: false })
     assert.deepEqual(at(await onDisk(hub), 'mcpServers', 'web', 'storedBy'), ['bob'])
+  })
+  await t.test('so does sending back what is in force, and enabling it', async () => {
+    await admin.ok('PUT', '/users/bob', { isAdmin: true })
+    const { config } = await bob.server('given')
+    assert.deepEqual(at(await onDisk(hub), 'mcpServers', 'given', 'storedBy'), ['admin'])
+    await bob.ok('PUT', '/servers/given', { config })
+    await bob.ok('POST', '/servers/given/toggle', { enabled: true })
+    assert.deepEqual(at(await onDisk(hub), 'mcpServers', 'given', 'storedBy'), ['admin'])
+    await bob.ok('PUT', '/servers/given', { config: { ...config as Json, args: [] } })
+    assert.deepEqual(at(await onDisk(hub), 'mcpServers', 'given', 'storedBy'), ['bob'])
   })
   await t.test('a storer in the body of a request is not one', async () => {
     await admin.ok('POST', '/servers', { name: 'said', config: { ...STDIO, enabled: false, storedBy: ['bob'] } })
