@@ -246,9 +246,6 @@ async function forgetUsers (app: FastifyInstance, { consents, loginStates }: OAu
       if (user.isAdmin !== true || later.isAdmin === true) continue
       const former = rightsMarkOf(user)
       await app.accessTokens.revoke({ username, mark: former })
-      for (const { clientId, mark } of await consents.list(username)) {
-        if (mark === former) await consents.remove(username, clientId)
-      }
       continue
     }
     await consents.removeAll({ username })
