@@ -39,6 +39,11 @@ export const ServerConfig = Type.Object({
   visibility: Type.Optional(StringEnum(['private', 'public', 'group'])),
   description: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
+  storedBy: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Set by the gateway: the users who stored it last, on whose rights it rests; absent: the operator'
+    })
+  ),
   storedByUser: StoredByUser,
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),
   startOnDemand: Type.Optional(Type.Boolean()),

@@ -120,8 +120,11 @@ export class FileTokens implements Tokens {
 const isValid = ({ used, expiresAt }: Entry, now: number): boolean => used !== true && expiresAt > now
 
 /** Whether a revocation of a family, client or user includes a token. */
-function isAffected ({ family, clientId, username }: StoredToken, target: Exclude<Revocation, { readonly hash: string }>): boolean {
+function isAffected (
+  { family, clientId, username, mark }: StoredToken, target: Exclude<Revocation, { readonly hash: string }>
+): boolean {
   if ('family' in target) return family === target.family
+  if ('mark' in target && mark !== target.mark) return false
   return (
     (target.clientId === undefined || clientId === target.clientId) &&
     (target.username === undefined || username === target.username)

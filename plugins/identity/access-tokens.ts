@@ -152,6 +152,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
 function isTarget (token: StoredToken, target: Revocation): boolean {
   if ('hash' in target) return token.hash === target.hash
   if ('family' in target) return token.family === target.family
+  if ('mark' in target && target.mark !== token.mark) return false
   const { clientId = token.clientId, username = token.username } = target
   return token.clientId === clientId && token.username === username
 }

@@ -3,7 +3,7 @@ import type { IdentityOptions } from './parts.ts'
 
 export { checkScopes } from './auth/rights.ts'
 export type { StandingOf } from './auth/standings.ts'
-export { legacyKeyIgnored, legacyKeyWarning } from './keys/state.ts'
+export { legacyKeyIgnored, legacyKeyOf, legacyKeyOfGuest, legacyKeyWarning, legacyPeople } from './keys/legacy-key.ts'
 export { withNewName, withoutNames } from './keys/state.ts'
 export { toRegistered } from './oauth/client-metadata.ts'
 export { type IssuedClient, toClientRecord } from './oauth/client-statement.ts'

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { SettingsOptions } from './parts.ts'
 
-export { type Author, authorKey, toAuthor } from './access/author.ts'
+export { type Author, authorKey, sponsorsOf, toAuthor } from './access/author.ts'
 export { countServers } from './access/count-servers.ts'
 export type { Access } from './access/index.ts'
 export {
@@ -14,7 +14,7 @@ export {
   ownOverrideOf, selects, unmatchedIn, withOverride
 } from './access/overrides.ts'
 export { chargedUser, ownerOf } from './access/owner.ts'
-export { isRestricted } from './access/restricted.ts'
+export { isInForce, isRestricted, storersOf, withPresentRights } from './access/restricted.ts'
 export {
   type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, mayRun, mcpScope
 } from './access/view.ts'

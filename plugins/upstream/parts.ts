@@ -1,10 +1,10 @@
 import fp from 'fastify-plugin'
-import type { CatalogueCache, Storage } from '../../db/store.ts'
+import type { CatalogueCache, Server, Snapshot, Storage } from '../../db/store.ts'
 import type { ProcessUser } from '../../protocol/transports/started-process.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { limits, Semaphore } from '../base/limits/index.ts'
 import { goneAccounts } from '../identity/index.ts'
-import { chargedUser, unmatchedIn } from '../settings/index.ts'
+import { chargedUser, unmatchedIn, withPresentRights } from '../settings/index.ts'
 import { ChildRecord } from './links/child-record.ts'
 import logins from './login/index.ts'
 import { Upstreams } from './upstreams.ts'
@@ -111,13 +111,22 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
   })
   if (!connects) return
   record?.endOrphans()
-  app.addHook('onReady', async () => { await upstreams.apply(app.settings.current.servers) })
-  app.settings.on('changed', ({ servers, users }, former) => {
-    const gone = new Set(goneAccounts(former.users, users))
+  app.addHook('onReady', async () => { await upstreams.apply(serversOf(app.settings.current)) })
+  app.settings.on('changed', (next, former) => {
+    const gone = new Set(goneAccounts(former.users, next.users))
     if (gone.size > 0) void upstreams.endOf(gone)
-    upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
+    upstreams.apply(serversOf(next)).catch((error: unknown) => {
+      app.log.error({ err: error }, 'the servers could not be applied')
+    })
   })
 }, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins'] })
+
+/** The servers of a snapshot, each with the rights of those who stored it as they are now. */
+const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
+  new Map([...snapshot.servers].map(([name, server]) => {
+    const config = withPresentRights(snapshot, server.config)
+    return [name, config === server.config ? server : { ...server, config }]
+  }))
 
 /** The connections to servers, and the logins at those that want OAuth. */
 export default fp<UpstreamWingOptions>(async (app, options) => {

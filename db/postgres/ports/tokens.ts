@@ -118,7 +118,8 @@ export class PostgresTokens implements Tokens {
           db,
           and(
             target.clientId === undefined ? undefined : eq(families.clientId, escape(target.clientId)),
-            target.username === undefined ? undefined : eq(families.username, escape(target.username))
+            target.username === undefined ? undefined : eq(families.username, escape(target.username)),
+            'mark' in target && target.mark !== undefined ? eq(families.mark, target.mark) : undefined
           )
         )
       }

@@ -158,7 +158,13 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   /** Notes a refused credential. Tokens of an earlier version have no prefix. */
   const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
     if (sent === undefined) return
-    const isToken = app.settings.current.system.oauthServer?.enabled === true && !String(sent).includes(credentialPrefixes.key)
+    const text = String(sent)
+    const known = app.keys.refusal(/^bearer +(.+)$/i.exec(text)?.[1]?.trim() ?? text.trim())
+    if (known !== undefined) {
+      app.refusals.noteInactive(request.ip, known)
+      return
+    }
+    const isToken = app.settings.current.system.oauthServer?.enabled === true && !text.includes(credentialPrefixes.key)
     app.refusals.note(isToken ? 'token' : 'key', request.ip)
   }
 

@@ -40,6 +40,13 @@ export class Refusals {
     }, now)
   }
 
+  /** Notes a bearer key that is stored and does not count. @param name of the key @param reason why it does not */
+  noteInactive (address: string, { name, reason }: { name: string, reason: string }): void {
+    this.counts.key++
+    const key = JSON.stringify(name)
+    this.#tell({ address, key: name }, `${address} sent the bearer key ${key}, which opens nothing: ${reason}`)
+  }
+
   /** @param name whose password or secret it was, as the caller wrote it */
   note (kind: CredentialKind, address: string, name?: string): void {
     this.counts[kind]++

@@ -8,7 +8,7 @@ import type { ConsentRecord } from '../../../schemas/oauth.ts'
 import { mcpScope, type Parts } from '../../settings/index.ts'
 import { trustsPeer } from '../../base/config/index.ts'
 import { errors, noSuch, unanswered } from '../../base/errors/index.ts'
-import { subjectOf } from '../users/account.ts'
+import { rightsMarkOf, subjectOf } from '../users/account.ts'
 import {
   type Account, accountOf, accountUser, issuerOf, issuerPath, parseAccountId, resourceName
 } from './identifiers.ts'
@@ -233,14 +233,21 @@ async function rememberedConsent (
 }
 
 /**
- * Removes consents, logins and tokens of deleted accounts. Those of an account with a new password stay: they carry the former mark and
- * are invalid, and a removal by name, which every replica makes, could end the next login as well.
+ * Removes what accounts that are gone have left, and what admins allowed who are none any more: if they became admins
+ * again, it would count again. What belongs to an account with another password stays: it carries the former mark, so
+ * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the
+ * next login as well.
  */
 async function forgetUsers (app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot): Promise<void> {
   if (former.users === next.users) return
   for (const [username, user] of former.users) {
     const later = next.users.get(username)
-    if (later && subjectOf(later) === subjectOf(user)) continue
+    if (later && subjectOf(later) === subjectOf(user)) {
+      if (user.isAdmin !== true || later.isAdmin === true) continue
+      const former = rightsMarkOf(user)
+      await app.accessTokens.revoke({ username, mark: former })
+      continue
+    }
     await consents.removeAll({ username })
     if (later) continue
     await loginStates.removeAll(username)

@@ -6,8 +6,8 @@ import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { needsRehash, Passwords } from '../../base/secrets/index.ts'
-import type { Principal, Settings } from '../../settings/index.ts'
-import { removalOf } from './account.ts'
+import { type Principal, type Settings, sponsorsOf } from '../../settings/index.ts'
+import { demotionOf, removalOf } from './account.ts'
 import {
   canonicalName, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwner, knownName, usernameProblem
 } from './rules.ts'
@@ -154,7 +154,8 @@ export class Users {
     const snapshot = await this.#settings.change((base) => {
       const user = existing(base, username)
       const changed = { ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) }
-      return [put({ ...user, ...changed })]
+      const isDemoted = user.isAdmin === true && isAdmin === false
+      return [put({ ...user, ...changed }), ...isDemoted ? demotionOf(base, user.username) : []]
     }, by)
     return shown(existing(snapshot, username))
   }
@@ -167,7 +168,7 @@ export class Users {
     await this.#settings.change((base) => {
       const user = existing(base, username)
       if (user.username === by.username) throw new errors.InvalidInput('You cannot delete your own account: another admin can')
-      return removalOf(base, user.username)
+      return removalOf(base, user.username, sponsorsOf(base.users, by))
     }, by)
   }
 

@@ -1,4 +1,4 @@
-import type { Server } from '../../../db/store.ts'
+import type { Server, Snapshot } from '../../../db/store.ts'
 import { type Era, eraOf } from '../../../protocol/era.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
@@ -10,7 +10,8 @@ import { type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import { defaultOwner } from '../../identity/index.ts'
 import {
-  canManage, isEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal, unmatchedIn
+  canManage, isEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal, unmatchedIn,
+  withPresentRights
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
@@ -80,7 +81,7 @@ export function toRecord (
   wanted?: WantedLogin
 ): PresentedServer {
   const { name, config: stored, problem, separator, warnings: remarks = [] } = server
-  const { createdAt, storedByUser: _ours, ...config } = withDefaults(stored)
+  const { createdAt, storedBy: _, storedByUser: _ours, ...config } = withDefaults(stored)
   const badName = disabling(server)
   const disabled = !config.enabled || badName !== undefined
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
@@ -179,8 +180,11 @@ export class ServerLogins {
 }
 
 /** The reason why a stored server will not be connected, as a sentence; undefined: none is known. Needs no DNS look-up. */
-export function refusalToConnect (server: Server | undefined, outbound: Pick<Outbound, 'warning'>): string | undefined {
-  const { config = {}, problem } = server ?? {}
+export function refusalToConnect (
+  snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>
+): string | undefined {
+  const { config: stored = {}, problem } = snapshot.servers.get(name) ?? {}
+  const config = withPresentRights(snapshot, stored)
   if (problem !== undefined) return `It will not be connected: ${problem}`
   const type = typeOf(config)
   if (type !== undefined && transports[type].locatedBy === 'command') return undefined

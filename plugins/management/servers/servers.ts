@@ -12,8 +12,8 @@ import type { Outbound } from '../../base/outbound/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { withoutNames } from '../../identity/index.ts'
 import {
-  canManage, canSee, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal, type Settings,
-  withOverride
+  canManage, canSee, isInForce, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal,
+  type Settings, withOverride, withPresentRights
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { withoutMember } from '../groups/groups.ts'
@@ -23,7 +23,7 @@ import {
   disabling, findItem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toRecord, unlistedItem
 } from './present.ts'
 import { type ServerTest, testMessage, testRecord } from './server-test.ts'
-import { toStore } from './to-store.ts'
+import { toStore, withStorer } from './to-store.ts'
 
 /** The name under which a server is tested that has none yet: nothing can be stored under it. */
 const unnamed = '$test'
@@ -158,7 +158,7 @@ export class Servers {
    */
   warnings (name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
-    const refusal = refusalToConnect(snapshot.servers.get(name), this.#outbound)
+    const refusal = refusalToConnect(snapshot, name, this.#outbound)
     const sentences = [...adopt(sent).warnings, refusal, ...sharedNameWarnings(snapshot, name, 'server')]
     return sentences.filter((each) => each !== undefined)
   }
@@ -189,7 +189,10 @@ export class Servers {
     await this.#ended(name)
   }
 
-  /** Enables or disables a server. @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError */
+  /**
+   * Enables or disables a server. An admin who enables one that is not in force stands for it from then on.
+   * @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError
+   */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     await this.#settings.change((snapshot) => {
@@ -197,7 +200,9 @@ export class Servers {
       checkMayRun(principal, server.config, this.#usersMayRun)
       const badName = disabling(server)
       if (enabled && badName !== undefined) throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
-      return [{ entity: 'mcpServers', key: name, value: { ...server.config, enabled } }]
+      const isTaken = enabled && principal.isAdmin && !isInForce(snapshot, server)
+      const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
+      return [{ entity: 'mcpServers', key: name, value: { ...config, enabled } }]
     }, principal)
     if (!enabled) await this.#ended(name)
     return this.get(principal, name)

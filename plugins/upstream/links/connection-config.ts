@@ -5,7 +5,8 @@ import { expandVariables, type Install, type ProcessEnvironment } from './enviro
 
 /** Members of a config that can change without a new connection. */
 const withoutConnection: ReadonlySet<string> = new Set([
-  'enabled', 'owner', 'visibility', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers'
+  'enabled', 'owner', 'visibility', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers',
+  'storedBy'
 ])
 
 /** Whether a connection made with one config serves the other. */

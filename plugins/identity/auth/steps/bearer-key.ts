@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../../db/store.ts'
 import type { BearerKey } from '../../../../schemas/settings.ts'
 import { type Credential, headerOf, type Principal } from '../../../settings/index.ts'
 import type { Keys } from '../../keys/keys.ts'
-import { counts, seesAll } from '../../keys/state.ts'
+import { counts } from '../../keys/rights.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**
@@ -81,7 +81,8 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
   const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
   if (owner === undefined) return undefined
-  return { ...common, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: seesAll(key, snapshot.users) }
+  const { username } = owner
+  return { ...common, kind: 'user-key', user: username, username, isAdmin: owner.isAdmin === true }
 }
 
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
