@@ -5,6 +5,7 @@ import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { typeOf } from '../../../schemas/server.ts'
+import { transports } from '../../../schemas/transports.ts'
 import { type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import { defaultOwner } from '../../identity/index.ts'
@@ -179,10 +180,11 @@ export class ServerLogins {
 
 /** The reason why a stored server will not be connected, as a sentence; undefined: none is known. Needs no DNS look-up. */
 export function refusalToConnect (server: Server | undefined, outbound: Pick<Outbound, 'warning'>): string | undefined {
-  const { config: { url, command, openapi, ...config } = {}, problem } = server ?? {}
+  const { config = {}, problem } = server ?? {}
   if (problem !== undefined) return `It will not be connected: ${problem}`
-  if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
-  const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
+  const type = typeOf(config)
+  if (type !== undefined && transports[type].locatedBy === 'command') return undefined
+  const addresses = [config.url, config.openapi?.url].filter((address) => typeof address === 'string')
   const reason = addresses.map((address) => outbound.warning(address, reachOf(config))).find((each) => each !== undefined)
   return reason === undefined ? undefined : `It will not be connected: ${reason}`
 }
