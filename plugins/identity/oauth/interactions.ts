@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client as ProviderClient, Interaction, InteractionResults, Provider } from 'oidc-provider'
 import type { Consent, Consents } from '../../../db/ports.ts'
 import type { User } from '../../../schemas/settings.ts'
+import { errors } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { describeScopes, type Page, type PageClient, type Pages } from '../../base/pages/index.ts'
 import { accountId, accountOf, parseAccountId } from './identifiers.ts'
@@ -91,14 +92,21 @@ export class Interactions {
     return details.prompt.name === 'login' ? await this.#login(request, details, {}) : await this.#consent(request, details)
   }
 
-  /** Logs a user in, from the fields of the form. @throws what `authenticate` throws */
+  /** Logs a user in, from the fields of the form; after too many failures the page says so. */
   async login (request: BrowserRequest, fields: Fields, authenticate: Authenticate): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     if (!this.#isOwnForm(request, details, fields)) return this.#expired()
     if (details.prompt.name !== 'login') return await this.#consent(request, details)
     const { username = '', password = '' } = fields
-    const user = await authenticate(username, password)
+    const user = await authenticate(username, password).catch((error: unknown) => {
+      if (error instanceof errors.TooManyFailures || error instanceof errors.TooManyRequests) return error
+      throw error
+    })
+    if (user instanceof Error) {
+      const page = await this.#login(request, details, { username, error: `${user.message}.`, status: 429 })
+      return 'retryAfter' in user ? { ...page, headers: { ...page.headers, 'retry-after': String(user.retryAfter) } } : page
+    }
     if (!user) return await this.#login(request, details, { username, error: 'The username or the password is wrong.', status: 401 })
     return await this.#enter(request, details, user)
   }
@@ -116,12 +124,6 @@ export class Interactions {
     if (details.prompt.name !== 'login') return await this.#consent(request, details)
     if (!user) return await this.#login(request, details, {})
     return await this.#enter(request, details, user)
-  }
-
-  /** The login page again, with what went wrong. */
-  async refuse (request: BrowserRequest, fields: Fields, error: string, status: number): Promise<BrowserAnswer> {
-    const details = await this.#detailsOf(request)
-    return 'html' in details ? details : await this.#login(request, details, { username: fields.username, error, status })
   }
 
   /** Takes the user's decision, from the fields of the form. */

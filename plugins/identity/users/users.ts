@@ -42,18 +42,12 @@ export class Users {
     this.#options = options
   }
 
-  get (username: string): User | undefined {
-    return find(this.#settings.current, username)
-  }
+  get (username: string): User | undefined { return find(this.#settings.current, username) }
 
-  list (): ShownUser[] {
-    return [...this.#settings.current.users.values()].map(shown)
-  }
+  list (): ShownUser[] { return [...this.#settings.current.users.values()].map(shown) }
 
   /** @throws NoSuch */
-  mustGet (username: string): ShownUser {
-    return shown(existing(this.#settings.current, username))
-  }
+  mustGet (username: string): ShownUser { return shown(existing(this.#settings.current, username)) }
 
   stats (): { totalUsers: number; adminUsers: number; regularUsers: number } {
     const { users } = this.#settings.current
@@ -173,9 +167,7 @@ export class Users {
   }
 
   /** A sentence for each rule that a user's own choice of a password breaks without being refused. @throws WeakPassword */
-  judge (password: string): string[] {
-    return checkChosenPassword(password)
-  }
+  judge (password: string): string[] { return checkChosenPassword(password) }
 
   /** The account of a principal. @throws Forbidden when it has none, and so no password */
   accountOf ({ username }: Principal): User {

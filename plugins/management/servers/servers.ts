@@ -172,9 +172,7 @@ export class Servers {
   managed (principal: Principal, name: string): ServerConfig { return managed(this.#settings.current, principal, name).config }
 
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
-  mustManage (principal: Principal, name: string): void {
-    managed(this.#settings.current, principal, name)
-  }
+  mustManage (principal: Principal, name: string): void { managed(this.#settings.current, principal, name) }
 
   /** Removes a server, from groups and from the scopes of keys too. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
