@@ -19,10 +19,10 @@ export interface FetchOptions {
   maxSize: number
   /** For the whole request, redirects and body included, in ms; absent: only the signal ends it. */
   timeout?: number
-  /** The owner who causes the answer, in whose name its memory is taken. Default: all that name none are one owner. */
+  /** The owner in whose share the memory of the answer counts. Default: one owner for all requests without a cause. */
   cause?: string
   signal?: AbortSignal
-  /** Whether a redirect that is not followed is returned as the answer; default: it is an error. `all`: none is followed. */
+  /** Whether a redirect that cannot be followed is the answer; default: it is an error. `all`: no redirect is followed. */
   answersRedirects?: boolean | 'all'
 }
 
@@ -30,7 +30,7 @@ export interface FetchOptions {
 interface Head { status: number, headers: IncomingHttpHeaders }
 /** An answer with its decompressed body. */
 export interface Fetched extends Head { body: Buffer }
-/** The same, with its body in the pieces in which it came. */
+/** The same, with the body in pieces as they arrived. */
 export interface FetchedChunks extends Head { chunks: Buffer[] }
 
 /** Codes of errors before a connection is established: the request was not sent. */
@@ -55,12 +55,12 @@ export async function fetchWhole (start: URL, dispatcher: Dispatcher, options: F
     ({ ...head, body: await joinInSteps(chunks, new LoopBudget().pause) }))
 }
 
-/** The same, for what is not needed as one piece. @throws UpstreamError as `fetchWhole` */
+/** The same, with the body in pieces. @throws UpstreamError as `fetchWhole` */
 export async function fetchChunks (start: URL, dispatcher: Dispatcher, options: FetchOptions): Promise<FetchedChunks> {
   return await fetchBody(start, dispatcher, options, async (fetched) => fetched)
 }
 
-/** @param use takes the answer; the memory of the body is taken in the caller's name until it is done */
+/** @param use takes the answer; the memory of the body is counted until it is done */
 async function fetchBody<Result> (
   start: URL,
   dispatcher: Dispatcher,
