@@ -68,7 +68,7 @@ function * isMovedIn (value: unknown, levels: number): Generator<undefined, bool
 }
 
 /** Where the closing quote of a string is. @param start where its opening one is */
-function endOfString (text: string, start: number): number {
+export function endOfString (text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
     let slash = at - 1
     while (text[slash] === '\\') slash--

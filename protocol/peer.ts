@@ -1,6 +1,5 @@
 import { UpstreamError } from './errors.ts'
 import { membersOf } from './json.ts'
-import { largeText } from './large-message.ts'
 import { errorShape, paramsShape, resultShape } from './mended-members.ts'
 import { mayHaveGaps, mend, type Shape } from './mending.ts'
 import {
@@ -14,6 +13,7 @@ import {
   type Response
 } from './message.ts'
 import { Table } from './table.ts'
+import { largeText } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
 /** Receives requests and notifications of the other side. `origin`: the id of our request on whose stream the message came. */

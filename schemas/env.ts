@@ -16,6 +16,16 @@ const Duration = (value: string, description: string) =>
     description
   })
 
+/** A duration above zero: nothing answers within none. */
+const PositiveDuration = (value: string, description: string) =>
+  Type.String({
+    default: value,
+    isDuration: true,
+    pattern: '^0*[1-9][0-9]*(ms|s|m|h|d)?$',
+    expected: 'a duration above zero, as "500ms", "30s", "10m", "24h"',
+    description
+  })
+
 /** A secret. */
 const Secret = (description: string) => Type.Optional(Type.String({ secret: true, description }))
 
@@ -232,11 +242,11 @@ export const Env = Type.Object({
     default: 'info',
     description: 'The lowest level of messages that are logged'
   }),
-  INIT_TIMEOUT: Duration(
+  INIT_TIMEOUT: PositiveDuration(
     '60s',
     'How long an upstream may take to answer `initialize`. The log names one that has not answered after 10 s, with what it printed last'
   ),
-  REQUEST_TIMEOUT: Duration('60s', "How long an upstream may be silent during a call, unless the server's `options.timeout` is set"),
+  REQUEST_TIMEOUT: PositiveDuration('60s', "How long an upstream may be silent during a call, unless the server's `options.timeout` is set"),
   DRAIN_TIMEOUT: Duration('5s', 'How long calls in flight may take after SIGTERM, at most `9s`: the gateway ends within 10 s')
 })
 export type Env = Static<typeof Env>

@@ -44,7 +44,9 @@ export function addImportCommand (program: Command, run: Run): void {
       for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
       if (options.dryRun) {
         const mcpServers = orderedObject(file.servers.map(({ name, config }) => [name, config]))
-        out.text(documentText(out.json ? { mcpServers, groups: file.groups, warnings: file.warnings } : { mcpServers }).trimEnd())
+        const ofServers = file.servers.flatMap(({ name, warnings }) => warnings.map((warning) => `${name}: ${warning}`))
+        const all = { mcpServers, groups: file.groups, warnings: [...file.warnings, ...ofServers] }
+        out.text(documentText(out.json ? all : { mcpServers }).trimEnd())
         return
       }
       if (file.servers.length === 0) throw new CommandError(`${path} holds no servers`)

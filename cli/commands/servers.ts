@@ -203,7 +203,7 @@ async function listServers ({ api, out }: Context): Promise<void> {
 }
 
 const targetOf = ({ command, args = [], url }: ServerRow['config']): string => {
-  const text = url ?? [command, ...args].join(' ')
+  const text = url === undefined || url === '' ? [command, ...args].join(' ') : url
   return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }
 

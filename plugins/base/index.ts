@@ -2,7 +2,6 @@ import fp from 'fastify-plugin'
 import type { Counters, Storage } from '../../db/store.ts'
 import config, { type SharedEnv } from './config/config.ts'
 import errors from './errors/handlers.ts'
-import arrivals from './limits/arrivals.ts'
 import largeReplies from './limits/large-replies.ts'
 import outbound from './outbound/index.ts'
 import pages from './pages/index.ts'
@@ -36,7 +35,6 @@ export default fp<BaseOptions>(async (app, { version, env, storage, credentials 
   app.decorate('counters', storage.counters)
   await app.register(config, { version, env })
   await app.register(errors)
-  await app.register(arrivals)
   await app.register(largeReplies)
   await app.register(scopes)
   await app.register(outbound)

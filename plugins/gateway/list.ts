@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { memberOf, withMembers } from '../../protocol/json.ts'
-import { largeText } from '../../protocol/large-message.ts'
 import { listKinds, type Item, type ListKind } from '../../protocol/lists.ts'
+import { largeText } from '../../protocol/text.ts'
 import { toBytes } from '../../protocol/yield.ts'
 import { limits, Semaphore } from '../base/limits/index.ts'
 

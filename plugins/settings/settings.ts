@@ -30,12 +30,14 @@ const manyValues = 2_000
 /**
  * The settings: read from a snapshot in memory, changed by commits that are durable when they resolve.
  * Events: `changed` for every new snapshot, `committed` for each commit of this process, `edited` for what others have changed: an edit of
- * the settings file, or another replica.
+ * the settings file, or another replica; `outdated` when credentials begin to be refused, since the storage of several replicas has been
+ * away for so long.
  */
 export class Settings extends EventEmitter<{
   changed: [next: Snapshot, former: Snapshot]
   committed: [Committed]
   edited: [next: Snapshot, former: Snapshot]
+  outdated: [reason: string]
 }> {
   readonly #store: Store
   readonly #readonly: boolean
@@ -50,6 +52,7 @@ export class Settings extends EventEmitter<{
   #current: Snapshot
   /** Since when the store has not been there, in ms since the epoch; undefined: it is there. */
   #awaySince: number | undefined
+  #wasOutdated = false
 
   /**
    * @param readonly READONLY: the health of the store does not depend on whether it can write
@@ -82,14 +85,22 @@ export class Settings extends EventEmitter<{
   /** The reason why the store has been away for so long (`limits.storageAway`) that the process is of no use; undefined: it has not. */
   get outage (): string | undefined {
     this.#lookAtStore()
-    return this.#awaySince !== undefined && Date.now() - this.#awaySince >= limits.storageAway ? this.problem : undefined
+    return this.#isTooLongAway ? this.problem : undefined
   }
 
   /** The store of several replicas has been away for so long that nobody knows which credentials still count. */
   get isOutdated (): boolean { return this.#store.refresh !== undefined && this.outage !== undefined }
 
   #lookAtStore (): void {
-    this.#awaySince = this.problem === undefined ? undefined : this.#awaySince ?? Date.now()
+    const { problem } = this
+    this.#awaySince = problem === undefined ? undefined : this.#awaySince ?? Date.now()
+    const isOutdated = this.#store.refresh !== undefined && this.#isTooLongAway
+    if (isOutdated && !this.#wasOutdated && problem !== undefined) this.emit('outdated', problem)
+    this.#wasOutdated = isOutdated
+  }
+
+  get #isTooLongAway (): boolean {
+    return this.#awaySince !== undefined && Date.now() - this.#awaySince >= limits.storageAway
   }
 
   /**

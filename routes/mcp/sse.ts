@@ -25,9 +25,7 @@ export const messages: FastifyPluginAsync = async (app) => {
     const { sessionId } = request.query as { sessionId?: string | string[] }
     const { headers, ip: address, caller } = request
     if (!caller) throw new errors.NotFound()
-    const reading = app.sse.post(caller, single(sessionId), { headers, address }, String(request.body ?? ''))
-    // A large body is read in turns, and may be refused meanwhile.
-    if (reading) return reading.then(() => reply.code(202).send())
+    app.sse.post(caller, single(sessionId), { headers, address }, String(request.body ?? ''))
     void reply.code(202).send()
   })
 }

@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { membersOf } from '../../protocol/json.ts'
-import { largeText, readLargeMessage } from '../../protocol/large-message.ts'
-import { parseMessage, type Notification, type Request } from '../../protocol/message.ts'
+import type { Notification, Request } from '../../protocol/message.ts'
+import { parseMessage } from '../../protocol/parse-message.ts'
+import { largeText } from '../../protocol/text.ts'
 import { withTrace } from '../../protocol/trace-context.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, KEY, Session, type Json, type Message } from '../helpers/client.ts'
 import { served } from '../helpers/served.ts'
 
-const none = async (): Promise<void> => {}
 const prefix = 'io.modelcontextprotocol/'
 
 /** Params as they are passed on, whether or not the message is large. */
@@ -19,10 +19,10 @@ async function passedOn (method: string, params: string): Promise<string> {
   const message = (more: string): string =>
     `{"jsonrpc":"2.0",${method.startsWith('notifications/') ? '' : '"id":1,'}"method":${JSON.stringify(method)},"params":${more}}`
   const { paramsText } = parseMessage(message(params), 100) as Request | Notification
-  // The same with a member so large that it is read in steps.
+  // The same in a large message.
   const filler = `"x-filler":"${'x'.repeat(largeText)}"`
-  const large = await readLargeMessage(message(`${params.trimEnd().slice(0, -1)},${filler}}`), 100, 1, none) as Request | Notification
-  assert.equal(large.paramsText.replace(`,${filler}`, '').replace(filler, ''), paramsText, `read in steps: ${params}`)
+  const large = parseMessage(message(`${params.trimEnd().slice(0, -1)},${filler}}`), 100) as Request | Notification
+  assert.equal(large.paramsText.replace(`,${filler}`, '').replace(filler, ''), paramsText, `large: ${params}`)
   return paramsText
 }
 

@@ -72,7 +72,7 @@ const heading = 'What the first start of Tool-Hub tells, once. Delete this file 
  */
 export class FirstWords {
   readonly #options: FirstWordsOptions
-  readonly #path: string
+  #path: string
   #text = heading
 
   constructor (options: FirstWordsOptions) {
@@ -93,6 +93,7 @@ export class FirstWords {
       return
     }
     const isFirst = this.#text === heading
+    if (isFirst) this.#path = unusedPath(this.#path)
     this.#options.makeFolder()
     replaceFile(this.#path, this.#text + text)
     this.#text += text
@@ -104,4 +105,11 @@ export class FirstWords {
     if (this.#text !== heading) rmSync(this.#path, { force: true })
     this.#text = heading
   }
+}
+
+/** A path without a file, with a number in it where an earlier start has left a file that nobody has read yet. */
+function unusedPath (path: string): string {
+  let free = path
+  for (let number = 2; existsSync(free); number++) free = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)
+  return free
 }

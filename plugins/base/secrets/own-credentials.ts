@@ -102,12 +102,19 @@ class ImportedKeys {
  */
 export class OwnCredentials {
   #keys: () => ReadonlyMap<string, BearerKey> = () => new Map()
+  #tokens: readonly string[] = []
   /** The keys that `#imported` was made from. */
   #indexed: ReadonlyMap<string, BearerKey> | undefined
   #imported: ImportedKeys | undefined
 
-  /** @param keys the bearer keys now; the same object as long as none has changed */
-  watch (keys: () => ReadonlyMap<string, BearerKey>): void { this.#keys = keys }
+  /**
+   * @param keys the current bearer keys; the same object as long as none has changed
+   * @param tokens credentials from the environment (METRICS_TOKEN)
+   */
+  watch (keys: () => ReadonlyMap<string, BearerKey>, tokens: readonly string[] = []): void {
+    this.#keys = keys
+    this.#tokens = tokens
+  }
 
   /** Whether the value of a header holds one, at any place and in any encoding. */
   holds (value: string): boolean {
@@ -132,7 +139,7 @@ export class OwnCredentials {
     const keys = this.#keys()
     if (this.#imported === undefined || keys !== this.#indexed) {
       this.#indexed = keys
-      this.#imported = new ImportedKeys(keys.values())
+      this.#imported = new ImportedKeys([...keys.values(), ...this.#tokens.map((token) => ({ id: '', name: '', token }))])
     }
     return this.#imported.search(text)
   }

@@ -47,9 +47,11 @@ export class SecretFile {
       }
     } catch (error) {
       const code = errorCode(error) ?? 'unknown error'
+      const isFull = code === 'ENOSPC' || code === 'EDQUOT'
+      const advice = isFull ? 'Free some space there' : 'Make that folder writable'
       throw new StorageError(
-        `The ${this.#kind.noun} cannot be written into DATA_DIR (${code}). Make that folder writable, or set ${this.#kind.variable}.`,
-        code === 'ENOSPC' || code === 'EDQUOT',
+        `The ${this.#kind.noun} cannot be written into DATA_DIR (${code}). ${advice}, or set ${this.#kind.variable}.`,
+        isFull,
         code === 'EIO'
       )
     }

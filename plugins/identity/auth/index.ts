@@ -65,6 +65,16 @@ interface Auth {
   origin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read the gateway's answers. */
   trustsOrigin: (origin: string) => boolean
+  /** The user with this name and password; undefined: there is none. @throws TooManyFailures, TooManyRequests, ShareError */
+  authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>
+  /**
+   * Changes the password of a principal who states the current one.
+   * @returns a new login token, since all former ones end, and a sentence for each rule that the password breaks without being refused
+   * @throws Unauthorized for a wrong current password, Forbidden, WeakPassword, and as `authenticate`
+   */
+  changePassword: (
+    request: FastifyRequest, principal: Principal, current: string, next: string
+  ) => Promise<{ token: string, warnings: string[] }>
   /** A login token for a user, as the settings have it now. It becomes invalid when the account changes. */
   login: (user: User) => string
 }
@@ -99,9 +109,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   }
   // First match wins (SPEC, "Authentication").
   const token = accessToken(app.accessTokens, app.config)
-  const [key, local, login] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
-  const chain: readonly AuthStep[] = [key, local, token, socialSession(app.social), login, guest]
-  const operators: readonly AuthStep[] = [key, local, token, login]
+  const [key, local, jwtLogin] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
+  const chain: readonly AuthStep[] = [key, local, token, socialSession(app.social), jwtLogin, guest]
+  const operators: readonly AuthStep[] = [key, local, token, jwtLogin]
   const isLocal = holdsLocal(localToken)
   const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): RequestCredentials =>
     ({ headers, query: query as Record<string, unknown>, socket, ip })
@@ -187,7 +197,19 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     )
   }
 
+  const authenticate: Auth['authenticate'] = async (request, username, password) =>
+    await app.attempts.check(request, username, async () => await app.users.authenticate(username, password))
+  const login: Auth['login'] = (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
+
   app.decorate('auth', {
+    authenticate,
+    changePassword: async (request, principal, current, next) => {
+      const { username } = app.users.accountOf(principal)
+      const warnings = app.users.judge(next)
+      const user = await authenticate(request, username, current)
+      if (!user) throw new errors.Unauthorized('The current password is wrong')
+      return { token: login(await app.users.changePassword(user, next)), warnings }
+    },
     transport: (request, named) => {
       inOneWay(request)
       const found: Identified = identifyFresh(request as RequestCredentials, 'mcp')
@@ -217,9 +239,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       const base = baseUrl()
       return rules.origins.has(origin) || (base !== undefined && URL.canParse(base) && new URL(base).origin === origin)
     },
-    login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
+    login
   })
-}, { name: 'auth', dependencies: ['config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social'] })
+}, { name: 'auth', dependencies: ['config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social', 'throttle', 'users'] })
 
 /** The credentials in the headers that every program sends them in, and what tells whether a proxy passed them on. */
 function inHeadersOf ({ headers, socket }: FastifyRequest): RequestCredentials {

@@ -10,9 +10,9 @@ const writeInterval = 60_000
 
 /** `app.keys`: the bearer keys. */
 export default fp(async (app) => {
-  const { READONLY: readonly } = app.config.env
+  const { READONLY: readonly, METRICS_TOKEN: metricsToken } = app.config.env
   const keys = new Keys(app.settings, readonly, (sentence) => { app.log.warn(sentence) })
-  app.credentials.watch(() => app.settings.current.keys)
+  app.credentials.watch(() => app.settings.current.keys, metricsToken === undefined ? [] : [metricsToken])
   app.decorate('keys', keys)
   if (readonly) return
   // Tokens that a person has written into the file, or a key of another gateway's file.

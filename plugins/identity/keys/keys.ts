@@ -122,7 +122,7 @@ export class Keys {
    * @returns the key with its token, which is not shown again, and warnings for names that it has and that do not exist yet
    * @throws InvalidInput, LimitReached
    */
-  async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ key: ShownKey, warnings: string[] }> {
+  async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ data: ShownKey, warnings: string[] }> {
     checkLabel(name)
     const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
     const base = {
@@ -147,14 +147,14 @@ export class Keys {
       asked[name] !== undefined && JSON.stringify(asked[name]) !== JSON.stringify(key[name])
     const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
       .map((name) => `"${name}" is for admins: the key is yours, and opens what you may see`)
-    return { key: { ...this.#shown(key), token }, warnings: [...ignored, ...unknownNames(snapshot, key)] }
+    return { data: { ...this.#shown(key), token }, warnings: [...ignored, ...unknownNames(snapshot, key)] }
   }
 
   /**
    * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since somebody has the token.
    * @throws NoSuch, Forbidden, InvalidInput
    */
-  async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warnings: string[] }> {
+  async update (principal: Principal, id: string, change: KeyChange): Promise<{ data: ShownKey, warnings: string[] }> {
     if (change.name !== undefined) checkLabel(change.name)
     const snapshot = await this.#settings.change((base) => {
       const stored = managed(base, principal, id)
@@ -163,12 +163,7 @@ export class Keys {
       return [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(stored), change, principal.isAdmin) }]
     }, principal)
     const key = managed(snapshot, principal, id)
-    return { key: this.#shown(key), warnings: unknownNames(snapshot, key) }
-  }
-
-  /** Checks that the principal may change a key. @throws NoSuch, Forbidden for another user's */
-  mustManage (principal: Principal, id: string): void {
-    managed(this.#settings.current, principal, id)
+    return { data: this.#shown(key), warnings: unknownNames(snapshot, key) }
   }
 
   /** Removes a key. @throws NoSuch, Forbidden for another user's */

@@ -62,12 +62,16 @@ export class Users {
     return { totalUsers: users.size, adminUsers, regularUsers: users.size - adminUsers }
   }
 
-  /** The user with this name and password; undefined when there is none. Takes equally long for an unknown name. */
+  /**
+   * The user with this name and password; undefined when there is none. Takes equally long for an unknown name.
+   * @throws DataAway when the storage of several replicas has been away for so long that passwords may be outdated
+   */
   async authenticate (username: string, password: string): Promise<User | undefined> {
     // A login may arrive while the first admin is being created.
     await this.#bootstrapping
     // Another replica may have made the account or the password just now: looked up for a wrong password, too, which takes as long.
     const former = this.#settings.current
+    if (this.#settings.isOutdated) throw new errors.DataAway()
     const user = await this.#verify(username, password)
     if (user) return user
     await this.#settings.lookUp()

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import fp from 'fastify-plugin'
 import type { Change, Snapshot, StoredGroup } from '../../../db/store.ts'
-import type { Group, GroupMember } from '../../../schemas/settings.ts'
 import { aliasProblem } from '../../../schemas/names.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
-import { canSee, groupNamed, type Principal, type Settings } from '../../settings/index.ts'
+import type { Group, GroupMember } from '../../../schemas/settings.ts'
 import { checkUnchanged, valuesIn } from '../../base/body/index.ts'
-import { defaultOwner, knownName, withNewName, withoutNames } from '../../identity/index.ts'
+import { errors, noSuch } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { checkName, checkGroupCount, serverNameWarnings } from './checks.ts'
-import { withOwnNames } from './own-names.ts'
-import { unlistedIn } from './unlisted.ts'
+import { defaultOwner, knownName, withNewName, withoutNames } from '../../identity/index.ts'
+import { canSee, groupNamed, type Principal, type Settings } from '../../settings/index.ts'
+import { checkCount, checkGroupName, sharedNameWarnings } from '../checks.ts'
+import { unlistedIn, withOwnNames } from './members.ts'
 
 /** The members of a group that a caller sends. */
 interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember>, owner?: string }
@@ -19,7 +19,7 @@ interface GroupInput { name?: string, description?: string, servers?: Array<stri
 export interface ShownGroup { id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string }
 
 /** A group after a change, with sentences about what was stored and may not be what was meant. */
-interface ChangedGroup { group: ShownGroup, warnings: string[] }
+interface ChangedGroup { data: ShownGroup, warnings: string[] }
 
 /** A member with all its selectors, defaults filled in. */
 type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
@@ -76,11 +76,12 @@ export class Groups {
         servers: members(base, principal, this.#ownNamed(input.servers ?? [])),
         owner: wantedOwner(base, principal, input) ?? ownerOf(base, principal)
       }
-      checkName(base, principal, group)
-      checkGroupCount(base, principal)
+      checkGroupName(base, principal, group)
+      checkCount(base, principal, 'group')
       return [{ entity: 'groups', key: id, value: group }]
     }, principal)
-    return { group: this.get(principal, id), warnings: [...serverNameWarnings(snapshot, input.name), ...this.#unlisted(principal, id)] }
+    const warnings = [...sharedNameWarnings(snapshot, input.name, 'group'), ...this.#unlisted(principal, id)]
+    return { data: this.get(principal, id), warnings }
   }
 
   /** Changes the given members of a group. A new name goes into the scopes of keys, too. @throws NoSuch, Forbidden, InvalidInput */
@@ -98,11 +99,11 @@ export class Groups {
         owner: wantedOwner(base, principal, input, rest.owner) ?? rest.owner ?? defaultOwner
       }
       if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
-      checkName(base, principal, group)
+      checkGroupName(base, principal, group)
       return [{ entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)]
     }, principal)
-    const group = this.get(principal, id)
-    return { group, warnings: [...serverNameWarnings(snapshot, group.name), ...input.servers ? this.#unlisted(principal, id) : []] }
+    const data = this.get(principal, id)
+    return { data, warnings: [...sharedNameWarnings(snapshot, data.name, 'group'), ...input.servers ? this.#unlisted(principal, id) : []] }
   }
 
   /** The members that the principal may see, with all selectors. @throws NoSuch */
@@ -129,11 +130,11 @@ export class Groups {
 
   /** Sets which tools of a member the group has. @throws as `removeServer` */
   async selectTools (principal: Principal, idOrName: string, name: string, tools: 'all' | string[]): Promise<ChangedGroup> {
-    const group = await this.#changeMembers(principal, idOrName, (base, stored) => {
+    const data = await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
       return stored.map((member) => (member.name === name ? this.#withOwnNames({ ...member, tools }) : member))
     })
-    return { group, warnings: unlistedIn(this.#withOwnNames({ name, tools }), this.#gateway.catalogues(name)) }
+    return { data, warnings: unlistedIn(this.#withOwnNames({ name, tools }), this.#gateway.catalogues(name)) }
   }
 
   /** A group that the principal may change, as `get` answers it. @throws NoSuch, Forbidden */
@@ -315,3 +316,12 @@ function members (
     return member
   })
 }
+
+declare module 'fastify' {
+  interface FastifyInstance { groups: Groups }
+}
+
+/** `app.groups`: the groups. */
+export default fp(async (app) => {
+  app.decorate('groups', new Groups(app.settings, app.gateway))
+}, { name: 'groups', dependencies: ['settings', 'gateway'] })

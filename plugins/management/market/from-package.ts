@@ -1,7 +1,6 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Argument, Package } from '../../../schemas/server-json.ts'
-import { plainText, quoteText, type Inputs } from './inputs.ts'
-import { Unusable } from './unusable.ts'
+import { type Inputs, plainText, quoteText, Unusable } from './inputs.ts'
 
 /** How packages of one type are run. */
 interface Runner {

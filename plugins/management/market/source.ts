@@ -1,11 +1,8 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
-import { parseInSteps } from '../../../protocol/json-builder.ts'
-import { TooDeep } from '../../../protocol/json-scanner.ts'
-import type { Pause } from '../../../protocol/large-message.ts'
 import { withoutMark } from '../../../protocol/text.ts'
 import { errors } from '../../base/errors/index.ts'
-import { BoundedMap, limits, Outage, ShareError, Shares, type Tell, turns } from '../../base/limits/index.ts'
+import { BoundedMap, limits, Outage, ShareError, Shares, type Tell } from '../../base/limits/index.ts'
 import type { Fetched, Outbound } from '../../base/outbound/index.ts'
 
 /** One question to a service. Questions with the same `key` have the same answer. */
@@ -15,8 +12,8 @@ export interface SourceQuery<Value> {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Record<string, string>
   readonly body?: string
-  /** Makes what is kept of an answer; of a large one in steps, with a pause between them. @throws Error for an answer that is not one */
-  readonly read: (answer: unknown, pause: Pause) => Value | Promise<Value>
+  /** Makes what is kept of an answer. @throws Error for an answer that is not one */
+  readonly read: (answer: unknown) => Value | Promise<Value>
 }
 
 /** An answer, and the time at which the service gave it where that is not now, as ISO 8601. */
@@ -145,9 +142,7 @@ export class Source {
     if (answer.status === 304 && kept) return this.#keep(key, { ...kept, ...times })
     const { etag = '' } = answer.headers
     const isUsable = method === 'GET' && etag !== '' && etag.length <= longestEtag
-    const value = answer.body.length <= limits.steppedBody
-      ? await read(parse(answer.body), async () => {})
-      : await turns.run(owner, async (pause) => await read(await parseLarge(answer.body, pause), pause))
+    const value = await read(parse(answer.body))
     return this.#keep(key, { value, etag: isUsable ? etag : undefined, size: answer.body.length, ...times })
   }
 
@@ -175,17 +170,6 @@ function checkStatus ({ status }: Fetched, isOfCaller: boolean): void {
     throw new UpstreamError('unauthorized', `it refuses the credentials (HTTP ${status})`, { isPublic: true })
   }
   throw new UpstreamError('refused', `it answered HTTP ${status}`, { isPublic: true })
-}
-
-/** The JSON of a large answer. @throws UpstreamError */
-async function parseLarge (body: Buffer, pause: Pause): Promise<unknown> {
-  try {
-    return await parseInSteps(withoutMark(body.toString()), limits.catalogues.depth, pause)
-  } catch (error) {
-    const isDeep = error instanceof TooDeep
-    if (!isDeep && !(error instanceof SyntaxError)) throw error
-    throw new UpstreamError('broken', isDeep ? 'its answer is nested too deeply' : 'its answer is not JSON', { isPublic: true })
-  }
 }
 
 /** The JSON of an answer. @throws UpstreamError */

@@ -1,12 +1,9 @@
 import type { Ready } from '../../../schemas/catalogues.ts'
 import { problemOf } from '../../../schemas/problem.ts'
+import type { RegistryTransport, ServerJson } from '../../../schemas/server-json.ts'
 import { incomplete, ServerConfig } from '../../../schemas/server.ts'
-import type { ServerJson } from '../../../schemas/server-json.ts'
 import { fromPackage } from './from-package.ts'
-import { fromRemote } from './from-remote.ts'
-import { Inputs } from './inputs.ts'
-import { nameOfEntry } from './names.ts'
-import { Unusable } from './unusable.ts'
+import { Inputs, nameOfEntry, quoteText, Unusable } from './inputs.ts'
 
 /**
  * What `POST /api/servers` takes for each package and each remote of an entry, remotes first; or the reason why there is nothing. An
@@ -47,4 +44,25 @@ function attempt (from: string, identifier: string | undefined, name: string, ma
     if (error instanceof Unusable) return { from, identifier, reason: error.message }
     throw error
   }
+}
+
+const types = ['streamable-http', 'sse'] as const
+
+/** The config that connects to a remote. @throws Unusable with the reason why there is none */
+export function fromRemote ({ type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: Inputs): ServerConfig {
+  const type = types.find((each) => each === given)
+  if (!type) throw new Unusable(`the transport ${quoteText(given)} is not known here`)
+  if (url === undefined) throw new Unusable('it has no address')
+  const address = inputs.fill({ value: url, variables }, 'url', 'url', true) ?? ''
+  if (!/^https?:\/\//i.test(address) && !address.startsWith('${')) throw new Unusable(`${quoteText(url)} is not an http or https address`)
+  const values: Record<string, string> = {}
+  for (const header of headers) {
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header.name) || header.name === '__proto__') {
+      throw new Unusable(`${quoteText(header.name)} cannot be the name of a header`)
+    }
+    // Variables of the address may stand in headers as well.
+    const value = inputs.fill({ ...header, variables: { ...variables, ...header.variables } }, 'header', header.name)
+    if (value !== undefined) values[header.name] = value
+  }
+  return { type, url: address, ...(Object.keys(values).length > 0 && { headers: values }) }
 }

@@ -5,9 +5,9 @@ import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { besideList } from '../../../protocol/mended-members.ts'
 import { mend } from '../../../protocol/mending.ts'
 import { copyOf, truncate, memoryOf } from '../../../protocol/text.ts'
-import { LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import { limits } from '../../base/limits/index.ts'
-import { largeItem, toItem } from './to-item.ts'
+import { toItem } from './to-item.ts'
 
 /** A list as it was read. */
 export interface ListRead {
@@ -86,8 +86,6 @@ class ListReader {
         this.#warn(`page ${page + 1} cannot be read, and what is on it and behind it is missing: ${error.message}`)
         return { items, extra, caching, failure: error.message }
       }
-      // Pages of many servers may arrive at once.
-      if (result.length > largeItem) await turnForLongWork()
       const budget = new LoopBudget()
       const { list, next, rest } = partsOf(result, this.#kind)
       if (budget.spent) await budget.yieldToEventLoop()

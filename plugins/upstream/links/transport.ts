@@ -8,8 +8,7 @@ import { StdioTransport } from '../../../protocol/transports/stdio.ts'
 import type { Transport } from '../../../protocol/transports/transport.ts'
 import type { MessagePace } from '../../../protocol/transports/valve.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import type { LargeWork } from '../../../protocol/large-message.ts'
-import { memory, ShareError, turns } from '../../base/limits/index.ts'
+import { memory } from '../../base/limits/index.ts'
 import { causeOf, type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
 import { childEnvironment, type Install } from './environment.ts'
@@ -21,18 +20,6 @@ import type { SharedApi } from '../openapi/api.ts'
 import type { ProcessEnvironment } from './variables.ts'
 
 export type TransportKind = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
-
-/** Where large messages of servers are read. */
-const work: LargeWork = {
-  run: async (owner, read) => {
-    try {
-      return await turns.run(owner, read)
-    } catch (error) {
-      if (!(error instanceof ShareError)) throw error
-      throw new UpstreamError(error.isOwners ? 'share-used' : 'no-room', error.message, { isPublic: true })
-    }
-  }
-}
 
 /** The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE. */
 export function transportKinds ({ type, command }: ServerConfig): TransportKind[] {
@@ -84,7 +71,7 @@ export function makeTransport (
 ): Transport {
   // Whoever stored the server causes what no client has asked for.
   const reach = reachOf(config)
-  const reading = { meter: memory, work, pace, owner: causeOf(reach) }
+  const reading = { meter: memory, pace, owner: causeOf(reach) }
   if (kind === 'stdio') {
     return new StdioTransport({
       command: config.command ?? '',

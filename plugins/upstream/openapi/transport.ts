@@ -1,6 +1,7 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isLegacyVersion, latestLegacy } from '../../../protocol/legacy/versions.ts'
-import { parseMessage, type Request } from '../../../protocol/message.ts'
+import type { Request } from '../../../protocol/message.ts'
+import { parseMessage } from '../../../protocol/parse-message.ts'
 import { transportLimits, type Receiver, type SendOptions, type Transport } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Outbound } from '../../base/outbound/index.ts'

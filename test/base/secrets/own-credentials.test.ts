@@ -19,6 +19,9 @@ const random = 'Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF'
 /** Keys of another gateway, which a file brought. */
 const imported = { long: 'key-of-another-gateway/with=odd+characters', short: 'tiny-key', plain: 'a-plain-one-of-a-person' }
 
+/** METRICS_TOKEN. */
+const metrics = 'what-prometheus/sends.as+its-bearer'
+
 const stored = (token: string, more: Partial<BearerKey> = {}): BearerKey =>
   ({ id: token, name: token, tokenHash: sha256(token), tokenMask: maskToken(token), ...more })
 const keys = new Map([
@@ -104,7 +107,7 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
       }
     },
     systemConfig: { oauthServer: { enabled: true } }
-  }, readEnv({ JWT_SECRET: 'a secret of the test that is long enough', PORT: '0' }) as Env, {
+  }, readEnv({ JWT_SECRET: 'a secret of the test that is long enough', PORT: '0', METRICS_TOKEN: metrics }) as Env, {
     localToken,
     logger: { level: 'info', stream: { write: (line: string) => { lines.push(line) } } }
   })
@@ -114,7 +117,7 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
   const { access, refresh } = await world.tokens(admin)
   assert.match(access, /^tht_[\w-]{43}$/)
   assert.match(refresh, /^thr_[\w-]{43}$/)
-  const secrets = { key: bearerKey().token, imported: imported.long, local: localToken, access, refresh, login: world.login(admin) }
+  const secrets = { key: bearerKey().token, imported: imported.long, local: localToken, access, refresh, login: world.login(admin), metrics }
   return { world, upstream, api, secrets }
 }
 

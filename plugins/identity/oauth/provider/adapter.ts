@@ -3,6 +3,7 @@ import type { Clients, Consents, Grants, IssuedToken, LoginStates, StoredToken, 
 import { sha256 } from '../../../base/secrets/index.ts'
 import { accountId, parseAccountId } from '../accounts.ts'
 import { findClient } from './clients.ts'
+import type { GivenConsent } from './grants.ts'
 import { LoginStateAdapter } from './login-states.ts'
 
 /** The ports that the authorization server keeps its data in, and what reacts to it. */
@@ -26,6 +27,16 @@ const presented = new WeakMap<KoaContextWithOIDC, AdapterPayload>()
 const rotated = new WeakMap<KoaContextWithOIDC, IssuedToken>()
 
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
+
+/**
+ * Whether a request may get a refresh token. A client may add the grant type (RFC 7592) after its user has consented: then what holds is
+ * what the client was registered for at the consent.
+ */
+export function isRefreshable (ctx: KoaContextWithOIDC): boolean {
+  const consent = ctx.oidc.result?.consent as Partial<GivenConsent> | undefined
+  const source = presented.get(ctx) as { isRefreshable?: boolean } | undefined
+  return ctx.oidc.client?.grantTypeAllowed('refresh_token') === true && (consent?.isRefreshable ?? source?.isRefreshable ?? true)
+}
 
 /** The request that the library is serving. */
 function context (): KoaContextWithOIDC {
@@ -78,7 +89,8 @@ class Codes implements Adapter {
 
   async upsert (code: string, { jti: _, ...payload }: AdapterPayload): Promise<void> {
     const { grantId = '', exp = 0 } = payload
-    await this.#storage.grants.put(sha256(code), grantId, payload, exp * 1_000)
+    const value = { ...payload, isRefreshable: isRefreshable(context()) }
+    await this.#storage.grants.put(sha256(code), grantId, value, exp * 1_000)
   }
 
   async find (code: string): Promise<AdapterPayload | undefined> {

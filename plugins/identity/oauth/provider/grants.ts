@@ -5,11 +5,18 @@ import type { Consent } from '../../../../db/ports.ts'
 /** What a user has allowed a client before, where that is enough not to ask again. */
 export type RememberedConsent = (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
 
+/** What a user has just allowed a client. */
+export interface GivenConsent {
+  readonly scope: string
+  /** Whether the client was registered for refresh tokens then. */
+  readonly isRefreshable: boolean
+}
+
 /** The grant of an authorization request: what the user has just allowed, or has allowed before. */
 export async function loadGrant (provider: Provider, ctx: KoaContextWithOIDC, remembered: RememberedConsent): Promise<Grant | undefined> {
   const { client, account, result } = ctx.oidc
   if (!client || !account) return undefined
-  const given = result?.consent as { scope?: string } | undefined
+  const given = result?.consent as Partial<GivenConsent> | undefined
   const resources = Object.keys(ctx.oidc.resourceServers ?? {})
   const consent = given?.scope === undefined
     ? await rememberedConsent(remembered, account.accountId, client.clientId, resources, provider.issuer)

@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox'
-import type { ShownEntry } from '../../../plugins/settings/index.ts'
-import { StringEnum } from '../../../schemas/string-enum.ts'
-import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
+import { StringEnum } from './string-enum.ts'
 
-const entities: Array<ShownEntry['entity']> = [
+/** What an entry of the audit log is about. */
+const entities = [
   'user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs',
   'backup', 'export'
-]
+] as const
 const Open = Type.Object({}, { additionalProperties: true })
-const Entry = Type.Object(
+/** One change, as admins see it. */
+export const AuditRecord = Type.Object(
   {
     id: Type.String(),
     timestamp: Type.String({ description: 'ISO 8601' }),
@@ -16,7 +16,7 @@ const Entry = Type.Object(
     keyId: Type.Optional(Type.String({ description: 'The bearer key that the request came with' })),
     keyName: Type.Optional(Type.String({ description: 'Its name then' })),
     action: StringEnum(['create', 'update', 'delete']),
-    entity: StringEnum(entities),
+    entity: StringEnum([...entities]),
     name: Type.String(),
     before: Type.Optional(Open),
     after: Type.Optional(Open),
@@ -42,34 +42,14 @@ const Entry = Type.Object(
   }
 )
 
-const Query = Type.Object({
+/** Which changes to list. */
+export const AuditQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
   username: Type.Optional(Type.String()),
   action: Type.Optional(StringEnum(['create', 'update', 'delete'])),
-  entity: Type.Optional(StringEnum(entities)),
+  entity: Type.Optional(StringEnum([...entities])),
   name: Type.Optional(Type.String()),
   startDate: Type.Optional(Type.String({ description: 'ISO 8601: a date (in UTC), or a date with time; inclusive' })),
   endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' })),
   cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' }))
 })
-
-const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.get(
-    '/audit',
-    {
-      schema: {
-        tags: ['System'],
-        summary: 'The audit log',
-        description:
-          'Newest first, secrets masked: the last 100,000 changes where there is a database, else the last 1,000 since the start of the ' +
-          'process. Filters match exactly. A `before` or `after` that is too large to be kept is ' +
-          '`{id?, name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
-        querystring: Query,
-        response: { 200: Type.Object({ success: Type.Literal(true), data: Type.Array(Entry), nextCursor: Type.Optional(Type.String()) }) }
-      },
-      config: { effect: 'read' }
-    },
-    async ({ query }) => ({ success: true as const, ...await app.audit.list(query) })
-  )
-}
-export default routes

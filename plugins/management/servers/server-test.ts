@@ -1,10 +1,9 @@
-import { eraOf, type Era } from '../../../protocol/era.ts'
+import { type Era, eraOf } from '../../../protocol/era.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { type ItemKind, type Principal, unmatchedIn } from '../../settings/index.ts'
-import { errors } from '../../base/errors/index.ts'
+import { type ItemKind, unmatchedIn } from '../../settings/index.ts'
 import type { Probe } from '../../upstream/index.ts'
-import { ItemTexts } from './item-texts.ts'
+import { ItemTexts } from './record-json.ts'
 
 /** What a test of a server saw. */
 export interface ServerTest {
@@ -40,30 +39,13 @@ export function testRecord ({ status, error, catalogue, time, ...probe }: Probe,
   }
 }
 
+/** What a test saw in one sentence, and what to do next. @param name of a stored server */
+export function testMessage ({ connected, status, tools }: ServerTest, name: string | undefined): string {
+  if (connected) return `It connects, and lists ${tools.length} tools`
+  if (status !== 'oauth_required') return 'It does not connect'
+  const first = name === undefined ? 'store it, and open' : 'open'
+  return `It wants a login: ${first} the address that its record shows (oauth.authorizationUrl)`
+}
+
 const spoken = ({ version, serverInfo }: Catalogue): Pick<ServerTest, 'protocolVersion' | 'era' | 'serverInfo'> =>
   ({ protocolVersion: version, era: eraOf(version), serverInfo: JSON.parse(serverInfo) as unknown })
-
-/** Counts tests that are under way. */
-export class Tests {
-  readonly #limits: { readonly places: number, readonly perOwner: number }
-  readonly #byOwner = new Map<string, number>()
-  #count = 0
-
-  constructor (limits: { readonly places: number, readonly perOwner: number }) { this.#limits = limits }
-
-  /** @returns the function that ends the test @throws ShareUsed */
-  begin ({ user }: Principal): () => void {
-    const own = this.#byOwner.get(user) ?? 0
-    if (own >= this.#limits.perOwner || this.#count >= this.#limits.places) {
-      throw new errors.ShareUsed('Too many servers are tested at the same time: try again when one is done')
-    }
-    this.#count++
-    this.#byOwner.set(user, own + 1)
-    return () => {
-      this.#count--
-      const left = (this.#byOwner.get(user) ?? 1) - 1
-      if (left > 0) this.#byOwner.set(user, left)
-      else this.#byOwner.delete(user)
-    }
-  }
-}

@@ -1,12 +1,13 @@
-import { lockOf } from '../../../db/document.ts'
-import { jsonSize } from '../../../db/json-size.ts'
-import { documentText } from '../../../db/document-text.ts'
-import { orderedObject } from '../../../db/order.ts'
-import type { Server, Snapshot } from '../../../db/store.ts'
-import { errors } from '../../base/errors/index.ts'
-import { canManage, type Principal, type Settings } from '../../settings/index.ts'
-import type { Groups, ShownGroup } from '../groups/groups.ts'
-import { maskConfig } from '../../base/secrets/index.ts'
+import fp from 'fastify-plugin'
+import { documentText } from '../../db/document-text.ts'
+import { lockOf } from '../../db/document.ts'
+import { jsonSize } from '../../db/json-size.ts'
+import { orderedObject } from '../../db/order.ts'
+import type { Server, Snapshot } from '../../db/store.ts'
+import { errors } from '../base/errors/index.ts'
+import { maskConfig } from '../base/secrets/index.ts'
+import { canManage, type Principal, type Settings } from '../settings/index.ts'
+import type { Groups, ShownGroup } from './groups/groups.ts'
 
 type Json = Record<string, unknown>
 
@@ -81,3 +82,12 @@ function checkLocks ({ servers, system }: Snapshot): void {
 
 const managed = (snapshot: Snapshot, principal: Principal): Server[] =>
   [...snapshot.servers.values()].filter((server) => canManage(principal, server))
+
+declare module 'fastify' {
+  interface FastifyInstance { export: Export }
+}
+
+/** `app.export`: the export of the settings. */
+export default fp(async (app) => {
+  app.decorate('export', new Export(app.settings, app.groups))
+}, { name: 'export', dependencies: ['settings', 'groups'] })
