@@ -4,7 +4,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { addressPlaces, writtenByUser } from '../../../schemas/stored-by-user.ts'
 import { BoundedMap, limits } from '../limits/index.ts'
 import { bypasses, guardedConnector, resolverFor, systemResolver, tunnel, type HostResolver } from './connector.ts'
-import { fetchChunks, fetchWhole, type Fetched, type FetchedChunks, type FetchOptions } from './fetch.ts'
+import { fetchWhole, type Fetched, type FetchOptions } from './fetch.ts'
 import { Allowed, Policy, Refused } from './policy.ts'
 
 /** The rights and the proxy with which a server is reached. */
@@ -65,24 +65,13 @@ export class Outbound {
   }
 
   /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
-  async fetch (url: string | URL, options: FetchOptions & Reach): Promise<Fetched> { return await this.#fetch(fetchWhole, url, options) }
-
-  /** The same, for a body that is not needed as one piece. @throws UpstreamError as `fetchWhole` */
-  async fetchChunks (url: string | URL, options: FetchOptions & Reach): Promise<FetchedChunks> {
-    return await this.#fetch(fetchChunks, url, options)
-  }
-
-  async #fetch<Result> (
-    send: (address: URL, dispatcher: Dispatcher, options: FetchOptions) => Promise<Result>,
-    url: string | URL,
-    { trusted, proxy, owner, ...options }: FetchOptions & Reach
-  ): Promise<Result> {
+  async fetch (url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & Reach): Promise<Fetched> {
     const text = String(url)
     const problem = URL.canParse(text) ? this.#problem(new URL(text), { trusted, proxy }) : 'it is not an absolute http or https address'
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
     const reach = { trusted, proxy, owner }
-    return await send(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
+    return await fetchWhole(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
   }
 
   /** The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is none. */

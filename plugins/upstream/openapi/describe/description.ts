@@ -84,11 +84,11 @@ export class ApiDescription {
     return compiled
   }
 
-  /** Fetches the document, in pieces; undefined: it has not changed. */
+  /** Fetches the document; undefined: it has not changed. */
   async #fetch (): Promise<readonly Buffer[] | undefined> {
     const url = this.#url
     if (url === undefined || !URL.canParse(url)) throw new DescriptionError('its address is not an absolute http or https address')
-    const { status, headers, chunks } = await this.#deps.outbound.fetchChunks(url, {
+    const { status, headers, body } = await this.#deps.outbound.fetch(url, {
       ...reachOf(this.#config),
       headers: this.#requestHeaders(url),
       maxSize: limits.openapi.document,
@@ -97,6 +97,7 @@ export class ApiDescription {
     })
     if (status === 304 && this.#fetchedVersion) return undefined
     if (status !== 200) throw new UpstreamError(status === 401 ? 'unauthorized' : 'refused', `its address answered HTTP ${status}`)
+    const chunks = [body]
     const digest = await digestOf(chunks)
     const isUnchanged = this.#fetchedVersion?.digest === digest
     this.#fetchedVersion = { etag: headers.etag, lastModified: headers['last-modified'], digest }
