@@ -3,7 +3,7 @@ import { coverText, isAbsoluteUrl, type Cover } from './tokens.ts'
 
 const dots = '••••'
 
-/** Whether a text is never a secret: it is empty, or nothing but a variable (`${NAME}`) or an option of a bundle (`${user_config.name}`). */
+/** Whether a text is no secret at any place: it is empty, a variable (`${NAME}`) or an option of a bundle (`${user_config.name}`). */
 export const isNoSecret = (value: string): boolean => value === '' || /^\$\{(user_config\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
 
 /** A secret as it may be shown: dots, and the last four characters of a secret of twelve or more. */
