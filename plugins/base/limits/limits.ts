@@ -359,7 +359,13 @@ export const limits = {
    * large message takes one more; `burst`: max at once, `perSecond`: per second; beyond: the server's output is not read for a while.
    * `owners`: max users that are counted.
    */
-  unsolicited: { charactersPerMs: 100_000, cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 }, burst: 50, perSecond: 100, owners: 1_000 },
+  unsolicited: {
+    charactersPerMs: 100_000,
+    cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 },
+    burst: 50,
+    perSecond: 100,
+    owners: 1_000
+  },
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
   /** Bodies of the management API that are longer, in characters, are checked and counted before values are made of them. */
