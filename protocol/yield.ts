@@ -23,7 +23,7 @@ export class LoopBudget {
 export const lengthOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, { length }) => sum + length, 0)
 
 /** A long text as UTF-8, encoded without holding the event loop. In chunks: one character beyond Latin-1 slows down a whole string. */
-export async function toChunks (pieces: Iterable<string>): Promise<Buffer[]> {
+export async function toBytes (pieces: Iterable<string>): Promise<Buffer> {
   const chunks: Buffer[] = []
   const budget = new LoopBudget()
   let waiting = ''
@@ -35,8 +35,5 @@ export async function toChunks (pieces: Iterable<string>): Promise<Buffer[]> {
     }
     if (budget.spent) await budget.yieldToEventLoop()
   }
-  return [...chunks, Buffer.from(waiting)]
+  return Buffer.concat([...chunks, Buffer.from(waiting)])
 }
-
-/** The same as one buffer. */
-export const toBytes = async (pieces: Iterable<string>): Promise<Buffer> => Buffer.concat(await toChunks(pieces))

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { UpstreamError } from '../../../../protocol/errors.ts'
-import { LoopBudget, toChunks } from '../../../../protocol/yield.ts'
+import { LoopBudget } from '../../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
-import { jsonPieces } from '../../../base/json-schema/index.ts'
 import { limits } from '../../../base/limits/index.ts'
 import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
 import { withoutQuery } from '../call/credentials.ts'
@@ -144,10 +143,8 @@ export class ApiDescription {
   }
 }
 
-/** A description from the configuration, as text or value, in pieces of text: a value would be copied to another thread in one piece. */
-async function chunksOf (schema: string | object): Promise<Buffer[]> {
-  return await toChunks(typeof schema === 'string' ? [schema] : jsonPieces(schema))
-}
+/** A description from the configuration, as text or value. */
+const chunksOf = (schema: string | object): Buffer[] => [Buffer.from(typeof schema === 'string' ? schema : JSON.stringify(schema))]
 
 /** Bytes that are hashed in one step. */
 const hashedAtOnce = 256 * 1024

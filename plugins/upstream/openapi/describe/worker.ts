@@ -1,7 +1,6 @@
 // The worker thread that reads descriptions: parsing and compiling a large one takes long, and much memory.
 import { parentPort } from 'node:worker_threads'
 import { limits } from '../../../base/limits/index.ts'
-import { giveWay } from '../../../base/threads/index.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { compile, type Compiled } from './compile.ts'
@@ -21,8 +20,6 @@ export interface ReadPart { page: string, plans: JoinedTexts }
 export type ReadResult = { compiled: CompiledDescription } | { problem: string }
 /** Asks for the next part. */
 export const more = 'more'
-
-giveWay()
 
 const { values, depth, schema, plan, operations, total, warnings, instructions } = limits.openapi
 const documentLimits = { values, depth }
