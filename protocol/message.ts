@@ -1,5 +1,5 @@
 import { code, RpcError } from './errors.ts'
-import { smallMemberOf } from './json.ts'
+import { smallMemberOf, memberOf } from './json.ts'
 
 export type RequestId = string | number
 
@@ -51,3 +51,6 @@ export function toRpcError (text: string): RpcError {
     text
   )
 }
+
+/** Whether the text of a result says that its tool failed. */
+export const saysError = (output: string): boolean => output.includes('"isError"') && memberOf(output, 'isError') === 'true'

@@ -9,7 +9,7 @@ import type { Peer } from '../peer.ts'
 import type { ClientIdentity, ServerIdentity } from '../upstream-session.ts'
 import { isModernVersion, metaKeys, modernCode, type ModernVersion } from './envelope.ts'
 import { Outgoing } from './outgoing.ts'
-import type { ToolHeaders } from './tool-headers.ts'
+import type { ToolHeaders } from './param-headers.ts'
 
 /** A server of the modern era, and how it is spoken to. */
 export interface DiscoveredServer { readonly identity: ServerIdentity, readonly outgoing: Outgoing }

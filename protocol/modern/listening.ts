@@ -2,7 +2,7 @@ import { code, RpcError, UpstreamError } from '../errors.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
-import { reconnect } from '../transports/reconnect.ts'
+import { reconnect } from '../transports/redirect.ts'
 import { metaKeys } from './envelope.ts'
 import type { Outgoing } from './outgoing.ts'
 

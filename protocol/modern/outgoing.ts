@@ -4,8 +4,7 @@ import { isObject, memberOf, withLast, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import type { ClientIdentity } from '../upstream-session.ts'
 import { encodeHeader, headerNames, maySuspend, metaKeys, nameMemberOf, type ModernVersion } from './envelope.ts'
-import { paramValue } from './param-headers.ts'
-import type { ToolHeaders } from './tool-headers.ts'
+import { paramValue, type ToolHeaders } from './param-headers.ts'
 
 /** The level from which servers usually send log messages to clients that have set none. */
 const usualLevel: Level = 'info'

@@ -14,7 +14,7 @@ import { namesMissing, translated, withObject } from './for-legacy-clients.ts'
 import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
 import { Listening } from './listening.ts'
 import type { Outgoing } from './outgoing.ts'
-import type { ToolHeaders } from './tool-headers.ts'
+import type { ToolHeaders } from './param-headers.ts'
 
 /** Max time that the beginning of the stream of changes is waited for, in ms, before lists are read. */
 const listenTime = 500

@@ -1,3 +1,5 @@
+import type { HttpAnswer } from './http-answer.ts'
+
 /** An answer that says that other credentials are needed: HTTP 401 or 403 (RFC 9110 §11, RFC 6750 §3). */
 export interface Challenge {
   readonly status: 401 | 403
@@ -37,4 +39,18 @@ export function bearerChallenge (
   if (status === 401) return { status, wwwAuthenticate, sent, again }
   const isScope = status === 403 && /\binsufficient_scope\b/.test(wwwAuthenticate ?? '')
   return isScope ? { status: 403, wwwAuthenticate, sent, again } : undefined
+}
+
+/**
+ * Sends a request once the value of its header `Authorization` is known: at once, where it is. The answer fails when it cannot be got.
+ * @param send called with the value; undefined: the request has none
+ */
+export function authorized (
+  authorization: AuthorizationSource | undefined,
+  answer: HttpAnswer,
+  send: (value: string | undefined) => void
+): void {
+  const value = authorization?.header()
+  if (value instanceof Promise) value.then(send, (error: Error) => { answer.onResponseError(undefined, error) })
+  else send(value)
 }

@@ -4,10 +4,10 @@ import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
-import { decoderOf } from './decode.ts'
 import { Chunks } from '../pieces.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 import { Valve, type MessagePace } from './valve.ts'
+import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
 export interface AnswerHandlers {
   /** Decides what happens to the body: it is parsed as events, collected as text, or discarded. */
@@ -238,5 +238,22 @@ export function networkFailure (error: Error, url: URL): string {
     case 'UND_ERR_INVALID_ARG': case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH': case 'UND_ERR_NOT_SUPPORTED':
       return `the request to ${url.host} cannot be sent (${cause.message}); check "headers"`
     default: return `cannot talk to ${url.host}: ${code}`
+  }
+}
+
+/** A missing end is no error: not every server finishes its compressed stream properly, and the content shows whether it is complete. */
+const lenient = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
+
+/**
+ * The decoder of a `content-encoding`; undefined when the content is not encoded.
+ * @throws SyntaxError for an unknown encoding, and for several on top of each other, which an attacker could use to cost CPU
+ */
+export function decoderOf (encoding: string | undefined): Transform | undefined {
+  switch (encoding?.trim().toLowerCase()) {
+    case undefined: case '': case 'identity': return undefined
+    case 'gzip': case 'x-gzip': return createGunzip(lenient)
+    case 'deflate': return createInflate(lenient)
+    case 'br': return createBrotliDecompress({ flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH })
+    default: throw new SyntaxError('its content-encoding is not one of gzip, deflate and br')
   }
 }

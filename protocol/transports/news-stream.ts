@@ -1,7 +1,7 @@
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
 import { HttpAnswer, type ReadingOptions } from './http-answer.ts'
-import { mayPass, reconnect } from './reconnect.ts'
+import { mayPass, reconnect } from './redirect.ts'
 import { messagesIn, transportLimits } from './transport.ts'
 
 interface NewsHandlers {

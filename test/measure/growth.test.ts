@@ -40,7 +40,7 @@ import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { withMembers } from '../../protocol/json.ts'
 import { makeCatalogue } from '../../protocol/lists.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
-import { LineReader } from '../../protocol/transports/line-reader.ts'
+import { LineReader } from '../../protocol/pieces.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { cpuTime, median } from '../helpers/measured.ts'
 

@@ -2,7 +2,7 @@ import { isDeeperThan, isObject } from '../../../protocol/json.ts'
 import { limits } from '../limits/index.ts'
 import { shapeOf } from './input-shape.ts'
 import { inexactNumber, isDecimal, isWhole } from './numbers.ts'
-import { resolveRef } from './resolve-ref.ts'
+import { resolveRef } from './json-pointer.ts'
 import { accepts, typesOf, type SchemaType } from './schema-types.ts'
 
 /**

@@ -1,6 +1,5 @@
-export { fitInWorker } from './fit-in-worker.ts'
+export { fitArguments } from './fit.ts'
 export { shapeOf } from './input-shape.ts'
-export { parsePointer, resolvePointer } from './json-pointer.ts'
+export { parsePointer, resolvePointer, resolveRef } from './json-pointer.ts'
 export { inexactNumber } from './numbers.ts'
-export { resolveRef } from './resolve-ref.ts'
 export { isScalar } from './schema-types.ts'

@@ -1,5 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { resolveRef } from './resolve-ref.ts'
+import { resolveRef } from './json-pointer.ts'
 
 /** The keywords that combine a schema from others. */
 const combiningKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'then', 'else']

@@ -1,6 +1,6 @@
 // Tells from a schema, without validating by it, which types and values it accepts.
 import { isObject } from '../../../protocol/json.ts'
-import { resolveRef } from './resolve-ref.ts'
+import { resolveRef } from './json-pointer.ts'
 
 /** A type of JSON Schema. `number` includes whole numbers. */
 export type SchemaType = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'

@@ -456,7 +456,7 @@ export const limits = {
    * of each, in MB, `loading`: max time to load a module, in ms; beyond: the task is stopped, and its thread ends. `idle`: max time without
    * a task, in ms; beyond: the thread ends. `tasks`: max tasks that run or wait, with a share for each owner; beyond: 429 or 503.
    */
-  workers: { threads: Math.max(2, availableParallelism() - 1), heap: 256, loading: 30_000, idle: 60_000, tasks: 1_000 },
+  workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, tasks: 1_000 },
   /**
    * Arguments of plain HTTP callers, read and validated by the input schema of the tool. `time`: max time, in ms; beyond: only the server
    * validates them, without a further attempt by that schema for `backoff`, in ms; where they are longer than `large`, in characters: 400.

@@ -1,7 +1,7 @@
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { errors } from '../../base/errors/index.ts'
-import { fitInWorker, shapeOf } from '../../base/json-schema/index.ts'
+import { fitArguments, shapeOf } from '../../base/json-schema/index.ts'
 import { limits } from '../../base/limits/index.ts'
 
 /** Arguments as a tool takes them, and their JSON text. */
@@ -57,7 +57,7 @@ export class ToolInput {
   async fit (given: Record<string, unknown>, owner: string): Promise<FitArguments> {
     const text = JSON.stringify(given)
     if (this.#schemaText === undefined || this.#now() < this.#restsUntil) return { args: given, text }
-    const answer = await fitInWorker({ schema: this.#schemaText, args: text }, owner)
+    const answer = await fitArguments({ schema: this.#schemaText, args: text }, owner)
     if (answer === undefined) return this.#late(given, text)
     if (answer.problems.length > 0) throw new errors.InvalidInput(`The arguments do not fit: ${answer.problems.join('; ')}`)
     return answer.args === text ? { args: given, text } : { args: JSON.parse(answer.args) as Record<string, unknown>, text: answer.args }

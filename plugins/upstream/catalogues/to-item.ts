@@ -1,5 +1,5 @@
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { readableTool } from '../../../protocol/legacy/readable-tool.ts'
+import { readableTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { itemShapes } from '../../../protocol/mended-members.ts'
 import { mend } from '../../../protocol/mending.ts'

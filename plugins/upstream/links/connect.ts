@@ -3,7 +3,7 @@ import type { AuthorizationSource } from '../../../protocol/transports/authoriza
 import { DualEraSession, WrongBeginning } from '../../../protocol/dual-era-session.ts'
 import type { Era } from '../../../protocol/era.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
-import type { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
+import type { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { limits, type Semaphore } from '../../base/limits/index.ts'
 import { reachOf } from '../../base/outbound/index.ts'

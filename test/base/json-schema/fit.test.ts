@@ -1,7 +1,7 @@
 // Arguments and strangers' schemas, in a worker thread.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { fitArguments } from '../../../plugins/base/json-schema/fit.ts'
+import { run } from '../../../plugins/base/json-schema/worker.ts'
 import { limits } from '../../../plugins/base/limits/limits.ts'
 import { ToolInput } from '../../../plugins/downstream/tools/tool-input.ts'
 import { setLimits } from '../../helpers/patient.ts'
@@ -11,13 +11,13 @@ const trap = { text: `${'a'.repeat(60)}!` }
 const inputOf = (schema: unknown, now?: () => number): ToolInput =>
   new ToolInput({ key: 'tool', text: JSON.stringify({ name: 'tool', inputSchema: schema }) }, now)
 const problemsOf = (schema: object, args: object): readonly string[] =>
-  fitArguments({ schema: JSON.stringify(schema), args: JSON.stringify(args) }).problems
+  run({ schema: JSON.stringify(schema), args: JSON.stringify(args) }).problems
 
 test('arguments of any size are converted and checked', async () => {
   const schema = { type: 'object', properties: { n: { type: 'number' }, list: { type: 'array', items: { type: 'integer' } } } }
   for (const pad of ['x'.repeat(1_000_000), Array.from({ length: 200_000 }, () => 'x'), Array.from({ length: 60_000 }, () => ({ a: [1] }))]) {
     assert.deepEqual(problemsOf(schema, { n: 'abc', pad }), ['n must be number'])
-    const { args, problems } = fitArguments({ schema: JSON.stringify(schema), args: JSON.stringify({ n: '1', pad }) })
+    const { args, problems } = run({ schema: JSON.stringify(schema), args: JSON.stringify({ n: '1', pad }) })
     assert.deepEqual([args, problems], [JSON.stringify({ n: 1, pad }), []])
   }
   assert.deepEqual(problemsOf(schema, { n: `${'0'.repeat(100_000)}x` }), ['n must be number'])
