@@ -20,7 +20,7 @@ const httpProbeTime = 5_000
 /** How long the outcome of an `initialize` is waited for that turned out to be unnecessary, in ms. */
 const regretTime = 2_000
 
-/** What is known of a server before it is connected to. */
+/** The facts that are known of a server before the gateway connects to it. */
 export interface Beginning {
   /** The era to begin in; undefined: it is to be found out. */
   readonly era: Era | undefined
@@ -51,11 +51,13 @@ async function within<Value> (ms: number, promise: Promise<Value>): Promise<Valu
 }
 
 /**
- * A connection to a server whose era is found out when it opens (MCP 2026-07-28, "Versioning and Compatibility"): the server is asked by
- * `server/discover`, and with `initialize` where it does not know that. Everything else is done by the session of that era.
+ * A connection to a server whose era is found out when it opens (MCP 2026-07-28, "Versioning and Compatibility"): the
+ * server is asked by `server/discover`, and with `initialize` where it does not know that. Everything else is done by
+ * the session of that era.
  *
- * A process may not answer a request that it does not know. So if there is no answer after a second, `initialize` is sent as well, and what
- * is answered first counts: a process that starts slowly loses nothing by that, and one that stays silent a second at most.
+ * A process may not answer a request that it does not know. So if there is no answer after a second, `initialize` is
+ * sent as well, and what is answered first counts: a process that starts slowly loses nothing by that, and one that
+ * stays silent a second at most.
  */
 export class DualEraSession implements UpstreamSession {
   readonly #transport: Transport
@@ -170,7 +172,10 @@ export class DualEraSession implements UpstreamSession {
     this.#useLegacy(session, false)
   }
 
-  /** A process has not answered yet, and may never. It reads one message after the other, so its answers tell what it is. */
+  /**
+   * A process has not answered yet, and may never. It reads one message after the other, so its answers tell what it
+   * is.
+   */
   async #askBoth (discovering: Promise<Outcome<DiscoveredServer>>): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     const beginning = settled(session.handshake())

@@ -6,7 +6,7 @@ import type { Peer } from './peer.ts'
 /** The member of `_meta` by which a gateway identifies itself in `initialize`. */
 export const instanceKey = 'tool-hub/instance'
 
-/** Identifies this process among gateways, so that one that is configured as its own upstream notices: its lists would grow without end. */
+/** Identifies this process, so that a gateway detects that it is its own upstream: its lists would grow without end. */
 export const instance = randomUUID()
 
 /** The answer to a gateway that is configured as its own upstream. */
@@ -16,8 +16,8 @@ export const ownAddress = 'This address is the gateway\'s own: a server cannot b
 const beginnings: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
 
 /**
- * Refuses a request of a server that only clients send. A program that writes what it reads, as `cat` does, has this error come back as its
- * own answer, and so it is told.
+ * Refuses a request that only clients send. A program that echoes its input, as `cat` does, echoes this error as well,
+ * which then fails the connection.
  * @returns false for every other request, which is not answered
  */
 export function refuseEcho (peer: Peer, { method, id, idText }: Request): boolean {

@@ -1,17 +1,19 @@
-// Members whose names other parsers take for those that the gateway checks or replaces: Go and .NET compare names without regard to case, C
-// ends them at a NUL. What is checked here must be all that a server reads, so these members are not passed on.
+// Members that other parsers confuse with those that the gateway checks or replaces: Go and .NET ignore case in names,
+// C ends them at a NUL. A server must read exactly the values that were checked here, so these members are not passed
+// on.
 import { isObject, memberOf, membersOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 
-/** Names within this length are folded whole, of longer ones the beginning: nobody pads a name so much. */
+/** Only this many characters of a name are compared. */
 const maxName = 256
 
 const isAscii = /^[ -~]*$/
 const ignorable = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
- * A name as the most lenient parser compares it: up to a NUL, without invisible characters, and without differences of case and of
- * compatibility characters (Unicode NFKC_Casefold; beside that the two Turkish letters that Java takes for an `i`).
+ * A name as the most lenient parser compares it: up to a NUL, without invisible characters, and without differences of
+ * case and of compatibility characters (Unicode NFKC_Casefold; beside that the two Turkish letters that Java takes for
+ * an `i`).
  */
 function folded (name: string): string {
   if (name.length <= maxName && isAscii.test(name)) return name.toLowerCase()
@@ -30,7 +32,7 @@ export class MemberNames {
     this.#folded = new Set(names.map(folded))
   }
 
-  /** Whether a member of this name may be taken for one of these, and is none. */
+  /** Whether a lenient parser may confuse this name, which is none of the set, with one of it. */
   isLookalike (name: string): boolean { return !this.#names.has(name) && this.#folded.has(folded(name)) }
 
   /** The text of an object without lookalikes; all other members keep their bytes. */
@@ -52,7 +54,7 @@ export class MemberNames {
   }
 }
 
-/** The members of params that are checked or replaced here, beside `_meta`, by method. */
+/** The members of params that the gateway checks or replaces, beside `_meta`, by method. */
 const ofRounds = ['inputResponses', 'requestState']
 const ofTasks = new MemberNames(['_meta', 'taskId'])
 const byMethod: ReadonlyMap<string, MemberNames> = new Map(Object.entries({

@@ -1,10 +1,11 @@
-// The members of MCP's types that may not be null, or are objects (all revisions), and the keywords of JSON Schema that are such.
+// The members of MCP's types that may not be null, or are objects (all revisions), and the keywords of JSON Schema that
+// are such.
 import { memberOf } from './json.ts'
 import { listKinds, type ListKind } from './lists.ts'
 import type { Shape } from './mending.ts'
 
 const value: Shape = {}
-/** What is in it is not MCP's. */
+/** An object whose members MCP does not define. */
 const opaque: Shape = { isObject: true }
 const object = (members: Readonly<Record<string, Shape>>, more: Shape = {}): Shape => ({ isObject: true, members, ...more })
 const list = (element: Shape): Shape => ({ element })
@@ -13,7 +14,9 @@ const required = (shape: Shape, fallback: string): Shape => ({ ...shape, fallbac
 const text = required(value, '""')
 const meta = { _meta: opaque }
 
-/** Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values. */
+/**
+ * Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values.
+ */
 const plainKeywords = names(
   '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$vocabulary', '$comment',
   'id', 'type', 'enum', 'enumNames', 'title', 'description', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'format', 'pattern',
@@ -84,7 +87,10 @@ export const besideList: Shape = object(common)
 const contents = object({
   ...names('uri', 'mimeType', 'blob'), text: { ...text, isNeeded: (textOf) => textOf('blob') === undefined }, ...meta
 })
-/** A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a call's arguments. */
+/**
+ * A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a
+ * call's arguments.
+ */
 const blockMembers: Readonly<Record<string, Shape>> = {
   ...resource,
   name: { ...text, isNeeded: (textOf) => textOf('type') === '"resource_link"' },
@@ -94,7 +100,7 @@ const blockMembers: Readonly<Record<string, Shape>> = {
 }
 const block: Shape = { members: blockMembers }
 const blocks = list(block)
-/** What is said to a model, which may be the result of a tool. */
+/** Content for a model, which may be the result of a tool. */
 const told: Shape = { members: { ...blockMembers, content: blocks, isError: value } }
 const samplingMessage: Shape = { members: { content: { ...told, element: told }, ...meta } }
 
@@ -162,7 +168,11 @@ const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tool
 const anyResult = object(common, { fallback: '{}' })
 const lists: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
-/** The result of a request. @param isModern of a server of the modern era @returns undefined: its parts are read one by one */
+/**
+ * The result of a request.
+ * @param isModern of a server of the modern era
+ * @returns undefined: its parts are read one by one
+ */
 export function resultShape (method: string, isModern: boolean): Shape | undefined {
   if (lists.has(method)) return undefined
   if (!isModern && Object.hasOwn(legacyResults, method)) return legacyResults[method]

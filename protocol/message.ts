@@ -7,7 +7,10 @@ interface Common {
   /** Of a large message of a server: whether it has `null` or `[]` outside of its strings. Undefined: not known. */
   hasGaps?: boolean
 }
-/** A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the sender wrote it, for the answer. */
+/**
+ * A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the sender wrote it, for the
+ * answer.
+ */
 export interface Request extends Common {
   kind: 'request'
   id: RequestId

@@ -3,7 +3,9 @@ const maxHold = 0.5
 /** Characters of a long text that are encoded at once. */
 const chunkSize = 64 * 1024
 
-/** Measures how long a task has held the event loop, and yields to it. Used between two steps of a task of low urgency. */
+/**
+ * Measures how long a task has held the event loop, and yields to it. Used between two steps of a task of low urgency.
+ */
 export class LoopBudget {
   #begun = performance.now()
 
@@ -22,7 +24,10 @@ export class LoopBudget {
 /** The length of several chunks together, in bytes. */
 export const lengthOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, { length }) => sum + length, 0)
 
-/** A long text as UTF-8, encoded without holding the event loop. In chunks: one character beyond Latin-1 slows down a whole string. */
+/**
+ * A long text as UTF-8, encoded without holding the event loop. In chunks: one character beyond Latin-1 slows down a
+ * whole string.
+ */
 export async function toBytes (pieces: Iterable<string>): Promise<Buffer> {
   const chunks: Buffer[] = []
   const budget = new LoopBudget()

@@ -35,7 +35,10 @@ export function paramHeadersOf (toolText: string): readonly ParamHeader[] | unde
   return new Set(found.map(({ header }) => header)).size === found.length ? found : undefined
 }
 
-/** @param path the way to this schema; undefined: it cannot be reached by `properties` alone @returns false for an invalid annotation */
+/**
+ * @param path the way to this schema; undefined: it cannot be reached by `properties` alone
+ * @returns false for an invalid annotation
+ */
 function collect (schema: unknown, path: readonly string[] | undefined, found: ParamHeader[], depth = 0): boolean {
   if (Array.isArray(schema)) return schema.every((each) => collect(each, undefined, found, depth + 1))
   if (!isObject(schema)) return true
@@ -75,8 +78,9 @@ export function paramOf (args: unknown, path: readonly string[]): ParamValue | u
 }
 
 /**
- * The headers that repeat arguments, by the tools of one server. All connections to it share them, since not each of them reads its lists.
- * Those of the last reading count, and of the one before it while the last one is under way: no more is kept.
+ * The headers that repeat arguments, by the tools of one server. All connections to it share them, since not each of
+ * them reads its lists. Those of the last reading count, and of the one before it while the last one is under way: no
+ * more is kept.
  */
 export class ToolHeaders {
   #current = new Map<string, readonly ParamHeader[]>()

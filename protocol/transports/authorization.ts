@@ -12,8 +12,8 @@ export interface Challenge {
 }
 
 /**
- * Where a transport gets the header `Authorization` of its requests from. The transport asks before each request and reports refusals; how
- * the header comes about is not its concern.
+ * Where a transport gets the header `Authorization` of its requests from. The transport asks before each request and
+ * reports refusals; how the header comes about is not its concern.
  */
 export interface AuthorizationSource {
   /**
@@ -29,7 +29,10 @@ export interface AuthorizationSource {
   refused: (challenge: Challenge) => Promise<boolean>
 }
 
-/** The challenge in an answer; undefined: it is none. A 403 is one only if it names a scope (RFC 6750 §3.1, `insufficient_scope`). */
+/**
+ * The challenge in an answer; undefined: it is none. A 403 is one only if it names a scope (RFC 6750 §3.1,
+ * `insufficient_scope`).
+ */
 export function bearerChallenge (
   status: number,
   wwwAuthenticate: string | undefined,
@@ -42,7 +45,8 @@ export function bearerChallenge (
 }
 
 /**
- * Sends a request once the value of its header `Authorization` is known: at once, where it is. The answer fails when it cannot be got.
+ * Sends a request once the value of its header `Authorization` is known: at once, where it is. The answer fails when it
+ * cannot be got.
  * @param send called with the value; undefined: the request has none
  */
 export function authorized (

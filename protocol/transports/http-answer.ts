@@ -30,15 +30,15 @@ export interface AnswerHandlers {
 export interface ReadingOptions {
   /** Counts their memory. Default: not counted. */
   readonly meter?: MemoryMeter
-  /** How much of what streams bring unasked is dealt with. Default: without bounds. */
+  /** Bounds the unsolicited messages of streams. Default: without bounds. */
   readonly pace?: MessagePace
-  /** Who causes those that no client causes. */
+  /** The owner of answers that no client causes. */
   readonly owner?: string
 }
 
 const withoutBounds: ReadingOptions = {}
 
-/** Size of pieces of streams that servers have no reason to send many of, in bytes, and how many are counted together. */
+/** Max size of a tiny piece of a stream, in bytes, and how many of them are counted together. */
 const crumb = 64
 const crumbs = 64
 
@@ -55,7 +55,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   readonly #reading: ReadingOptions
   readonly #owner: string
   #account: ReturnType<MemoryMeter['open']> | undefined
-  /** What a stream brings. */
+  /** Passes on the bytes of a stream. */
   #valve: Valve | undefined
   #crumbs = 0
   /** Number of reasons why it is not read now. */
@@ -111,7 +111,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     if (!this.#decoder) { this.#take(chunk); return }
     if (this.#decoder.write(chunk)) return
     controller.pause()
-    // What undici has read by then still comes.
+    // Chunks that undici has read already still come.
     if (this.#isFull) return
     this.#isFull = true
     this.#decoder.once('drain', () => {
@@ -241,12 +241,16 @@ export function networkFailure (error: Error, url: URL): string {
   }
 }
 
-/** A missing end is no error: not every server finishes its compressed stream properly, and the content shows whether it is complete. */
+/**
+ * A missing end is no error: not every server finishes its compressed stream properly, and the content shows whether it
+ * is complete.
+ */
 const lenient = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
 /**
  * The decoder of a `content-encoding`; undefined when the content is not encoded.
- * @throws SyntaxError for an unknown encoding, and for several on top of each other, which an attacker could use to cost CPU
+ * @throws SyntaxError for an unknown encoding, and for several on top of each other, which an attacker could use to
+ * cost CPU
  */
 export function decoderOf (encoding: string | undefined): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {

@@ -5,7 +5,10 @@ const day = 24 * 60 * 60_000
 /** A range of time as it is asked for: ISO 8601, a date in UTC or a date with time, both inclusive. */
 export interface DateRange { readonly startDate?: string, readonly endDate?: string }
 
-/** The range in ms since 1970: `from` is inclusive, `to` exclusive. A date as the end includes its whole day. @throws InvalidInput */
+/**
+ * The range in ms since 1970: `from` is inclusive, `to` exclusive. A date as the end includes its whole day.
+ * @throws InvalidInput
+ */
 export function timesOf ({ startDate, endDate }: DateRange): { from?: number, to?: number } {
   const from = startDate === undefined ? undefined : timeOf(startDate, 'startDate')
   const last = endDate === undefined ? undefined : timeOf(endDate, 'endDate')

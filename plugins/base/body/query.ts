@@ -21,7 +21,8 @@ export const checkQuery: preValidationHookHandler = (request, _reply, done) => {
 
 /** Refuses a query of too many parameters, before any other hook, route or library reads them. */
 export const boundQuery: onRequestHookHandler = ({ url }, reply, done) => {
-  // The address as a whole: where its query begins is told differently by the router and by routes that read it themselves.
+  // The address as a whole: where its query begins is told differently by the router and by routes that read it
+  // themselves.
   if (!hasTooMany(url)) {
     done()
     return
@@ -55,8 +56,8 @@ const tooMany = (what: string): Error => new errors.InvalidInput(`The ${what} ha
 const alwaysKnown = ['token', '_']
 
 /**
- * An `onRoute` hook: routes refuse a query with a parameter that they do not know, since a misspelt filter would select everything. What
- * runs tools and prompts takes any.
+ * An `onRoute` hook: routes refuse a query with a parameter that they do not know, since a misspelt filter would select
+ * everything. What runs tools and prompts takes any.
  */
 export function refuseUnknownQuery (route: RouteOptions): void {
   if (route.config?.effect === 'run') return

@@ -14,10 +14,11 @@ const selecting = new Ajv({ strict: false, coerceTypes: true, removeAdditional: 
 
 /**
  * The validator compiler of all routes. It reports all errors of a body, or only the first one of a body with more than
- * `limits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at their first use: all of them
- * together would take a tenth of the time that the program takes to start.
+ * `limits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at their
+ * first use: all of them together would take a tenth of the time that the program takes to start.
  *
- * A query loses the parameters that its route does not declare: one of them may be the token of a login, which is nobody else's business.
+ * A query loses the parameters that its route does not declare: one of them may be the token of a login, which is
+ * nobody else's business.
  */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let check: ValidateFunction | undefined
@@ -39,8 +40,8 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
 }
 
 /**
- * The serializer compiler of all routes, for their answers. Schemas are compiled at their first use, as those of requests are: all of
- * them together would take a tenth of the time that the program takes to start.
+ * The serializer compiler of all routes, for their answers. Schemas are compiled at their first use, as those of
+ * requests are: all of them together would take a tenth of the time that the program takes to start.
  */
 export const compileSerializer: FastifySerializerCompiler<object> = ({ schema }) => {
   let write: ((value: unknown) => string) | undefined

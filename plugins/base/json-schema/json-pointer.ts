@@ -2,8 +2,8 @@
 import { isObject } from '../../../protocol/json.ts'
 
 /**
- * The reference tokens of a JSON Pointer, unescaped. A pointer that begins with `#` is a URI fragment: its tokens are percent-decoded
- * first (RFC 6901, 6); a token that is not valid percent-encoding stays as it is.
+ * The reference tokens of a JSON Pointer, unescaped. A pointer that begins with `#` is a URI fragment: its tokens are
+ * percent-decoded first (RFC 6901, 6); a token that is not valid percent-encoding stays as it is.
  */
 export const parsePointer = (pointer: string): string[] => {
   const isFragment = pointer.startsWith('#')
@@ -16,7 +16,10 @@ export const escapeToken = (token: string): string => token.replaceAll('~', '~0'
 
 const unescapeToken = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** The value that a JSON Pointer refers to; undefined where there is none. Only own properties and array elements are followed. */
+/**
+ * The value that a JSON Pointer refers to; undefined where there is none. Only own properties and array elements are
+ * followed.
+ */
 export function resolvePointer (root: unknown, pointer: string): unknown {
   if (!/^#?(\/|$)/.test(pointer)) return undefined
   let value = root
@@ -37,7 +40,8 @@ function percentDecode (token: string): string {
 }
 
 /**
- * The subschema that a local `$ref` refers to: by a JSON Pointer, by an `$anchor` among the root's definitions, or by the root's `$id`.
+ * The subschema that a local `$ref` refers to: by a JSON Pointer, by an `$anchor` among the root's definitions, or by
+ * the root's `$id`.
  * @param root the schema that the reference stands in
  * @returns undefined where the reference leads out of the schema, or to nothing
  */

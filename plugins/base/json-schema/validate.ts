@@ -14,8 +14,8 @@ const maxErrors = 100
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
 /**
- * The regular expression of the keyword `pattern`. One that is not valid with the flag that JSON Schema asks for is tried without it;
- * one that is not valid at all accepts every text.
+ * The regular expression of the keyword `pattern`. One that is not valid with the flag that JSON Schema asks for is
+ * tried without it; one that is not valid at all accepts every text.
  */
 function toPattern (pattern: string, flags: string): Pattern {
   const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
@@ -57,9 +57,9 @@ const instances = { all: newInstances(true), first: newInstances(false) }
 const maxParameters = 100
 
 /**
- * A validator for a tool's input schema: JSON Schema 2020-12, or draft 7 where the schema states it, or is valid as such only. Of a
- * schema that is neither, or refers to other documents, the usable parts are used: the upstream validates the arguments anyway. Compiling
- * and validating may take without end.
+ * A validator for a tool's input schema: JSON Schema 2020-12, or draft 7 where the schema states it, or is valid as
+ * such only. Of a schema that is neither, or refers to other documents, the usable parts are used: the upstream
+ * validates the arguments anyway. Compiling and validating may take without end.
  * @param errors `first`: it stops at the first error, since a large list may have one for each of its elements
  */
 export function createValidator (schema: unknown, errors: 'all' | 'first'): Validator {
@@ -87,8 +87,8 @@ function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvIns
 const data = new Set(['const', 'enum', 'default', 'examples'])
 
 /**
- * A schema that checks a property `__proto__`, which Ajv leaves out of `properties`: as a pattern. One without such a property comes back
- * as the same object.
+ * A schema that checks a property `__proto__`, which Ajv leaves out of `properties`: as a pattern. One without such a
+ * property comes back as the same object.
  */
 function withProto<Schema> (schema: Schema): Schema {
   if (typeof schema !== 'object' || schema === null) return schema

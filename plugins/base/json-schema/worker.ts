@@ -1,4 +1,4 @@
-// What the worker pool runs for `fitArguments`.
+// The module that the worker pool runs for `fitArguments`.
 import { limits } from '../limits/index.ts'
 import { convertArguments } from './arguments.ts'
 import { createValidator, type Validator } from './validate.ts'
@@ -20,7 +20,8 @@ export function run ({ schema: schemaText, args: text }: FitTask): FitAnswer {
   if (schemaText.length > limits.checkedSchema) return { args: JSON.stringify(args), problems: [] }
   const validate = validatorOf(schemaText, schema, isLarge ? 'first' : 'all')
   let problems = validate(args)
-  // A text that a pattern or a length keeps out may be the number that fits. Of large arguments that would take too long.
+  // A text that a pattern or a length keeps out may be the number that fits. Of large arguments that would take too
+  // long.
   const others = problems.length === 0 || isLarge
     ? []
     : Object.entries(convertArguments(schema, given, true)).filter(([name, value]) => value !== args[name])

@@ -10,7 +10,10 @@ interface UnsolicitedBounds {
   readonly perSecond: number
 }
 
-/** How much of what one owner's servers send unsolicited is dealt with. What is used up comes back with time. */
+/**
+ * Bounds the unsolicited messages of one owner's servers, by the CPU time that they take. The allowance is refilled
+ * with time.
+ */
 export class UnsolicitedPace implements MessagePace {
   readonly #bounds: UnsolicitedBounds
   readonly #now: () => number

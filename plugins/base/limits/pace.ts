@@ -9,17 +9,17 @@ interface PaceBounds {
   readonly owners: number
 }
 
-/** What one owner has left, as of when. */
+/** The amount that one owner has left at a time. */
 interface Account { readonly left: number, readonly updated: number }
 
-/** How much of something each owner may have done per second. */
+/** A rate limit for each owner. */
 export class Pace {
   readonly #bounds: PaceBounds
   readonly #sentence: string
   readonly #now: () => number
   readonly #accounts: BoundedMap<string, Account>
 
-  /** @param sentence for who has had his share @param now a clock, in ms */
+  /** @param sentence for an owner without allowance @param now a clock, in ms */
   constructor (bounds: PaceBounds, sentence: string, now = () => performance.now()) {
     this.#bounds = bounds
     this.#sentence = sentence
@@ -27,7 +27,10 @@ export class Pace {
     this.#accounts = new BoundedMap(bounds.owners, { isEvictable: (_owner, account) => this.#leftOf(account) >= bounds.burst })
   }
 
-  /** Counts an amount. It may be more than is left: then the owner waits longer. @throws ShareError when nothing is left */
+  /**
+   * Counts an amount. It may be more than is left: then the owner waits longer.
+   * @throws ShareError when nothing is left
+   */
   take (owner: string, amount: number): void {
     const account = this.#accounts.get(owner)
     const left = account ? this.#leftOf(account) : this.#bounds.burst

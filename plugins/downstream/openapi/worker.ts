@@ -1,4 +1,4 @@
-// What the worker pool runs for `translateLarge`.
+// The module that the worker pool runs for `translateLarge`.
 import type { Item } from '../../../protocol/lists.ts'
 import { toOperation, type Operation } from './operation.ts'
 
