@@ -1,3 +1,4 @@
+import { isObject } from '../schemas/unknown-members.ts'
 import { jsonSize, noteJsonSize } from './json-size.ts'
 import { orderedEntries, orderedObject } from './order.ts'
 import { Invalid, type Change, type Entity } from './store.ts'
@@ -9,9 +10,6 @@ type Entry<Name extends Entity | 'systemConfig'> = Extract<Change, { entity: Nam
 /** The member that is the key of an entry, for the sections that are lists. */
 export const keyMembers = { users: 'username', groups: 'id', bearerKeys: 'id', prompts: 'id', resources: 'id' } as const
 export type ListName = keyof typeof keyMembers
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A value after a round trip through JSON; if the former value has the same JSON, the former object itself. */
 function normalized (former: unknown, value: unknown): unknown {

@@ -6,9 +6,11 @@ import { problemOf } from '../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../schemas/server.ts'
 import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
-import { isObject, keyMembers, type Document, type ListName } from './apply.ts'
+import { keyMembers, type Document, type ListName } from './apply.ts'
+import { isObject } from '../schemas/unknown-members.ts'
 import { maskIn } from './masks.ts'
 import { orderedEntries } from './order.ts'
+import { repeatedIn } from './repeated-names.ts'
 import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
 import type { Server, Snapshot, StoredGroup } from './store.ts'
 
@@ -148,6 +150,9 @@ function readServers (document: Document, former: Section<Server> | undefined): 
     items.set(name, server)
     if (server.problem !== undefined) problems.push(`server ${JSON.stringify(name)} is not connected: ${server.problem}`)
     for (const warning of server.warnings ?? []) warnings.push(`server ${JSON.stringify(name)}: ${warning}`)
+  }
+  for (const name of repeatedIn(raw)) {
+    warnings.push(`server ${JSON.stringify(name)} is written more than once: the last entry is in force, the others are lost`)
   }
   const section = { raw, items, problems, warnings }
   separators.set(section, separator)

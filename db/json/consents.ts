@@ -1,4 +1,4 @@
-import { isObject } from '../apply.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 import { maxRecords, type Bounds, type Consent, type Consents } from '../ports.ts'
 import { EntryList, type SectionFile, type Sections, type SectionsUpdate } from './section.ts'
 

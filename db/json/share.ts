@@ -1,4 +1,5 @@
-import { isObject, keyMembers, type Document } from '../apply.ts'
+import { keyMembers, type Document } from '../apply.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 import { orderedEntries, orderedObject } from '../order.ts'
 
 const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)

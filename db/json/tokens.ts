@@ -1,4 +1,5 @@
-import { isObject, type Document } from '../apply.ts'
+import type { Document } from '../apply.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 import { maxRecords, retention, type TokenFamily, type IssuedToken, type Revocation, type StoredToken, type Tokens } from '../ports.ts'
 import { consentSection, isConsent } from './consents.ts'
 import { isUpstreamToken, upstreamSection } from './upstream-tokens.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isObject } from '../apply.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 import { maxRecords, retention, type LoginChange, type StoredLogin, type UpstreamTokens } from '../ports.ts'
 import type { Resealing, SealedCounts, Vault } from '../store.ts'
 import { EntryList, type SectionFile } from './section.ts'

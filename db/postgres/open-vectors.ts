@@ -5,7 +5,7 @@ import { createQueryRunner } from './connection/query-runner.ts'
 import { openDriver } from './open.ts'
 import { PostgresVectors } from './ports/vectors.ts'
 
-/** As the migrations have it that make the gateway's own. */
+/** The same table as in the migration. */
 const table = sql`create table if not exists vectors (
   collection text not null,
   key text not null,
@@ -14,16 +14,11 @@ const table = sql`create table if not exists vectors (
   used_at timestamp with time zone not null default now(),
   constraint vectors_collection_key_pk primary key (collection, key)
 )`
-/** What tables of earlier versions lack. Only who made a table may change it, even where nothing is to be changed. */
-const isWhole = sql`select used_at from vectors limit 0`
-const addition = sql`alter table vectors add column if not exists used_at timestamp with time zone not null default now()`
-
 /** @throws Error with one sentence, without user and password */
 export async function openVectorDatabase (dbUrl: string): Promise<OpenedVectors> {
   const driver = await openDriver(dbUrl)
   try {
     await driver.db.execute(table)
-    await driver.db.execute(isWhole).catch(async () => { await driver.db.execute(addition) })
   } catch (error) {
     await driver.end()
     throw new Error(`The database of smartRouting.dbUrl at ${driver.location} cannot be used: ${describeFailure(error)}.`)

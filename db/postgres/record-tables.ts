@@ -18,19 +18,15 @@ const dimensions = () => ({
 /**
  * The recorded calls; `timestamp` in ms since 1970. Each column that calls are filtered by has an index in the order of a page. Most calls
  * succeed, so an index of the failed ones serves both. The one of tools holds their servers too: a tool is mostly asked for with its
- * server, and two indexes that are combined lead to each call by itself. `data` and `sealed` hold `input`, `output` and `errorMessage`:
- * rows of earlier versions have these in columns of their own. `sealedBy` is the id of the key, since the sealed texts are
- * too long to be read for counting.
+ * server, and two indexes that are combined lead to each call by itself. `data` and `sealed` hold `input`, `output` and `errorMessage`.
+ * `sealedBy` is the id of the key, since the sealed texts are too long to be read for counting.
  */
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),
   timestamp: bigint({ mode: 'number' }).notNull(),
   ...dimensions(),
   duration: doublePrecision().notNull(),
-  input: text(),
-  output: text(),
   sourceIp: text('source_ip'),
-  errorMessage: text('error_message'),
   clientId: text('client_id'),
   clientName: text('client_name'),
   data: jsonb().$type<{ secret: string }>(),

@@ -5,7 +5,7 @@ import errors from './errors/handlers.ts'
 import counters from './limits/counters.ts'
 import largeReplies from './limits/large-replies.ts'
 import outbound from './outbound/plugin.ts'
-import pages from './pages/plugin.ts'
+import pages from './pages/index.ts'
 import scopes from './scopes/index.ts'
 import type { OwnCredentials } from './secrets/own-credentials.ts'
 

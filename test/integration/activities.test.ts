@@ -312,8 +312,8 @@ test('on PostgreSQL', async (t) => {
     await session.call('echo', { message: `my key is ${KEY}` })
     await hub.stop()
     // What looks like a credential of the gateway is not kept.
-    const [sealed] = await query<{ input: string | null, sealed: string }>('SELECT * FROM activities')
-    assert.deepEqual([sealed?.input, /^v1\.[0-9a-f]{8}\./.test(sealed?.sealed ?? '')], [null, true])
+    const [sealed] = await query<{ sealed: string }>('SELECT * FROM activities')
+    assert.match(sealed?.sealed ?? '', /^v1\.[0-9a-f]{8}\./)
     assert.ok(!/thk_|my key/.test(JSON.stringify(sealed)), 'what calls say is sealed')
 
     const again = await startReplica(t, url, { ...options, env: { ACTIVITY_PAYLOADS: 'false' } })
@@ -360,7 +360,7 @@ test('on PostgreSQL', async (t) => {
 test('among 100,000 calls, pages, filters and sums are found by an index', async (t) => {
   const { url, query } = await database(t)
   const driver = await driverOf(t, url)
-  await query(`INSERT INTO activities (id, timestamp, server, tool, duration, status, "group", username, key_id, key_name, input)
+  await query(`INSERT INTO activities (id, timestamp, server, tool, duration, status, "group", username, key_id, key_name, sealed)
     SELECT gen_random_uuid(), 1790000000000 + n * 1000, 's' || n % 50, 't' || n % 500, 1, CASE WHEN n % 50 = 0 THEN 'error' ELSE 'success' END,
       CASE WHEN n % 10 = 0 THEN 'g' || n % 30 END, 'u' || n % 100, CASE WHEN n % 2 = 0 THEN 'k' || n % 200 END,
       CASE WHEN n % 2 = 0 THEN 'name ' || n % 200 END, repeat('x', 200)

@@ -6,9 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { test } from 'tap'
 import type { OAuthClient } from '../../db/ports.ts'
-import { readRows } from '../../db/postgres/settings/read.ts'
 import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
-import { planWrites, write } from '../../db/postgres/settings/write.ts'
 import { StorageError, type Vault } from '../../db/store.ts'
 import { openVault } from '../../plugins/base/secrets/vault.ts'
 import { activity, authorization, client, consent, hashOf, issued, race, soon } from '../contracts/ports-data.ts'
@@ -338,41 +336,6 @@ void test('a database that begins with a settings file takes its clients, and gi
   assert.deepEqual(await storage.clients.list(), [wanted.admins])
 })
 
-void test('clients that an earlier version kept as an unknown section move to their table, once', async (t) => {
-  const { admins, registered } = mcphubEntries()
-  const wanted = mcphubClients(admins)
-  const { url, query } = await database(t)
-  const first = await open(t, url, { mcpServers: { a: { command: 'node' } } })
-  const taken = client({ clientId: 'taken', name: 'as it is' })
-  await first.storage.clients.create(taken)
-  const [driver, ownVault] = [await driverOf(t, url), await vault()]
-  const before = await readRows(driver.db, ownVault)
-  const entry = [admins, 'odd', { ...registered, clientId: 'taken' }, registered]
-  const rows = { ...before.rows, sections: [{ position: 1, name: 'oauthClients', entry }, { position: 2, name: 'x-more', entry: 1 }] }
-  await driver.db.transaction(async (tx) => {
-    assert.ok(await write(tx, before, randomUUID(), planWrites(before.rows, rows, ownVault)))
-  })
-  const sections = async (): Promise<unknown> => (await readRows(driver.db, ownVault)).rows.sections.map(({ name, entry }) => [name, entry])
-  // Several replicas start at once.
-  const opened = await race(3, async () => await first.another())
-  for (const { clients, store } of opened) {
-    assert.deepEqual(await clients.list(), [wanted.admins, wanted.registered, taken])
-    assert.deepEqual([...(await store.load()).servers.keys()], ['a'])
-  }
-  assert.deepEqual(await sections(), [['oauthClients', ['odd']], ['x-more', 1]])
-  assert.equal((await readRows(driver.db, ownVault)).version, before.version + 2, 'one of them moves them')
-  await opened[0]?.clients.remove('mcphub-1')
-  await first.another()
-  assert.equal(await first.storage.clients.find('mcphub-1'), undefined)
-  // Without entries of another shape, the section is gone.
-  const now = await readRows(driver.db, ownVault)
-  const only = { ...now.rows, sections: [{ position: 1, name: 'oauthClients', entry: [admins] }] }
-  await driver.db.transaction(async (tx) => { await write(tx, now, randomUUID(), planWrites(now.rows, only, ownVault)) })
-  assert.deepEqual(await (await first.another()).clients.find('mcphub-1'), wanted.admins)
-  assert.deepEqual(await sections(), [])
-  assert.deepEqual(await query("SELECT 1 FROM sections WHERE name = 'oauthClients'"), [])
-})
-
 /** A vault with these keys, as ENCRYPTION_KEY has them. */
 const vaultWith = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
 
@@ -466,7 +429,7 @@ for (const kind of ['file', 'PostgreSQL']) {
   })
 }
 
-void test('what calls say is sealed in the database, rows of earlier versions stay readable, and clients are named', async (t) => {
+void test('what calls say is sealed in the database, and clients are named', async (t) => {
   const { url } = await database(t)
   const { storage: { activities, clients } } = await open(t, url, {}, vaultWith('a'.repeat(64)))
   const driver = await driverOf(t, url)
@@ -481,12 +444,6 @@ void test('what calls say is sealed in the database, rows of earlier versions st
   assert.deepEqual(await activities.find(bare.id), bare)
   assert.deepEqual(await activities.find(unknown.id), unknown)
   assert.equal((await activities.list({ server: whole.server, status: whole.status }, 1, 10)).total, 3, 'filters need no payload')
-  const old = randomUUID()
-  await driver.db.execute(sql`insert into activities (id, "timestamp", server, tool, duration, status, input, output, error_message)
-    values (${old}, 1, 's', 't', 1, 'error', 'plain in', 'plain out', 'plain error')`)
-  assert.deepEqual(await activities.find(old), {
-    id: old, timestamp: 1, server: 's', tool: 't', duration: 1, status: 'error', input: 'plain in', output: 'plain out', errorMessage: 'plain error'
-  })
   // A sealed text does not open in the row of another call.
   await driver.db.execute(sql`update activities set sealed = other.sealed, data = other.data
     from (select sealed, data from activities where id = ${whole.id}) as other where id = ${unknown.id}`)

@@ -23,11 +23,11 @@ test(`${rows} recorded calls`, async (t) => {
   assert.ok(activities)
   for (let from = 0; from < rows; from += step) {
     await query(`
-      INSERT INTO activities (id, timestamp, server, tool, duration, status, "group", username, key_id, key_name, source_ip, input, output)
+      INSERT INTO activities (id, timestamp, server, tool, duration, status, "group", username, key_id, key_name, source_ip, sealed)
       SELECT (lpad(to_hex(n), 12, '0') || substr(md5(n::text), 1, 20))::uuid, ${first} + n::bigint * ${spacing}, 's' || n % 50, 't' || n % 50 * 10 + n / 200 % 5,
         n % 1000 / 10.0, CASE WHEN n % 50 = 0 THEN 'error' ELSE 'success' END, CASE WHEN n % 10 = 0 THEN 'g' || n % 30 END, 'u' || n % 200,
         CASE WHEN n % 2 = 0 THEN 'k' || n % 200 END, CASE WHEN n % 2 = 0 THEN 'name ' || n % 200 END, '192.0.2.7',
-        '{"message":"a short line of plain text"}', '{"content":[{"type":"text","text":"a short line of plain text"}]}'
+        repeat('x', 160)
       FROM generate_series(${from}, ${Math.min(from + step, rows) - 1}) AS n`)
   }
   await query(`

@@ -114,7 +114,6 @@ export class PostgresActivities implements Activities {
     return { ...toRow(activity), ...sealed, sealedBy: sealed?.sealed?.split('.')[1] }
   }
 
-  /** Rows of earlier versions have their texts unsealed. */
   #toActivity ({ data, sealed, sealedBy: _, ...row }: typeof activities.$inferSelect): Activity {
     const members = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as unknown as Activity
     if (data === null) return members
@@ -151,16 +150,13 @@ export function selectPage (db: Db, filter: ActivityFilter, page: number, limit:
     .limit(limit)
     .offset((page - 1) * limit)
     .as('page')
-  const { input, output, data, sealed } = activities
+  const { data, sealed } = activities
   // A sealed text is base64.
-  const plain = sql`coalesce(octet_length(${input}), 0) + coalesce(octet_length(${output}), 0)`
-  const size = sql`sum(${plain} + coalesce(octet_length(${sealed}), 0) * 3 / 4)`
+  const size = sql`sum(coalesce(octet_length(${sealed}), 0) * 3 / 4)`
   const fits = sql`${size} over (order by ${order[0]}, ${order[1]}) <= ${maxPayloads}`
   return db
     .select({
       ...getTableColumns(activities),
-      input: sql<string | null>`case when ${fits} then ${input} end`,
-      output: sql<string | null>`case when ${fits} then ${output} end`,
       data: sql<{ secret: string } | null>`case when ${fits} then ${data} end`.mapWith(data),
       sealed: sql<string | null>`case when ${fits} then ${sealed} end`
     })

@@ -1,16 +1,12 @@
-// Clients stand in the settings file, and in a table of their own in the database: their way from one to the other.
-import { randomUUID } from 'node:crypto'
+// Moves OAuth clients between a settings document and their table.
 import { and, eq, isNotNull, notInArray } from 'drizzle-orm'
-import { isObject, type Document } from '../../apply.ts'
+import type { Document } from '../../apply.ts'
+import { isObject } from '../../../schemas/unknown-members.ts'
 import { clientSection, readClient, type ClientEntry } from '../../client-entry.ts'
-import { lockOf } from '../../document.ts'
 import type { Vault } from '../../store.ts'
 import { endClients, insertClients, resealed, toClientRow, toEntry, type ClientRow } from '../client-rows.ts'
-import type { Db, Driver, Transaction } from '../connection/driver.ts'
-import { timeouts, withTimeout } from '../connection/timeouts.ts'
+import type { Db, Transaction } from '../connection/driver.ts'
 import { oauthClients as clients } from '../tables.ts'
-import { readRows, type DatabaseState } from './read.ts'
-import { planWrites, write } from './write.ts'
 
 /** A document without its clients, and the rows for these. */
 interface SplitDocument { readonly document: Document, readonly clients: readonly ClientRow[] }
@@ -69,36 +65,6 @@ export function withClients (document: Document, entries: readonly ClientEntry[]
   const others: unknown = document[clientSection]
   if (entries.length === 0) return document
   return { ...document, [clientSection]: [...Array.isArray(others) ? others as unknown[] : [], ...entries] }
-}
-
-/**
- * Moves clients out of the settings, where earlier versions of Tool-Hub stored them as an unknown section, into their table. Clients that
- * exist there are left as they are.
- * @returns the new state; the same one if nothing was moved
- */
-export async function moveClients (driver: Driver, vault: Vault, state: DatabaseState): Promise<DatabaseState> {
-  for (let now = state; ;) {
-    const row = now.rows.sections.find(({ name }) => name === clientSection)
-    if (row === undefined || lockOf(row.entry) !== undefined) return now
-    const split = splitClients({ [clientSection]: row.entry }, vault)
-    if (split.clients.length === 0) return now
-    const left = split.document[clientSection]
-    const sections = now.rows.sections.flatMap((each) => each !== row ? [each] : left === undefined ? [] : [{ ...row, entry: left }])
-    const rows = { ...now.rows, sections }
-    const writes = planWrites(now.rows, rows, vault)
-    const id = randomUUID()
-    const base = now
-    const isMoved = await withTimeout(driver, timeouts.seed, async (db) => await db.transaction(async (tx) => {
-      if (!await write(tx, base, id, writes)) return false
-      await insertClients(tx, split.clients)
-      return true
-    }))
-    if (isMoved) {
-      const outdated = now.outdated.filter((each) => each.row !== row)
-      return { version: base.version + 1, head: id, rows, outdated }
-    }
-    now = await withTimeout(driver, timeouts.read, async (db) => await readRows(db, vault, base))
-  }
 }
 
 /** The keys of clients whose unknown members were sealed with a former key. */

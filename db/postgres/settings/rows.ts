@@ -1,4 +1,5 @@
-import { isObject, keyMembers, type Document } from '../../apply.ts'
+import { keyMembers, type Document } from '../../apply.ts'
+import { isObject } from '../../../schemas/unknown-members.ts'
 import { orderedEntries, orderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'
@@ -44,21 +45,6 @@ export function toRows (document: Document): Rows {
   const own = ownTables.map((name) => [name, numbered(entriesOf(name, document[name]))])
   const rest = Object.entries(document).filter(([name, value]) => isForSections(name, value))
   return { ...Object.fromEntries(own) as Rows, sections: numbered(rest) }
-}
-
-/**
- * The rows with those of `sections` moved to the table that they have now: earlier versions of Tool-Hub had none for some of them.
- * @returns the same object if there is nothing to move
- */
-export function withOwnTables (rows: Rows): Rows {
-  const moved = rows.sections.filter(({ name, entry }) => isOwnTable(name) && rows[name].length === 0 && hasTableType(name, entry))
-  if (moved.length === 0) return rows
-  const own = toRows(Object.fromEntries(moved.map(({ name, entry }) => [name, entry])))
-  return {
-    ...rows,
-    ...Object.fromEntries(moved.map(({ name }) => [name, own[name as OwnTable]])),
-    sections: rows.sections.filter((row) => !moved.includes(row))
-  }
 }
 
 const numbered = (entries: ReadonlyArray<[name: string, entry: unknown]>): Row[] =>

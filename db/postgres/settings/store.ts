@@ -6,9 +6,8 @@ import { checkInvariants, checkValues } from '../../invariants.ts'
 import { Listeners } from '../../listeners.ts'
 import type { Seed } from '../../seed.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
-import { moveClients, outdatedClients, resealClients, splitClients } from './clients.ts'
+import { outdatedClients, resealClients, splitClients } from './clients.ts'
 import { commit } from './commit.ts'
-import { moveSections } from './sections.ts'
 import type { Db, Driver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { readHead, readInTransaction, readRows, type DatabaseState } from './read.ts'
@@ -155,25 +154,11 @@ export class PostgresStore implements Store {
     }
     // Before the read, so that no commit made after it is missed.
     await this.#changeFeed.open()
-    const found = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
-    const database = await this.#moveClients(await moveSections(this.#driver, this.#vault, found))
+    const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
     const state = { database, reading: read(toDocument(database.rows), database.version) }
     this.#resealing = this.#reseal(database)
     this.#resealing.catch(() => {})
     return state
-  }
-
-  /** Moves clients that an earlier version stored as an unknown section. */
-  async #moveClients (database: DatabaseState): Promise<DatabaseState> {
-    try {
-      return await moveClients(this.#driver, this.#vault, database)
-    } catch (error) {
-      this.#warn(
-        `The OAuth clients could not be moved to their table (${safeMessageOf(error)}), and are not known to the authorization server. ` +
-        'It is tried again at the next start.'
-      )
-      return database
-    }
   }
 
   async #commit ({ database: base, reading: former }: State, changes: readonly Change[], lock: CommitLock | undefined): Promise<Snapshot> {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject } from '../../apply.ts'
+import { isObject } from '../../../schemas/unknown-members.ts'
 import { lock, lockOf } from '../../document.ts'
 import { ServerConfig } from '../../../schemas/server.ts'
 import { SystemConfig } from '../../../schemas/settings.ts'

@@ -72,7 +72,7 @@ export const limits = {
    * Look-ups of access tokens. `places`: max at the same time, of known tokens and of unknown ones each; `waiting`: max of unknown ones
    * that run or wait, of which each address has a share; beyond: 429 or 503.
    */
-  tokenLookUps: { places: 8, waiting: 1_000 },
+  tokenLookUps: { places: 8 },
 
   /** Bounds of the authorization server. */
   oauth: authorization,
@@ -121,7 +121,7 @@ export const limits = {
    * Tests of servers before they are stored. `places`: max at the same time, `perOwner`: of one owner; beyond: 429. `time`: max time of
    * one, in ms; beyond: it ends without a connection.
    */
-  serverTests: { places: 8, perOwner: 2, time: 60_000 },
+  serverTests: { places: 8, time: 60_000 },
   /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond: 503. */
   configPerUser: 4 * 1024 * 1024,
   /**

@@ -1,6 +1,6 @@
 import type { MessagePace, Unsolicited } from '../../../protocol/transports/valve.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { limits } from './limits.ts'
+import { TokenBucket } from './token-bucket.ts'
 
 /** As `limits.unsolicited` has them. */
 interface UnsolicitedBounds {
@@ -10,44 +10,28 @@ interface UnsolicitedBounds {
   readonly perSecond: number
 }
 
-/**
- * Bounds the unsolicited messages of one owner's servers, by the CPU time that they take. The allowance is refilled
- * with time.
- */
+/** How much of the unsolicited messages of one owner's servers is processed, in ms of CPU time. */
 export class UnsolicitedPace implements MessagePace {
   readonly #bounds: UnsolicitedBounds
-  readonly #now: () => number
-  #left: number
-  #updated: number
+  readonly #bucket: TokenBucket
+  readonly #key: string
 
-  /** @param now a clock, in ms */
-  constructor (bounds: UnsolicitedBounds = limits.unsolicited, now = () => performance.now()) {
+  constructor (bounds: UnsolicitedBounds = limits.unsolicited, bucket = new TokenBucket(bounds), key = '') {
     this.#bounds = bounds
-    this.#now = now
-    this.#left = bounds.burst
-    this.#updated = now()
+    this.#bucket = bucket
+    this.#key = key
   }
 
   count (what: Unsolicited, size = 0): void {
-    const { cost, charactersPerMs } = this.#bounds
-    this.#left -= cost[what] + size / charactersPerMs
+    this.#bucket.spend(this.#key, this.#bounds.cost[what] + size / this.#bounds.charactersPerMs)
   }
 
-  wait (): number {
-    const { burst, perSecond } = this.#bounds
-    const now = this.#now()
-    this.#left = Math.min(burst, this.#left + (now - this.#updated) / 1_000 * perSecond)
-    this.#updated = now
-    return this.#left > 0 ? 0 : Math.ceil((1 - this.#left) / perSecond * 1_000)
-  }
+  /** @returns ms until the next message may be read */
+  wait (): number { return this.#bucket.wait(this.#key) }
 }
 
-const ofUsers = new BoundedMap<string, UnsolicitedPace>(limits.unsolicited.owners)
+const ofUsers = new TokenBucket(limits.unsolicited, { maxKeys: limits.unsolicited.owners })
 
 /** The pace of a server: one for all servers of a user, and one for each server of an admin. */
-export function paceOf (user: string | undefined): UnsolicitedPace {
-  if (user === undefined) return new UnsolicitedPace()
-  const pace = ofUsers.get(user) ?? new UnsolicitedPace()
-  ofUsers.setNewest(user, pace)
-  return pace
-}
+export const paceOf = (user: string | undefined): UnsolicitedPace =>
+  user === undefined ? new UnsolicitedPace() : new UnsolicitedPace(limits.unsolicited, ofUsers, user)

@@ -39,6 +39,8 @@ export interface TransportDeps {
   problemOf?: (config: ServerConfig) => Promise<string | undefined>
   /** The package indexes for children, by the current settings. */
   install?: () => Install | undefined
+  /** Whether a value holds a credential of this gateway's. */
+  isOurs?: (value: string) => boolean
   /** Called for each line that a child prints which is no message. */
   onLine: (line: PrintedLine) => void
   /** Removes the secrets of the config from a text. */
@@ -65,7 +67,7 @@ interface ConnectionDeps extends TransportDeps {
 export function makeTransport (
   kind: TransportKind,
   config: ServerConfig,
-  { outbound, environment, childUser, install, onLine, redact, sharedApi, pace, warn, yields }: ConnectionDeps,
+  { outbound, environment, childUser, install, isOurs, onLine, redact, sharedApi, pace, warn, yields }: ConnectionDeps,
   passed?: () => Passed | undefined,
   authorization?: AuthorizationSource
 ): Transport {
@@ -86,7 +88,7 @@ export function makeTransport (
       ...reading
     })
   }
-  if (kind === 'openapi') return new OpenApiTransport({ config, outbound, sharedApi, passed, warn, owner: reading.owner })
+  if (kind === 'openapi') return new OpenApiTransport({ config, outbound, sharedApi, passed, isOurs, warn, owner: reading.owner })
   if (config.url === undefined || !URL.canParse(config.url)) {
     throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
   }

@@ -10,9 +10,10 @@ import { Valve } from '../../../protocol/transports/valve.ts'
 import { limits } from '../../../plugins/base/limits/limits.ts'
 import { MemoryBudget } from '../../../plugins/base/limits/memory.ts'
 import { UnsolicitedPace } from '../../../plugins/base/limits/message-pace.ts'
+import { TokenBucket } from '../../../plugins/base/limits/token-bucket.ts'
 import { Raw, startUpstream, tool } from '../../fakes/fault-http.ts'
 import { connected, Session, settings, silence, within } from '../../helpers/client.ts'
-import { mockTimers } from '../../helpers/clock.ts'
+import { holdClock, mockTimers } from '../../helpers/clock.ts'
 import { bearerKey, startHub, until } from '../../helpers/hub.ts'
 import { served } from '../../helpers/served.ts'
 import { setLimits } from '../../helpers/patient.ts'
@@ -23,9 +24,10 @@ const MiB = 1024 * 1024
 
 test('what a server sends is passed on in order, and held back where it is beyond its pace', async (t) => {
   mockTimers(t, 'setTimeout')
-  let now = 0
+  const clock = holdClock(t)
   const cost = { request: 4, notification: 1, response: 1, noise: 1, crumbs: 1 }
-  const pace = new UnsolicitedPace({ cost, charactersPerMs: 100, burst: 100, perSecond: 100 }, () => now)
+  const bounds = { cost, charactersPerMs: 100, burst: 100, perSecond: 100 }
+  const pace = new UnsolicitedPace(bounds, new TokenBucket(bounds, { now: () => clock.at }))
   let isPaused = false
   const taken: string[] = []
   const valve = new Valve({
@@ -43,10 +45,10 @@ test('what a server sends is passed on in order, and held back where it is beyon
   valve.then(() => { isOver = true })
   valve.push(Buffer.from('101'))
   assert.deepEqual([taken.length, isOver], [100, false])
-  now = 20
+  clock.at += 20
   mock.timers.tick(20)
   assert.deepEqual([taken.slice(100), isOver, isPaused], [['100', '101'], true, true], 'two more, as time has passed')
-  now = 1_000
+  clock.at += 980
   mock.timers.tick(1_000)
   assert.deepEqual([taken.length, isPaused], [102, false])
 
@@ -56,7 +58,7 @@ test('what a server sends is passed on in order, and held back where it is beyon
   for (const chunk of chunks) valve.push(Buffer.from(chunk))
   assert.ok(isPaused && taken.join('').length < 4 * 1024 * 1024, `${taken.join('').length} bytes are taken at once`)
   while (taken.join('').length < chunks.join('').length) {
-    now += 1_000
+    clock.at += 1_000
     mock.timers.tick(1_000)
   }
   assert.equal(taken.join(''), chunks.join(''))

@@ -1,4 +1,0 @@
-CREATE INDEX "activities_errors_server" ON "activities" USING btree ("server","timestamp","id") WHERE "activities"."status" = 'error';--> statement-breakpoint
-CREATE INDEX "activities_errors_tool" ON "activities" USING btree ("tool","timestamp","id") WHERE "activities"."status" = 'error';--> statement-breakpoint
-CREATE INDEX "activities_errors_username" ON "activities" USING btree ("username","timestamp","id") WHERE "activities"."status" = 'error';--> statement-breakpoint
-CREATE INDEX "activities_errors_key_name" ON "activities" USING btree ("key_name","timestamp","id") WHERE "activities"."status" = 'error';
