@@ -1,5 +1,6 @@
-// Members whose names other parsers take for those that the gateway checks or replaces: Go and .NET compare names without regard to case, C
-// ends them at a NUL. What is checked here must be all that a server reads, so these members are not passed on.
+// Members that other parsers confuse with those that the gateway checks or replaces: Go and .NET ignore case in names,
+// C ends them at a NUL. A server must read exactly the values that were checked here, so these members are not passed
+// on.
 import { code, RpcError } from './errors.ts'
 import { isObject, memberOf, membersOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
@@ -17,9 +18,9 @@ const ignorable = /\p{Default_Ignorable_Code_Point}/gu
 const separators = /(?<=[^_])_+(?=[^_])/g
 
 /**
- * A name as the most lenient parser compares it: up to a NUL, without invisible characters, without `_` between words, and without
- * differences of case and of compatibility characters (Unicode NFKC_Casefold; beside that the two Turkish letters that Java takes for an
- * `i`).
+ * A name as the most lenient parser compares it: up to a NUL, without invisible characters, without `_` between words,
+ * and without differences of case and of compatibility characters (Unicode NFKC_Casefold; beside that the two Turkish
+ * letters that Java takes for an `i`).
  */
 function folded (name: string): string {
   if (name.length <= maxName && isAscii.test(name)) return name.toLowerCase().replace(separators, '')
@@ -39,7 +40,7 @@ export class MemberNames {
     this.#folded = new Set(names.map(folded))
   }
 
-  /** Whether a member of this name may be taken for one of these, and is none. */
+  /** Whether a lenient parser may confuse this name, which is none of the set, with one of it. */
   isLookalike (name: string): boolean {
     return !this.#names.has(name) && (name.length > longestName || this.#folded.has(folded(name)))
   }
@@ -63,7 +64,7 @@ export class MemberNames {
   }
 }
 
-/** The members of params that are checked or replaced here, beside `_meta`, by method. */
+/** The members of params that the gateway checks or replaces, beside `_meta`, by method. */
 const ofRounds = ['inputResponses', 'requestState']
 const ofTasks = new MemberNames(['_meta', 'taskId'])
 const byMethod: ReadonlyMap<string, MemberNames> = new Map(Object.entries({
@@ -116,7 +117,8 @@ const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((met
 const prefixes = ['tasks/', 'notifications/']
 
 /**
- * The method that a server may take this one for, though it is another: the gateway would pass it on without the checks of that method.
+ * The method that a server may take this one for, though it is another: the gateway would pass it on without the checks
+ * of that method.
  * @returns undefined for a method of MCP, and for one of an extension
  */
 export function lookalikeMethod (method: string): string | undefined {

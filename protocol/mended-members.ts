@@ -1,5 +1,5 @@
-// The members of MCP's types that may not be null, are objects, or have to be there (all revisions), and the keywords of JSON Schema that
-// are such.
+// The members of MCP's types that may not be null, are objects, or have to be there (all revisions), and the keywords
+// of JSON Schema that are such.
 import { elementsOf, memberOf } from './json.ts'
 import { listKinds, type ListKind } from './lists.ts'
 import { listOf, mend, type Shape } from './mending.ts'
@@ -7,7 +7,7 @@ import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
 
 const value: Shape = {}
-/** What is in it is not MCP's. */
+/** An object whose members MCP does not define. */
 const opaque: Shape = { isObject: true }
 const object = (members: Readonly<Record<string, Shape>>, more: Shape = {}): Shape => ({ isObject: true, members, ...more })
 const list = (element: Shape): Shape => ({ element })
@@ -32,7 +32,9 @@ const checkedList = (element: Shape, single: (text: string) => string | undefine
   return { ...shape, coerce }
 }
 
-/** Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values. */
+/**
+ * Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values.
+ */
 const plainKeywords = names(
   '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$vocabulary', '$comment',
   'id', 'type', 'enum', 'enumNames', 'title', 'description', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'format', 'pattern',
@@ -118,7 +120,10 @@ const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' 
 /** A text block. @param text as JSON: a string, or what is no block */
 const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
 const isOf = (...types: string[]) => (textOf: (key: string) => string | undefined): boolean => types.includes(textOf('type') ?? '"text"')
-/** A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a call's arguments. */
+/**
+ * A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a
+ * call's arguments.
+ */
 const blockMembers: Readonly<Record<string, Shape>> = {
   ...strings('title', 'description'),
   type: { ...string, fallback: '"text"' },
@@ -141,7 +146,7 @@ const block: Shape = {
   required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
 }
 const blocks = checkedList(block, (text) => /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
-/** What is said to a model, which may be the result of a tool. */
+/** Content for a model, which may be the result of a tool. */
 const told: Shape = { members: { ...blockMembers, content: list({ members: blockMembers }), isError: value } }
 const samplingMessage: Shape = { members: { content: { ...told, element: told }, ...meta } }
 
@@ -270,13 +275,19 @@ export function resultShape (method: string, isModern: boolean, uri = '""'): Sha
   return Object.hasOwn(results, method) ? results[method] : anyResult
 }
 
-/** What results of tools have where something in them may be of another type, or missing. It may stand in their structured content. */
+/**
+ * What results of tools have where something in them may be of another type, or missing. It may stand in their
+ * structured content.
+ */
 const oddCall =
   /"(?:type|text|data|mimeType|uri|name)"\s*:\s*[^"\s]|"content"\s*:\s*(?:[^[\s]|\[\s*[^{\]\s])|"isError"\s*:\s*[^tf\s]/
 /** Types without members that have to be there beside `text`. */
 const otherBlock = /"type"\s*:\s*"(?:image|audio|resource)/
 
-/** Whether a result is to be read even where it has no `null` and no `[]`. Those of tools are only where they look so: they are many. */
+/**
+ * Whether a result is to be read even where it has no `null` and no `[]`. Those of tools are only where they look so:
+ * they are many.
+ */
 export function isToBeChecked (method: string, text: string): boolean {
   if (method !== 'tools/call' && method !== 'tasks/result') return Object.hasOwn(results, method) || method === 'resources/read'
   return !text.includes('"content"') || oddCall.test(text) || otherBlock.test(text)

@@ -1,10 +1,13 @@
-// Runtimes that have no value for "absent" write `null` for it, and PHP writes `[]` for an object without members. MCP and JSON
-// Schema allow neither in most places, and clients that check refuse a whole list, result or connection for one. So they do for a value of
-// another type, and for a member that has to be there and is not.
+// Runtimes that have no value for "absent" write `null` for it, and PHP writes `[]` for an object without members. MCP
+// and JSON Schema allow neither in most places, and clients that check refuse a whole list, result or connection for
+// one. So they do for a value of another type, and for a member that has to be there and is not.
 import { decodedKey, membersOf, skipSpace, skipString, skipValue } from './json.ts'
 import { truncate } from './text.ts'
 
-/** What belongs in one place of a message, as far as reading `null` and `[]` there needs it. In a place without a shape, both stay. */
+/**
+ * The form of one place in a message, as far as it decides how `null` and `[]` are read there. Without a shape, both
+ * stay.
+ */
 export interface Shape {
   /** An object belongs here and no list: `[]` is an object without members. */
   readonly isObject?: boolean
@@ -14,7 +17,10 @@ export interface Shape {
   readonly each?: Shape
   /** Every element of a list. */
   readonly element?: Shape
-  /** The type of the value: what is of another one is read as `coerce` says, and by default as `null` is. Default: types do not count. */
+  /**
+   * The type of the value: what is of another one is read as `coerce` says, and by default as `null` is. Default: types
+   * do not count.
+   */
   readonly type?: JsonType
   /** The values that count, as JSON texts; others are read as one of another type. */
   readonly values?: readonly string[]
@@ -22,13 +28,16 @@ export interface Shape {
   readonly coerce?: (text: string) => string | undefined
   /** The members that an object gets where it lacks them, each with its `fallback`. */
   readonly required?: readonly string[]
-  /** What `null` stands for where the place may not be empty, as JSON text. Default: the member or element goes. */
+  /** The JSON text that replaces `null` where a value is required. Default: the member or element is removed. */
   readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
-  /** When `fallback` counts. @param textOf the text of a member beside this one; undefined: it is not there, or null */
+  /**
+   * Decides whether `fallback` applies.
+   * @param textOf the text of a member beside this one; undefined: it is not there, or null
+   */
   readonly isNeeded?: (textOf: (key: string) => string | undefined) => boolean
-  /** A member that an object is nothing without: where that is null, the object is. */
+  /** The key of a required member: where it is null, the whole object counts as null. */
   readonly needs?: string
-  /** The shape that counts for this text. */
+  /** Selects another shape by the text. */
   readonly of?: (text: string) => Shape
 }
 
@@ -46,7 +55,10 @@ function typeAt (text: string, at: number): JsonType | undefined {
   }
 }
 
-/** The list that PHP writes as an object, once a list has lost its first element: `{"1": …, "2": …}`. Undefined: it is none. */
+/**
+ * The list that PHP writes as an object, once a list has lost its first element: `{"1": …, "2": …}`. Undefined: it is
+ * none.
+ */
 export function listOf (text: string): string | undefined {
   const members = membersOf(text)
   if (members.length === 0 || !members.every(({ key }) => /^\d{1,9}$/.test(key))) return undefined
@@ -56,7 +68,7 @@ export function listOf (text: string): string | undefined {
 /** `null`, or an empty list. It may stand within a string. */
 const gap = /null|\[\s*\]/
 
-/** False: there is nothing in a text that could be mended. A fast look, since most texts are such. */
+/** A fast check: false means that a text has nothing to mend. */
 export const mayHaveGaps = (text: string): boolean => gap.test(text)
 
 interface Mended {
@@ -68,13 +80,14 @@ interface Mended {
 
 /**
  * A text whose known members have neither `null` nor `[]` for what is absent. Everything else keeps its bytes.
- * @param isChecked types count as well, and members that have to be there: the text is read whether or not it has `null` or `[]`
+ * @param isChecked types count as well, and members that have to be there: the text is read whether or not it has
+ * `null` or `[]`
  */
 export function mend (text: string, shape: Shape, isChecked = false): Mended {
   return isChecked || mayHaveGaps(text) ? new Mender(text).mended(shape) : { text, places: [] }
 }
 
-/** What was mended, as a clause. @param places as `Mended` has them */
+/** A clause that names the mended places. @param places as `Mended` has them */
 export function mendedAt (places: readonly string[]): string {
   const where = places.map((place) => place === '' ? 'the whole' : JSON.stringify(place)).join(', ')
   return `null, [] for an object, or a value of another type is read as absent (${where})`
@@ -91,7 +104,7 @@ interface Part {
   readonly isAbsent: boolean
 }
 
-/** Max values of one text that are looked at, which takes some milliseconds. What is behind them stays. */
+/** Max values of one text that are looked at; the rest of the text stays as it is. */
 const maxValues = 20_000
 /** Max paths that are told. */
 const maxPlaces = 3
@@ -116,9 +129,9 @@ class Mender {
   readonly #text: string
   readonly #edits: Edit[] = []
   readonly #places: string[] = []
-  /** The way to the value that is being read: names of members, and indexes of elements. */
+  /** The path to the current value: names of members, and indexes of elements. */
   readonly #path: Array<string | number> = []
-  /** Behind the value that was read last. */
+  /** The index behind the value that was read last. */
   #at = 0
   #left = maxValues
 
@@ -140,7 +153,7 @@ class Mender {
     return { text: from === 0 ? this.#text : text + this.#text.slice(from), places: this.#places }
   }
 
-  /** Enough was read: where the current values end is not known. */
+  /** Whether reading stopped at `maxValues`: the ends of the current values are not known. */
   get #isCut (): boolean { return this.#left <= 0 }
 
   /** Reads the value at a place. @returns false: it is null where null is none */
@@ -249,7 +262,10 @@ class Mender {
     return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined
   }
 
-  /** Takes out the members of an object that are absent, each with one of the commas beside it, or writes what they stand for. */
+  /**
+   * Takes out the members of an object that are absent, each with one of the commas beside it, or writes what they
+   * stand for.
+   */
   #removeFrom (parts: readonly Part[]): void {
     const counts = new Map<string, number>()
     for (const { key } of parts) counts.set(key, (counts.get(key) ?? 0) + 1)
@@ -300,12 +316,12 @@ class Mender {
   }
 }
 
-/** Finds what is taken out of an object or a list, as parts are read one by one. */
+/** Finds the ranges to remove from an object or a list, as its parts are read one by one. */
 class Run {
-  /** Where the parts begin that are being taken out; undefined: none are. */
+  /** Where the current run of removed parts begins; undefined: there is none. */
   #start: number | undefined
   #end = 0
-  /** Behind the last part that stays. */
+  /** The index behind the last part that stays. */
   #kept: number | undefined
 
   next (start: number, end: number, isRemoved: boolean, edit: (start: number, end: number, text: string) => void): void {
@@ -319,7 +335,7 @@ class Run {
     this.#kept = end
   }
 
-  /** @param isCut there may be more parts, which nobody has read: those that were last stay */
+  /** @param isCut parts may follow that were not read: the last run stays */
   end (isCut: boolean, edit: (start: number, end: number, text: string) => void): void {
     if (this.#start !== undefined && !isCut) edit(this.#kept ?? this.#start, this.#end, '')
   }

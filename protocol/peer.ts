@@ -17,11 +17,14 @@ import { Table } from './table.ts'
 import { largeText } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
-/** Receives requests and notifications of the other side. `origin`: the id of our request on whose stream the message came. */
+/**
+ * Receives requests and notifications of the other side. `origin`: the id of our request on whose stream the message
+ * came.
+ */
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
-  /** Something that the other side wrote as `null` or `[]` was mended. @param what of which message @param places paths within it */
+  /** A `null` or `[]` of the other side was mended. @param what names the message @param places paths within it */
   mended?: (what: string, places: readonly string[]) => void
   /** The upstream may not know the connection any more. */
   doubted?: () => void
@@ -51,14 +54,14 @@ interface PendingRequest {
 }
 
 /**
- * One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its handlers. What a server
- * writes as `null` or `[]` where MCP has neither is mended before anybody reads it.
+ * One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its
+ * handlers. Where a server writes `null` or `[]` and MCP allows neither, that is mended first.
  */
 export class Peer implements Receiver {
   readonly #transport: Transport
   /** The other side is of the modern era. */
   isModern = false
-  /** Who receives what the other side sends. It changes once it is known which revision of MCP the other side speaks. */
+  /** Receive the messages of the other side. They change once its revision of MCP is known. */
   handlers: PeerHandlers
   readonly #pending = new Table<number, PendingRequest>()
   #lastId = 0
@@ -154,7 +157,7 @@ export class Peer implements Receiver {
     const text = this.#mended(paramsText, paramsShape(method), method)
     if (text === paramsText) return message
     if (text.length <= largeText) return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
-    // Large members are parsed by who reads them.
+    // The large members of `params` are parsed when they are read.
     const left = new Set(membersOf(text).map(({ key }) => key))
     for (const key of Object.keys(params)) if (!left.has(key)) Reflect.deleteProperty(params, key)
     return { ...message, paramsText: text }
@@ -183,5 +186,31 @@ export class Peer implements Receiver {
     this.#over = error
     for (const id of this.#pending.keys()) this.failed(id, error)
     this.handlers.closed(error)
+  }
+}
+
+/** Max time that a connection attempt counts as dialling, in ms: beyond it, the next upstream may dial. */
+const dialTime = 1_000
+
+/**
+ * Opens the connection of a peer.
+ * @param dialled called when the process is spawned or the socket requested
+ * @param timeout in ms
+ * @throws UpstreamError
+ */
+export async function startPeer (peer: Peer, dialled: () => void, timeout: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  // A slow connection must not keep the next upstream from dialling. Some transports connect with their first request
+  // only.
+  setTimeout(dialled, dialTime).unref()
+  try {
+    const late = new Promise<never>((_resolve, reject) => {
+      const message = `it did not connect within ${timeout / 1_000} s`
+      const fail = (): void => { reject(new UpstreamError('timeout', message, { isPublic: true })) }
+      timer = setTimeout(fail, timeout)
+    })
+    await Promise.race([peer.start(dialled), late])
+  } finally {
+    clearTimeout(timer)
   }
 }

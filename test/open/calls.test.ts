@@ -108,7 +108,6 @@ const fake = await startUpstream(file, {
     }
   }
 })
-setLimits(file, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
 const hub = await startHub(file, {
   settings: settings({
     fake: { url: fake.url, visibility: 'public', headers: { 'X-Secret': 'canary-4242-secret' }, tools: { off: { enabled: false } } },
@@ -228,8 +227,7 @@ test(
       ],
       on: echoArguments
     })
-    // Their owner's CPU time is another matter: test/base/json-schema/time-budget.test.ts.
-    setLimits(t, limits.schemaCpu, { burst: 100_000, perSecond: 100_000 })
+    setLimits(t, limits.argumentChecks, { time: 300 })
     const hub = await served(t, { hostile: { url: hostile.url, visibility: 'public' } })
     let deep: Json = {}
     for (let n = 0; n < 25; n++) deep = { c: deep }

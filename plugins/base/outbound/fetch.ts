@@ -4,8 +4,7 @@ import { request, type Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../../../protocol/errors.ts'
 import { memory } from '../limits/index.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
-import { decoderOf } from '../../../protocol/transports/decode.ts'
-import { networkFailure } from '../../../protocol/transports/http-answer.ts'
+import { decoderOf, networkFailure } from '../../../protocol/transports/http-answer.ts'
 import { follow } from '../../../protocol/transports/redirect.ts'
 
 export interface FetchOptions {

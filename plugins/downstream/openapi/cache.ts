@@ -7,8 +7,6 @@ import { Semaphore, Shares } from '../../base/limits/index.ts'
 export interface CachedText {
   readonly chunks: ReadonlyArray<Buffer | undefined>
   readonly hash: string
-  /** It is made anew when it is asked for again. */
-  readonly isPartial?: boolean
   /** It would be larger than a document may be: there are no chunks. */
   readonly isTooLarge?: boolean
 }
@@ -63,7 +61,7 @@ export class TextCache {
     const release = await this.#turns.take(owner)
     try {
       const text = await make()
-      if (text.isPartial !== true) this.#add(key, text)
+      this.#add(key, text)
       return text
     } finally {
       release()

@@ -1,18 +1,10 @@
 import { smallMemberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
-import type { CpuBudget } from '../../base/json-schema/index.ts'
 import { isEnabled, overrideOf, selects } from '../../settings/index.ts'
 import { type Section, showItem } from '../../gateway/index.ts'
 
 /** One tool as a view shows it. `description`: the override, where an admin gave one. */
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
-
-/** The CPU time that a user's servers may take to be described. */
-export interface TranslationShare {
-  readonly cpu: CpuBudget
-  /** It was used up: some tool was described as taking any object, and is described in full later. */
-  isSpent: boolean
-}
 
 /** One connected server behind a view, with its tools in the order it lists them. */
 export interface ListedServer {
@@ -28,8 +20,6 @@ export interface ListedServer {
   readonly mayShow?: (item: Item, disabled: boolean) => boolean
   /** Whether a tool has the operationId `<server>_<tool>`, which another server's might have as well; undefined: all have it. */
   readonly hasPlainId?: ((key: string) => boolean) | undefined
-  /** undefined: it has no such bound, as admins' servers have none. */
-  readonly share?: TranslationShare
 }
 
 /** Max length of a server's own words about itself, in characters. */
@@ -47,7 +37,6 @@ function wordsOf ({ serverInfo, instructions }: Catalogue): string | undefined {
 /** The servers of a view that can be called now, in the order of configuration. A server that starts on demand is one of them. */
 export function collectServers (
   sections: readonly Section[],
-  shareOf: (config: Section['server']['config']) => TranslationShare | undefined = () => undefined,
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined
 ): ListedServer[] {
   const listed: ListedServer[] = []
@@ -63,7 +52,6 @@ export function collectServers (
       catalogue: catalogue.id,
       items: catalogue.lists.tools,
       hasPlainId: hasPlainId(name, at),
-      share: shareOf(config),
       mayShow: (item, disabled) => {
         if (!selects(section.member, 'tools', item.key)) return false
         return disabled || isEnabled(overrideOf(section.server, 'tools', item.key))

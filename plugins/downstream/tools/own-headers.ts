@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Snapshot } from '../../../db/store.ts'
-import { withoutHeaders } from '../../../protocol/headers.ts'
+import { withoutHeaders } from '../../../protocol/exchange.ts'
 import { passthroughNames } from '../../../schemas/server.ts'
 import type { Principal } from '../../settings/index.ts'
 

@@ -1,15 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { type Access, makeView, type Principal, type View } from '../../settings/index.ts'
-import { defaultOwner, type StandingOf } from '../../identity/index.ts'
+import { type Access, makeView, ownerOf, type Principal, type View } from '../../settings/index.ts'
+import type { StandingOf } from '../../identity/index.ts'
 import type { HoldMemory } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { CpuBudgets } from '../../base/json-schema/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { Disconnect } from './disconnect.ts'
 import { sessionlessClient, PlainExchange } from './exchange.ts'
-import { fitting } from './fitting.ts'
 import { fromBody, fromQuery } from './given.ts'
 import { ofHop, withoutHop } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
@@ -42,8 +40,6 @@ export class Tools {
   readonly #ownHeaders: OwnHeaders
   readonly #sessions: RestSessions
   readonly #calls: InFlightCalls
-  readonly #cpuBudgets = new CpuBudgets(true)
-  readonly #largeArguments = new CpuBudgets()
 
   constructor (gateway: Gateway, access: Access, ownHeaders: OwnHeaders) {
     this.#gateway = gateway
@@ -138,7 +134,10 @@ export class Tools {
     if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
     if (isWord) delete query.group
     let args: Record<string, unknown> | undefined
-    const read = (): Record<string, unknown> => args ??= body === undefined ? query : fromBody(body, caller.hold)
+    const read = (): Record<string, unknown> => {
+      args ??= body === undefined ? query : fromBody(body, caller.hold)
+      return args
+    }
     const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(caller, view, server, tool, read)
     const input = this.#inputOf(server, tool)
     return withoutHop(await this.#fit(caller, view, server, input, exposed, read()))
@@ -173,17 +172,7 @@ export class Tools {
 
   /** The input of a tool, by its own name. */
   #inputOf (server: string, tool: string): ToolInput | undefined {
-    return inputOf(this.#gateway.catalogue(server), tool, (isLarge) => {
-      const owner = this.#ownerOf(server)
-      return (isLarge ? this.#largeArguments : this.#cpuBudgets).of(owner, owner === defaultOwner)
-    })
-  }
-
-  /** The owner of a server; all admins are one. */
-  #ownerOf (server: string): string {
-    const { servers, users } = this.#access.snapshot
-    const owner = servers.get(server)?.config.owner ?? defaultOwner
-    return users.get(owner)?.isAdmin === true ? defaultOwner : owner
+    return inputOf(this.#gateway.catalogue(server), tool)
   }
 
   #exposed (view: View, server: string, tool: string): string | undefined {
@@ -230,7 +219,10 @@ export class Tools {
     name: string,
     given: Record<string, unknown>
   ): Promise<string> {
-    return await this.#run(caller, view, server, input, { name, arguments: input ? fitting(input, given) : given })
+    if (!input) return await this.#run(caller, view, server, input, { name, arguments: given })
+    const { args, text } = await input.fit(given, ownerOf(caller.principal, caller.address))
+    const paramsText = `{"name":${JSON.stringify(name)},"arguments":${text}}`
+    return await this.#run(caller, view, server, input, { name, arguments: args }, paramsText)
   }
 
   /** Executes a tool, and waits for its result where it runs as a task. */

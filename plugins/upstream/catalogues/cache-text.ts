@@ -1,7 +1,7 @@
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
-import { LineReader } from '../../../protocol/transports/line-reader.ts'
+import { LineReader } from '../../../protocol/pieces.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Claims, KeptClaims } from '../../gateway/index.ts'
 

@@ -2,7 +2,7 @@ import { type Beginning, DualEraSession, WrongBeginning } from '../../../protoco
 import type { Era } from '../../../protocol/era.ts'
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
-import type { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
+import type { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { AuthorizationSource } from '../../../protocol/transports/authorization.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'

@@ -1,6 +1,6 @@
 import { plainClass } from '../../../protocol/capabilities.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
+import { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'

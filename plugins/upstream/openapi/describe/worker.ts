@@ -1,7 +1,6 @@
 // The worker thread that reads descriptions: parsing and compiling a large one takes long, and much memory.
 import { parentPort } from 'node:worker_threads'
 import { limits } from '../../../base/limits/index.ts'
-import { giveWay } from '../../../base/threads/index.ts'
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
 import { compile } from './compile.ts'
 import { parseDocument } from './document.ts'
@@ -14,8 +13,6 @@ export interface ReadTask {
 }
 
 export type ReadResult = { readonly compiled: CompiledDescription } | { readonly problem: string }
-
-giveWay()
 
 const { values, depth, schema, plan, operations, total, warnings, instructions } = limits.openapi
 const compileLimits = { schema, plan, operations, total, warnings, instructions, description: limits.description }
