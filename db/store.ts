@@ -1,7 +1,7 @@
-import type { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
-import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schemas/settings.ts'
+import type { Group, GroupMember, SystemConfig } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
+import type { Entity, EntryOf, MemberOf } from './entities.ts'
 import type {
   Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates, Vectors
 } from './ports.ts'
@@ -27,19 +27,15 @@ export const isUsable = ({ config, problem }: Server): boolean => config.enabled
 /** A group with all members as objects. */
 export interface StoredGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 
+/** An entry as a snapshot holds it. */
+export type ItemOf<Name extends Entity> = Name extends 'mcpServers' ? Server : Name extends 'groups' ? StoredGroup : EntryOf<Name>
+
+/** The entries of each entity by their keys, in the order of configuration. */
+type Items = { readonly [Name in Entity as MemberOf<Name>]: ReadonlyMap<string, ItemOf<Name>> }
+
 /** The settings at one moment. Immutable; a change makes a new snapshot with a higher version. */
-export interface Snapshot {
+export interface Snapshot extends Items {
   readonly version: number
-  /** In the order of configuration. */
-  readonly servers: ReadonlyMap<string, Server>
-  /** By id, in the order of configuration. */
-  readonly groups: ReadonlyMap<string, StoredGroup>
-  /** By id. */
-  readonly keys: ReadonlyMap<string, BearerKey>
-  readonly users: ReadonlyMap<string, User>
-  /** Built-in prompts and resources, by id, in the order of configuration. */
-  readonly prompts: ReadonlyMap<string, BuiltInPrompt>
-  readonly resources: ReadonlyMap<string, BuiltInResource>
   readonly system: SystemConfig
   /** Messages about entries that were read and cannot be used, and `warnings`. */
   readonly problems: readonly string[]
@@ -47,20 +43,9 @@ export interface Snapshot {
   readonly warnings?: readonly string[]
 }
 
-/** The entities that can be written, by section. Their keys are usernames, names of servers, and the ids of all others. */
-interface Entities {
-  users: User
-  mcpServers: ServerConfig
-  groups: Group
-  bearerKeys: BearerKey
-  prompts: BuiltInPrompt
-  resources: BuiltInResource
-}
-export type Entity = keyof Entities
-
 /** A change of one entity. Without a value it is removed; `rename` (servers only) gives it a new key in the same place. */
 export type Change =
-  | { [Name in Entity]: { entity: Name, key: string, value: Entities[Name] | undefined, rename?: string } }[Entity]
+  | { [Name in Entity]: { entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string } }[Entity]
   | { entity: 'systemConfig', value: SystemConfig }
 
 /**

@@ -1,14 +1,3 @@
-CREATE TABLE "bearer_keys" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	"token_hash" text,
-	CONSTRAINT "bearer_keys_key_unique" UNIQUE("key"),
-	CONSTRAINT "bearer_keys_token_hash_unique" UNIQUE("token_hash")
-);
---> statement-breakpoint
 CREATE TABLE "commits" (
 	"version" bigint PRIMARY KEY NOT NULL,
 	"id" uuid NOT NULL,
@@ -28,17 +17,6 @@ CREATE TABLE "grants" (
 	"sealed" text,
 	"taken" boolean DEFAULT false NOT NULL,
 	"expires" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "groups" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	"name" text,
-	CONSTRAINT "groups_key_unique" UNIQUE("key"),
-	CONSTRAINT "groups_name_unique" UNIQUE("name")
 );
 --> statement-breakpoint
 CREATE TABLE "login_states" (
@@ -69,58 +47,11 @@ CREATE TABLE "oauth_consents" (
 	CONSTRAINT "oauth_consents_username_client_key_pk" PRIMARY KEY("username","client_key")
 );
 --> statement-breakpoint
-CREATE TABLE "prompts" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	CONSTRAINT "prompts_key_unique" UNIQUE("key")
-);
---> statement-breakpoint
-CREATE TABLE "resources" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	CONSTRAINT "resources_key_unique" UNIQUE("key")
-);
---> statement-breakpoint
 CREATE TABLE "revision" (
 	"id" integer PRIMARY KEY DEFAULT 1 NOT NULL,
 	"version" bigint NOT NULL,
 	"head" uuid NOT NULL,
 	CONSTRAINT "revision_is_one_row" CHECK ("revision"."id" = 1)
-);
---> statement-breakpoint
-CREATE TABLE "sections" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	"name" text NOT NULL,
-	CONSTRAINT "sections_key_unique" UNIQUE("key")
-);
---> statement-breakpoint
-CREATE TABLE "servers" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	"name" text NOT NULL,
-	CONSTRAINT "servers_key_unique" UNIQUE("key")
-);
---> statement-breakpoint
-CREATE TABLE "system_config" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	CONSTRAINT "system_config_key_unique" UNIQUE("key")
 );
 --> statement-breakpoint
 CREATE TABLE "token_families" (
@@ -159,15 +90,6 @@ CREATE TABLE "used_states" (
 	"answers" text NOT NULL,
 	"used" timestamp with time zone DEFAULT now() NOT NULL,
 	"expires" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "users" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	CONSTRAINT "users_key_unique" UNIQUE("key")
 );
 --> statement-breakpoint
 CREATE TABLE "vectors" (
@@ -276,6 +198,84 @@ CREATE TABLE "social_users" (
 	"created_at" timestamp with time zone NOT NULL,
 	"updated_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "social_users_email_unique" UNIQUE("email")
+);
+--> statement-breakpoint
+CREATE TABLE "servers" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	"name" text NOT NULL,
+	CONSTRAINT "servers_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "groups" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	"alias" text,
+	CONSTRAINT "groups_key_unique" UNIQUE("key"),
+	CONSTRAINT "groups_alias_unique" UNIQUE("alias")
+);
+--> statement-breakpoint
+CREATE TABLE "users" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	CONSTRAINT "users_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "bearer_keys" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	"alias" text,
+	CONSTRAINT "bearer_keys_key_unique" UNIQUE("key"),
+	CONSTRAINT "bearer_keys_alias_unique" UNIQUE("alias")
+);
+--> statement-breakpoint
+CREATE TABLE "prompts" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	CONSTRAINT "prompts_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "resources" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	CONSTRAINT "resources_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "system_config" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	CONSTRAINT "system_config_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "sections" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	"name" text NOT NULL,
+	CONSTRAINT "sections_key_unique" UNIQUE("key")
 );
 --> statement-breakpoint
 ALTER TABLE "social_accounts" ADD CONSTRAINT "social_accounts_user_id_social_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."social_users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint

@@ -8,14 +8,13 @@ import {
   jsonb,
   pgTable,
   primaryKey,
+  type PgTable,
   real,
   text,
   timestamp,
   uuid
 } from 'drizzle-orm/pg-core'
-import type { BuiltInPrompt, BuiltInResource } from '../../schemas/builtins.ts'
-import type { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
-import type { ServerConfig } from '../../schemas/server.ts'
+import { factsOf, listNames, type ListName } from '../entities.ts'
 import type { ClientOrigin, TokenKind } from '../ports.ts'
 
 export * from './record-tables.ts'
@@ -28,26 +27,36 @@ export * from './social-tables.ts'
  * `spelling` is the JSON text of `data` if JSONB does not preserve it, for example the order of members. `sealed` holds the encrypted
  * secrets, in whose places `data` has masks.
  */
-const entry = <Data>() => ({
+const entry = () => ({
   position: bigint({ mode: 'number' }).primaryKey(),
   key: text().unique(),
-  data: jsonb().$type<Data>(),
+  data: jsonb().$type<unknown>(),
   spelling: text(),
   sealed: text()
 })
 
-export const users = pgTable('users', entry<User>())
-/** `name` is the full name; `key` is shortened if the full name is too long for an index. */
-export const servers = pgTable('servers', { ...entry<ServerConfig>(), name: text().notNull() })
-export const groups = pgTable('groups', { ...entry<Group>(), name: text().unique() })
-export const bearerKeys = pgTable('bearer_keys', { ...entry<BearerKey>(), tokenHash: text('token_hash').unique() })
-/** Built-in prompts and resources. */
-export const prompts = pgTable('prompts', entry<BuiltInPrompt>())
-export const resources = pgTable('resources', entry<BuiltInResource>())
-/** At most one row. */
-export const systemConfig = pgTable('system_config', entry<SystemConfig>())
-/** Sections of the settings without a table of their own, kept unchanged. */
-export const sections = pgTable('sections', { ...entry<unknown>(), name: text().notNull() })
+const listTable = (name: ListName): PgTable =>
+  pgTable(factsOf(name).table, factsOf(name).alias === undefined ? entry() : { ...entry(), alias: text().unique() })
+
+/** The tables of settings by the names of the sections that they store; `sections` stores all others, unchanged. */
+export const settingsTables = {
+  // `name` is the full name; `key` is shortened if the full name is too long for an index.
+  mcpServers: pgTable(factsOf('mcpServers').table, { ...entry(), name: text().notNull() }),
+  ...Object.fromEntries(listNames.map((name) => [name, listTable(name)])) as Record<ListName, PgTable>,
+  // At most one row.
+  systemConfig: pgTable('system_config', entry()),
+  sections: pgTable('sections', { ...entry(), name: text().notNull() })
+}
+/** The name of a section with a table; `sections`: of the table of all others. */
+export type TableName = keyof typeof settingsTables
+export const tableNames = Object.keys(settingsTables) as TableName[]
+// Used for its type only.
+// eslint-disable-next-line @typescript-eslint/no-unused-vars
+const widest = pgTable('', { ...entry(), name: text(), alias: text() })
+/** A row with the columns of all these tables. */
+export type Stored = typeof widest.$inferSelect
+/** A table by name, typed as one with all columns; Drizzle reads and writes those that exist. */
+export const tableOf = (name: TableName): typeof widest => settingsTables[name] as unknown as typeof widest
 
 /** One row: the number of changes to the settings, and the id of the last commit. */
 export const revision = pgTable('revision', {
@@ -215,15 +224,3 @@ export const vectors = pgTable('vectors', {
   embedding: real().array().notNull(),
   usedAt: timestamp('used_at', { withTimezone: true }).notNull().defaultNow()
 }, ({ collection, key }) => [primaryKey({ columns: [collection, key] })])
-
-const tables = { users, mcpServers: servers, groups, bearerKeys, prompts, resources, systemConfig, sections }
-/** Tables of settings, each by the name of the section that it stores; `sections` stores all others. */
-export type TableName = keyof typeof tables
-export const tableNames = Object.keys(tables) as TableName[]
-// Used for its type only: all columns of all these tables.
-// eslint-disable-next-line @typescript-eslint/no-unused-vars
-const widest = pgTable('', { ...entry<unknown>(), name: text(), tokenHash: text() })
-/** A row with the columns of all these tables. */
-export type Stored = typeof widest.$inferSelect
-/** A table by name, typed as one with all columns; Drizzle reads and writes those that exist. */
-export const tableOf = (name: TableName): typeof widest => tables[name] as unknown as typeof widest

@@ -272,7 +272,7 @@ test('PostgreSQL', async (t) => {
 
   await t.test('takes nothing of a backup that fails on the way', async () => {
     const before = await filesBelow(join(dataDir, 'bundles'))
-    await third.query('alter table bearer_keys drop column token_hash')
+    await third.query('alter table bearer_keys drop column alias')
     const { code } = await run('restore', folder, [withKey, '--replace'], { DB_URL: third.url, DATA_DIR: dataDir })
     assert.equal(code, 1)
     assert.equal((await third.query('select * from servers')).length, 1)

@@ -18,6 +18,6 @@ interface BackupTable {
 }
 
 /** The tables of a backup. A new table is among them unless it is listed above. */
-export const backupTables: readonly BackupTable[] = Object.values(tables)
+export const backupTables: readonly BackupTable[] = [...Object.values(tables), ...Object.values(tables.settingsTables)]
   .filter((each): each is typeof each & PgTable => is(each, PgTable) && !left.has(each))
   .map((table) => ({ name: getTableName(table), isSpent: spent.has(table), isLog: table === tables.auditEntries }))

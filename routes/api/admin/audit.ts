@@ -1,12 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import type { ShownEntry } from '../../../plugins/settings/index.ts'
+import { auditedEntities } from '../../../plugins/settings/index.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 
-const entities: Array<ShownEntry['entity']> = [
-  'user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs',
-  'backup', 'export'
-]
 const Open = Type.Object({}, { additionalProperties: true })
 const Entry = Type.Object(
   {
@@ -16,7 +12,7 @@ const Entry = Type.Object(
     keyId: Type.Optional(Type.String({ description: 'The bearer key that the request came with' })),
     keyName: Type.Optional(Type.String({ description: 'Its name then' })),
     action: StringEnum(['create', 'update', 'delete']),
-    entity: StringEnum(entities),
+    entity: StringEnum([...auditedEntities]),
     name: Type.String(),
     before: Type.Optional(Open),
     after: Type.Optional(Open),
@@ -46,7 +42,7 @@ const Query = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
   username: Type.Optional(Type.String()),
   action: Type.Optional(StringEnum(['create', 'update', 'delete'])),
-  entity: Type.Optional(StringEnum(entities)),
+  entity: Type.Optional(StringEnum([...auditedEntities])),
   name: Type.Optional(Type.String()),
   startDate: Type.Optional(Type.String({ description: 'ISO 8601: a date (in UTC), or a date with time; inclusive' })),
   endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' })),
