@@ -5,6 +5,7 @@ import type { Entity, EntryOf, MemberOf } from './entities.ts'
 import type {
   Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates, Vectors
 } from './ports.ts'
+import type { Records } from './records.ts'
 
 /**
  * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. `unprefixed` is for
@@ -171,23 +172,32 @@ export interface Resealing {
   run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>
 }
 
-/** The ports of one kind of storage. */
-export interface Storage {
+/** What an adapter implements. */
+export interface Adapter {
   store: Store
-  counters: Counters
-  grants: Grants
-  tokens: Tokens
+  records: Records
   clients: Clients
-  consents: Consents
-  loginStates: LoginStates
-  usedStates: UsedStates
-  upstreamTokens: UpstreamTokens
   resealing: Resealing
-  vectors: Vectors
+  /** undefined: those of this process. */
+  counters?: Counters
+  /** undefined: those of this process. */
+  vectors?: Vectors
   /** Available with a database only. */
   activities?: Activities
   /** Available with a database only. */
   auditTrail?: AuditTrail
   /** Available with a database only. */
   socialLogins?: SocialLogins
+}
+
+/** The storage as the rest of the gateway uses it. */
+export interface Storage extends Omit<Adapter, 'records' | 'counters' | 'vectors'> {
+  counters: Counters
+  vectors: Vectors
+  grants: Grants
+  tokens: Tokens
+  consents: Consents
+  loginStates: LoginStates
+  usedStates: UsedStates
+  upstreamTokens: UpstreamTokens
 }

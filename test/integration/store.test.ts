@@ -9,7 +9,9 @@ import { test } from 'tap'
 import { apply, type Document } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { recover, writeInPlace } from '../../db/json/recovery.ts'
-import { FileTokens } from '../../db/json/tokens.ts'
+import { FileRecords } from '../../db/json/records.ts'
+import { RecordedTokens } from '../../db/records/tokens.ts'
+import { vault } from '../fakes/replica.ts'
 import { FileEdited } from '../../db/json/write.ts'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../../db/store.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
@@ -328,7 +330,7 @@ for (const [how, edit] of [
         edits.push(`e${n}`)
       }
     })()
-    const tokens = new FileTokens(store as JsonFileStore)
+    const tokens = new RecordedTokens(new FileRecords(store as JsonFileStore, await vault()))
     for (let n = 0; edits.length < 15; n++) {
       count.begun++
       try {
