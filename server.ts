@@ -4,10 +4,12 @@ import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
+import { FileLock, LockHeldError } from './db/file-lock.ts'
 import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
+import { messageOf } from './protocol/errors.ts'
 import {
   commandLine, explainListenError, findChildUser, firstLines, FirstWords, furtherLines, type LocalAccess, localUrl,
   newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storedAt, writeLocalAccess
@@ -46,6 +48,7 @@ async function start (): Promise<void> {
     warn: (message) => { warn(message) },
     info: (message) => { room.open(message) }
   })
+  if (env.DB_URL === undefined) await lockDataDir(dataDir)
   const app = await buildApp({
     logger,
     storage,
@@ -143,17 +146,36 @@ async function start (): Promise<void> {
   await words.tell(furtherLines({ url, key, addWith })).catch((error: unknown) => { warn(messageOf(error)) })
 }
 
-const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
-
 /** A key for agents: good for MCP, refused by the management API. @returns undefined: there are keys already, or it cannot be stored */
 async function firstKey (app: FastifyInstance, username: string): Promise<string | undefined> {
   if (app.settings.current.keys.size > 0) return undefined
   const admin = { key: `user ${username}`, kind: 'user', user: username, username, isAdmin: true } as const
   try {
-    return (await app.keys.create(admin, { name: 'first key', kind: 'user', owner: username })).key.token
+    return (await app.keys.create(admin, { name: 'first key', kind: 'user', owner: username })).data.token
   } catch (error) {
     app.log.warn(`The first key could not be stored: ${messageOf(error)}`)
     return undefined
+  }
+}
+
+/**
+ * Holds DATA_DIR for this process. Replicas of one database may share it; a gateway over another settings file would
+ * replace the first one's keys, catalogues and credential of the command line. A folder that cannot be written has none
+ * of these.
+ * @throws Error when another gateway holds it
+ */
+async function lockDataDir (dataDir: string): Promise<void> {
+  const lock = new FileLock(join(dataDir, 'gateway'))
+  try {
+    makeFolderSync(dataDir, 'DATA_DIR')
+    await lock.acquire()
+    process.once('exit', () => { lock.release() })
+  } catch (error) {
+    if (!(error instanceof LockHeldError)) return
+    throw new Error(
+      `DATA_DIR ${dataDir} is used by another gateway (process ${error.pid ?? 'unknown'}), over other settings. ` +
+      'Set DATA_DIR to a folder of this one, or stop the other.'
+    )
   }
 }
 
@@ -164,7 +186,11 @@ function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAc
     writeLocalAccess(dataDir, access)
     process.once('exit', () => { removeLocalAccess(dataDir, access.token) })
   } catch (error) {
-    app.log.warn(`The command line gets no credential. ${messageOf(error)}`)
+    app.log.warn(
+      `The command line gets no credential, since ${join(dataDir, 'command-line.json')} cannot be written ` +
+      `(${messageOf(error)}). Free some space in DATA_DIR, or make it writable, and start again; or set TOOL_HUB_URL and ` +
+      'TOOL_HUB_KEY for the command line.'
+    )
   }
 }
 
@@ -211,8 +237,16 @@ class WaitingRoom {
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 process.on('exit', lostTerminals(closeSync))
 
+/** Tells why there was no start: in words on a terminal, elsewhere as lines of the log's format. */
+function tellFailure (sentence: string, level: number): void {
+  const line = process.stderr.isTTY
+    ? sentence
+    : JSON.stringify({ level, time: Date.now(), pid: process.pid, msg: sentence })
+  process.stderr.write(`${line}\n`)
+}
+
 start().catch((error: unknown) => {
-  for (const sentence of early) process.stderr.write(`${sentence}\n`)
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  for (const sentence of early) tellFailure(sentence, 40)
+  tellFailure(messageOf(error), 60)
   process.exit(1)
 })

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
 import { orderedEntries } from '../db/order.ts'
+import { isObject } from '../protocol/json.ts'
 import { adopt } from '../schemas/foreign-config.ts'
 import { readForeign, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
 import { piped } from './ask.ts'
@@ -25,8 +26,6 @@ export interface ClientFile {
   readonly groups: readonly ImportedGroup[]
   readonly warnings: readonly string[]
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Reads the configuration file of a client.
@@ -58,8 +57,9 @@ export async function readClientFile (
     if (taken !== undefined) inputs[id] = taken
   }
   const editor = editorVariables(resolve(cwd, path))
+  const left = foreign.servers.filter(({ config }) => isSettingsAlone(config))
   return {
-    servers: foreign.servers.map(({ name, config }) => {
+    servers: foreign.servers.filter((server) => !left.includes(server)).map(({ name, config }) => {
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
       const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
       // Some clients hand numbers to commands; the gateway itself takes texts only.
@@ -70,11 +70,18 @@ export async function readClientFile (
     }),
     groups: groupsOf(document),
     warnings: [
+      ...left.map(({ name }) => `${name} is left out: its entry has neither a command nor an address, only settings of that client`),
       ...defaults.map((id) => `The input ${JSON.stringify(id)} takes its default: --input ${id}=… gives it another value`),
       ...warningsOf(document, foreign, folder)
     ]
   }
 }
+
+/** opencode switches a server of another file on or off; Zed keeps settings of an extension that brings its own server. */
+const isSettingsAlone = (config: unknown): boolean =>
+  isObject(config) && Object.keys(config).length > 0 &&
+  Object.entries(config).every(([name, value]) =>
+    ['enabled', 'disabled', 'settings', 'remote'].includes(name) || (name === 'source' && value === 'extension'))
 
 /** The name of a project in a file of Claude Code. @throws Failure when it is not in it */
 function projectOf (document: unknown, project: string, path: string, cwd: string): string {
@@ -96,7 +103,12 @@ async function parse (path: string, io: Io): Promise<unknown> {
   try {
     return parseJsonc(text)
   } catch (error) {
-    throw new CommandError(`${path} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    const [, extension] = /\.(toml|ya?ml)$/i.exec(path) ?? []
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandError(extension === undefined
+      ? `${path} is not JSON: ${reason}`
+      : `${path}: files in ${/t/i.test(extension[0] ?? '') ? 'TOML' : 'YAML'} are not read. Write its servers into a JSON file ` +
+        'as {"mcpServers": {"<name>": {"command": …}}}, or add them with tool-hub add')
   }
 }
 

@@ -75,7 +75,9 @@ export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' |
   }
 }
 
-/** Who holds the settings, and has not told the command line how to be reached: most often a gateway in its first second. */
-const busy = ({ pid }: LockHeldError, env: Env, { settings }: Places): string =>
-  `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}: a gateway seems to be ` +
-  'starting. Try again in a moment. A gateway that listens on no loopback address is reached with --url and TOOL_HUB_KEY.'
+/** The settings are held by a process whose credential is not in DATA_DIR: it starts, or has another DATA_DIR. */
+const busy = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: Places): string =>
+  `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
+  `${join(dataDir, 'command-line.json')} is not its: a gateway seems to be starting. Try again in a moment. If it has ` +
+  'run for longer, set DATA_DIR to the same folder as the gateway. A gateway that listens on no loopback address is ' +
+  'reached with --url and TOOL_HUB_KEY.'

@@ -19,6 +19,7 @@ import {
 import { milliseconds, type Env } from '../schemas/env.ts'
 import type { Places } from './backup/places.ts'
 import { packageVersion } from '../package.ts'
+import { messageOf } from '../protocol/errors.ts'
 
 export interface Remarks {
   /** Why the gateway would not start. */
@@ -26,8 +27,6 @@ export interface Remarks {
   /** Warnings that a start would log. */
   readonly warnings: string[]
 }
-
-const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
 /** @param document the settings; those of a database are not looked at: it is empty then */
 export async function rehearse (

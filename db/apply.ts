@@ -1,3 +1,4 @@
+import { isObject } from '../schemas/unknown-members.ts'
 import { entities, type Entity, type ListName } from './entities.ts'
 import { jsonSize, noteJsonSize } from './json-size.ts'
 import { orderedEntries, orderedObject } from './order.ts'
@@ -7,8 +8,6 @@ import { Invalid, type Change } from './store.ts'
 export type Document = Readonly<Record<string, unknown>>
 type Entry<Name extends Entity | 'systemConfig'> = Extract<Change, { entity: Name }>
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A value after a round trip through JSON; if the former value has the same JSON, the former object itself. */
 function normalized (former: unknown, value: unknown): unknown {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isObject } from './apply.ts'
+import { isObject } from '../schemas/unknown-members.ts'
 import type { OAuthClient } from './ports.ts'
 
 /** The name of the section of clients. */

@@ -5,10 +5,12 @@ import { nameProblem } from '../schemas/names.ts'
 import { problemOf } from '../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../schemas/server.ts'
 import { SystemConfig, type Group } from '../schemas/settings.ts'
-import { isObject, type Document } from './apply.ts'
+import { isObject } from '../schemas/unknown-members.ts'
+import type { Document } from './apply.ts'
 import { entities, entityNames, listNames, type Entity, type ListName } from './entities.ts'
 import { maskIn } from './masks.ts'
 import { orderedEntries } from './order.ts'
+import { repeatedIn } from './repeated-names.ts'
 import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
 import type { ItemOf, Server, Snapshot, StoredGroup } from './store.ts'
 
@@ -142,6 +144,9 @@ function readServers (document: Document, former: Section<Server> | undefined): 
     items.set(name, server)
     if (server.problem !== undefined) problems.push(`server ${JSON.stringify(name)} is not connected: ${server.problem}`)
     for (const warning of server.warnings ?? []) warnings.push(`server ${JSON.stringify(name)}: ${warning}`)
+  }
+  for (const name of repeatedIn(raw)) {
+    warnings.push(`server ${JSON.stringify(name)} is written more than once: the last entry is in force, the others are lost`)
   }
   const section = { raw, items, problems, warnings }
   separators.set(section, separator)

@@ -1,4 +1,4 @@
-import { isObject } from './apply.ts'
+import { isObject } from '../schemas/unknown-members.ts'
 
 /** The dots that API responses contain instead of a secret. */
 const mask = '••••'

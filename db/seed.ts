@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { adopt } from '../schemas/foreign-config.ts'
-import { isObject, type Document } from './apply.ts'
+import type { Document } from './apply.ts'
+import { isObject } from '../schemas/unknown-members.ts'
 import { read, type Reading } from './document.ts'
 import { entities, entityNames } from './entities.ts'
 import { errorCode } from './error-code.ts'

@@ -1,4 +1,4 @@
-import { isObject } from './apply.ts'
+import { isObject } from '../schemas/unknown-members.ts'
 import { isIndex, noteOrder } from './order.ts'
 
 /** Characters that one step reads, and objects that one looks at: less than a millisecond. */
@@ -68,7 +68,7 @@ function * isMovedIn (value: unknown, levels: number): Generator<undefined, bool
 }
 
 /** Where the closing quote of a string is. @param start where its opening one is */
-function endOfString (text: string, start: number): number {
+export function endOfString (text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
     let slash = at - 1
     while (text[slash] === '\\') slash--

@@ -5,8 +5,8 @@ import { SystemConfig } from '../schemas/settings.ts'
 import { SocialConfig } from '../schemas/social.ts'
 import { withTodaysNames } from '../schemas/smart-routing.ts'
 import { SystemSections } from '../schemas/system.ts'
-import { isComment, quoteName, unknownMembers, unknownSentence } from '../schemas/unknown-members.ts'
-import { isObject, type Document } from './apply.ts'
+import { isComment, isObject, quoteName, unknownMembers, unknownSentence } from '../schemas/unknown-members.ts'
+import type { Document } from './apply.ts'
 import { entities, entityNames, type ListName } from './entities.ts'
 
 /** Max warnings about one section; beyond: they are counted. */

@@ -1,3 +1,6 @@
+/** Texts of more characters are not parsed as a whole, so that their values take no memory. */
+export const largeText = 256 * 1024
+
 /** The first `length` UTF-16 units of a text; one less where that would split a surrogate pair. */
 export function truncate (text: string, length: number): string {
   if (text.length <= length) return text

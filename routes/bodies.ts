@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownerOf } from '../plugins/settings/index.ts'
-import { bytesOf, collectText, growthOf, holdBody, readJson, valuesOf } from '../plugins/base/body/index.ts'
+import { bytesOf, collectText, growthOf, holdBody, readJson, valueHoldOf } from '../plugins/base/body/index.ts'
 import { ownerAt } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
 import type {} from './mcp/request.ts'
@@ -26,7 +26,7 @@ export function jsonBodies (app: FastifyInstance, most?: string): void {
     'application/json',
     async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
       const count = (size: number): void => { countChange(request, size) }
-      return await readJson(payload, max(), senderOf(request), valuesOf(request), count, growthOf(request))
+      return await readJson(payload, max(), valueHoldOf(request), count, growthOf(request))
     }
   )
 }

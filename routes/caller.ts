@@ -1,11 +1,30 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { holdUntilClosed } from '../plugins/base/body/index.ts'
+import { type Caller, Disconnect } from '../plugins/downstream/index.ts'
 import { ownerOf, type Principal } from '../plugins/settings/index.ts'
-import { ValueMemory } from '../plugins/base/body/index.ts'
-import type { Caller } from '../plugins/downstream/index.ts'
-import { disconnectOf } from './disconnect.ts'
 
 /** The caller of a request that runs something. It is `gone` when the connection closes before the answer. */
 export function callerOf (request: FastifyRequest, reply: FastifyReply, principal: Principal): Caller {
-  const values = new ValueMemory(reply.raw, ownerOf(principal, request.ip))
-  return { principal, headers: request.headers, address: request.ip, gone: disconnectOf(reply), values }
+  const hold = holdUntilClosed(reply.raw, ownerOf(principal, request.ip))
+  return { principal, headers: request.headers, address: request.ip, gone: disconnectOf(reply), hold }
+}
+
+/** The envelope of what was run. The data stay the text that they are. @param data JSON */
+export function withData (reply: FastifyReply, data: string): string {
+  reply.type('application/json')
+  return `{"success":true,"data":${data}}`
+}
+
+/** Tells when the connection of a reply closes before the answer was sent. */
+export function disconnectOf ({ raw }: FastifyReply): Disconnect {
+  const disconnect = new Disconnect()
+  raw.once('close', () => { if (!raw.writableFinished) disconnect.happen() })
+  return disconnect
+}
+
+/** The same as an abort signal, for work that is not done thousands of times a second. */
+export function signalOf (reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  disconnectOf(reply).listen(() => { controller.abort() })
+  return controller.signal
 }

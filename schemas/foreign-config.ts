@@ -2,11 +2,10 @@ import { Type, type TObject } from '@sinclair/typebox'
 import { fillText, type EditorVariables } from './foreign-variables.ts'
 import { OpenApiConfig } from './openapi-upstream.ts'
 import { allItems, ItemOverride, ServerConfig } from './server.ts'
-import { isComment, quoteName, unknownMembers, unknownSentence } from './unknown-members.ts'
+import { isComment, isObject, quoteName, unknownMembers, unknownSentence } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
 
 type Json = Record<string, unknown>
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no or another effect. */
 interface Adopted { readonly config: Json, readonly warnings: readonly string[] }
@@ -38,6 +37,8 @@ const longestSeconds = 3_600
 class Adoption {
   config: Json
   readonly warnings: string[] = []
+  /** Members that a warning has named already. */
+  readonly named = new Set<string>()
   isChanged = false
 
   constructor (raw: Json) { this.config = { ...raw } }
@@ -65,7 +66,10 @@ class Adoption {
     if (!this.has(from)) return
     if (!this.has(to)) this.put(to, change(this.take(from)))
     else if (JSON.stringify(change(this.config[from])) === JSON.stringify(this.config[to])) this.take(from)
-    else this.warn(`${quoteName(from)} has no effect: "${to}" is there too`)
+    else {
+      this.named.add(from)
+      this.warn(`${quoteName(from)} has no effect: "${to}" is there too`)
+    }
   }
 }
 
@@ -85,8 +89,8 @@ export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {
   readEnabledItems(adoption)
   readDisabledItems(adoption)
   readValues(adoption)
-  readVariables(adoption, variables)
   readOAuth(adoption)
+  readVariables(adoption, variables)
   warnOfOthers(adoption)
   warnOfOtherKinds(adoption)
   const { warnings } = adoption
@@ -219,11 +223,22 @@ function readVariables (adoption: Adoption, variables: EditorVariables): void {
     if (!isObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each, `${place}.${name}`)]))
   }
-  for (const place of ['command', 'args', 'env', 'cwd', 'url', 'headers']) {
+  for (const place of ['command', 'args', 'env', 'cwd', 'url', 'headers', 'oauth']) {
     const value = adoption.config[place]
-    if (value === undefined || !/\$\{|\{(env|file):/.test(JSON.stringify(value))) continue
+    if (value === undefined) continue
+    if (place === 'env' || place === 'headers') warnOfBareVariables(adoption, place, value)
+    if (!/\$\{|\{(env|file):|COPILOT_MCP_/.test(JSON.stringify(value))) continue
     const filled = fill(value, place)
     if (JSON.stringify(filled) !== JSON.stringify(value)) adoption.put(place, filled)
+  }
+}
+
+/** Gemini CLI expands `$NAME`; here it is a text, since secrets may have a dollar sign in them. */
+function warnOfBareVariables (adoption: Adoption, place: string, value: unknown): void {
+  for (const [name, text] of isObject(value) ? Object.entries(value) : []) {
+    const [written, variable] = typeof text === 'string' ? /(?<![\\$])\$(?!COPILOT_MCP_)([A-Z][A-Z0-9_]+)\b/.exec(text) ?? [] : []
+    if (written === undefined) continue
+    adoption.warn(`"${place}.${name}" has ${written}, which is taken literally: write $\{${variable}} for the variable`)
   }
 }
 
@@ -287,9 +302,9 @@ const within: Readonly<Record<string, readonly string[]>> = {
 const overrides: readonly string[] = ['tools', 'prompts', 'resources']
 const Overrides = Type.Record(Type.String(), ItemOverride)
 
-function warnOfOthers ({ config, warnings }: Adoption): void {
+function warnOfOthers ({ config, warnings, named }: Adoption): void {
   for (const [name, value] of Object.entries(config)) {
-    if (isComment(name)) continue
+    if (isComment(name) || named.has(name)) continue
     if (Object.hasOwn(within, name) && isObject(value)) {
       const known = within[name] ?? []
       for (const member of Object.keys(value)) {

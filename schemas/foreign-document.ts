@@ -1,5 +1,6 @@
+import { isObject } from './unknown-members.ts'
+
 type Json = Record<string, unknown>
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 type MembersOf = (object: Readonly<Json>) => Array<[name: string, value: unknown]>
 
@@ -35,13 +36,25 @@ export function readForeign (document: unknown, membersOf: MembersOf, project?: 
     ofProject
   ].filter((section) => Array.isArray(section) || isObject(section))
   if (sections.length === 0) return undefined
-  const servers = sections.flatMap((section) => entriesOf(section, membersOf))
+  const servers = sections.flatMap((section) => entriesOf(section, membersOf)).map((server) => switchedOff(server, document))
   const asked = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
   const known = new Set([
     'mcpServers', 'servers', 'context_servers', 'amp.mcpServers', 'inputs', '$schema', ...(inner ?? direct ? ['mcp'] : [])
   ])
   const members = Object.entries(document).filter(([name, value]) => !known.has(name) && !isNothing(value)).map(([name]) => name)
   return { servers, inputs: asked.flatMap(inputOf), members }
+}
+
+/**
+ * A server that the document switches off outside of its own entry: Gemini CLI by `mcp.excluded` and `mcp.allowed`, opencode by
+ * `tools: {"<server>_*": false}`.
+ */
+function switchedOff (server: ForeignServer, { mcp, tools }: Json): ForeignServer {
+  const { name, config } = server
+  const holds = (list: unknown): boolean => Array.isArray(list) && list.includes(name)
+  const isExcluded = isObject(mcp) && (holds(mcp.excluded) || (Array.isArray(mcp.allowed) && !holds(mcp.allowed)))
+  const isHidden = isObject(tools) && [`${name}*`, `${name}_*`].some((pattern) => tools[pattern] === false)
+  return isObject(config) && (isExcluded || isHidden) ? { name, config: { ...config, enabled: false } } : server
 }
 
 function entriesOf (section: unknown, membersOf: MembersOf): ForeignServer[] {

@@ -26,7 +26,7 @@ const mostRounds = 4
  */
 export function fillText (text: string, place: string, variables: EditorVariables, warn: (sentence: string) => void): string {
   const warnings = new Set<string>()
-  let filled = ofOpencode(text, place, warn)
+  let filled = ofCopilot(ofOpencode(text, place, warn), place)
   for (let round = 0; round < mostRounds; round++) {
     const next = fillOnce(filled, place, variables, (sentence) => { warnings.add(sentence) })
     if (next === filled) {
@@ -46,6 +46,12 @@ const ofOpencode = (text: string, place: string, warn: (sentence: string) => voi
     warn(`"${place}" has the content of a file, which is not read: write the value`)
     return written
   })
+
+/** GitHub Copilot's coding agent: `$COPILOT_MCP_NAME`, in `env` also without the dollar sign, are secrets of the repository. */
+const ofCopilot = (text: string, place: string): string =>
+  place.startsWith('env.') && /^COPILOT_MCP_\w+$/.test(text)
+    ? `\${${text}}`
+    : text.replace(/\$(COPILOT_MCP_\w+)/g, (_, name: string) => `\${${name}}`)
 
 function fillOnce (text: string, place: string, { inputs = {}, editor = {} }: EditorVariables, warn: (sentence: string) => void): string {
   return text.replace(anyVariable, (written, inner: string) => {

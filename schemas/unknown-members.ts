@@ -2,7 +2,10 @@ import type { TSchema } from '@sinclair/typebox'
 import { nearName } from './near-name.ts'
 
 type Json = Readonly<Record<string, unknown>>
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** As in `protocol/json.ts`, which schemas do not import. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A name for a message, cut to what fits in one. */
 export const quoteName = (name: string): string => JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name)

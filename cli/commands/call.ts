@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
+import { isObject } from '../../protocol/json.ts'
 import { piped } from '../ask.ts'
 import { segment, withApi, type Run } from '../context.ts'
 import { exits, CommandError } from '../failure.ts'
-import { isObject, jsonOf, serverPath, type ServerRow } from './servers.ts'
+import { jsonOf, serverPath, type ServerRow } from './servers.ts'
 
 interface Content { type: string, text?: string, mimeType?: string, uri?: string, resource?: { uri?: string, text?: string } }
 interface Result { content?: Content[], isError?: boolean, structuredContent?: unknown }

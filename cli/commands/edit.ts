@@ -3,10 +3,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { isObject } from '../../protocol/json.ts'
 import { isAttended, piped } from '../ask.ts'
 import { withApi, type Run } from '../context.ts'
 import { exits, CommandError } from '../failure.ts'
-import { collectOption, isObject, jsonOf, pairs, serverPath, type ServerRow } from './servers.ts'
+import { collectOption, jsonOf, pairs, serverPath, type ServerRow } from './servers.ts'
 
 type Config = Record<string, unknown>
 interface EditOptions { env: string[], header: string[], description?: string, visibility?: string, name?: string, configJson?: string }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
+import { isObject } from '../../protocol/json.ts'
 import { documentText } from '../../db/document-text.ts'
 import { orderedObject } from '../../db/order.ts'
 import type { EditorInput } from '../../schemas/foreign-document.ts'
@@ -9,7 +10,7 @@ import { readClientFile, type ClientFile, type ImportedGroup } from '../client-f
 import { outputOf, segment, withApi, type Run } from '../context.ts'
 import { exits, CommandError } from '../failure.ts'
 import type { Output } from '../output.ts'
-import { collectOption, isObject, serverPath } from './servers.ts'
+import { collectOption, serverPath } from './servers.ts'
 
 interface ImportOptions { dryRun?: true, replace?: true, input: string[], project?: string, only?: string[] }
 interface Result {
@@ -43,7 +44,9 @@ export function addImportCommand (program: Command, run: Run): void {
       for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
       if (options.dryRun) {
         const mcpServers = orderedObject(file.servers.map(({ name, config }) => [name, config]))
-        out.text(documentText(out.json ? { mcpServers, groups: file.groups, warnings: file.warnings } : { mcpServers }).trimEnd())
+        const ofServers = file.servers.flatMap(({ name, warnings }) => warnings.map((warning) => `${name}: ${warning}`))
+        const all = { mcpServers, groups: file.groups, warnings: [...file.warnings, ...ofServers] }
+        out.text(documentText(out.json ? all : { mcpServers }).trimEnd())
         return
       }
       if (file.servers.length === 0) throw new CommandError(`${path} holds no servers`)

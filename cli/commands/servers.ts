@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isObject } from '../../protocol/json.ts'
 import { withoutMark } from '../../protocol/text.ts'
 import { isHttpAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
 import type { ManagementApi } from '../api.ts'
@@ -152,9 +153,6 @@ export function pairs (texts: readonly string[], pattern: RegExp, option: string
   }))
 }
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** @throws Failure */
 export function jsonOf (text: string, place: string): unknown {
   try {
@@ -205,7 +203,7 @@ async function listServers ({ api, out }: Context): Promise<void> {
 }
 
 const targetOf = ({ command, args = [], url }: ServerRow['config']): string => {
-  const text = url ?? [command, ...args].join(' ')
+  const text = url === undefined || url === '' ? [command, ...args].join(' ') : url
   return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }
 

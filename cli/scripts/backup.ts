@@ -105,11 +105,16 @@ async function putTables (env: Env, dbUrl: string, put: (name: string) => string
   const driver = await openDatabase({ dbUrl, startupTimeout, info: print, warn: print, isExisting: true })
   try {
     const paths = new Map<string, string>()
+    let failure: unknown
     await dump(driver, async (table, lines) => {
       const path = paths.get(table) ?? put(`${files.tables}/${table}.jsonl`)
       paths.set(table, path)
-      await appendFile(path, lines.map((line) => `${line}\n`).join(''), { mode: 0o600 })
-    })
+      await appendFile(path, lines.map((line) => `${line}\n`).join(''), { mode: 0o600 }).catch((error: unknown) => {
+        failure = error
+        throw error
+      })
+    // The transaction takes any error for one of the database.
+    }).catch((error: unknown) => { throw failure ?? error })
   } finally {
     await driver.end()
   }

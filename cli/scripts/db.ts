@@ -1,8 +1,9 @@
 // `tool-hub db migrate|import|export`, in a clone also `npm run db:…`: the operator's
 // commands for a database, configured by the same environment as the gateway.
-import { writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { rm, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { errorCode } from '../../db/error-code.ts'
 import { withoutRecords } from '../../db/json/records.ts'
 import { replace } from '../../db/json/write.ts'
 import { documentText } from '../../db/document-text.ts'
@@ -13,6 +14,7 @@ import { readSettings } from '../../db/seed.ts'
 import type { Vault } from '../../db/store.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
+import { explain } from '../backup/explain.ts'
 import { placesOf } from '../backup/places.ts'
 import { exits, CommandError } from '../failure.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
@@ -108,13 +110,14 @@ async function exportFile ({ driver, vault, path, report, stdout, force, masked 
     return
   }
   await (force ? replace(path, Buffer.from(text)) : writeFile(path, text, { flag: 'wx', mode: 0o600, flush: true })).catch(
-    (error: unknown) => {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-      throw new Error(
-        code === 'EEXIST'
-          ? `${path} exists already, and was left as it is. Name another file, or use --force.`
-          : `${path} cannot be written (${code}).`
-      )
+    async (error: unknown) => {
+      if (errorCode(error) === 'EEXIST') {
+        throw new Error(`${path} exists already, and was left as it is. Name another file, or use --force.`)
+      }
+      // What was written of it is no export, and would stand in the way of the next one.
+      if (!force) await rm(path, { force: true }).catch(() => {})
+      const advice = 'Name a file in a folder that is there, that this user may write to, and that has room.'
+      throw explain(error, { target: path, within: dirname(path), advice })
     }
   )
   const secrets = locked.length === 0

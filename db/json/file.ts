@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import pLimit from 'p-limit'
-import { apply, isObject, type Document } from '../apply.ts'
+import { apply, type Document } from '../apply.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 import { jsonSize } from '../json-size.ts'
 import { checkKinds, holdsTokens, read, type Reading } from '../document.ts'
 import { documentPieces } from '../document-text.ts'

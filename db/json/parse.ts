@@ -1,4 +1,6 @@
-import { isObject, type Document } from '../apply.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
+import type { Document } from '../apply.ts'
+import { noteRepeated } from '../repeated-names.ts'
 import { inTextOrder } from '../text-order.ts'
 
 /** The document, and its sections. */
@@ -25,6 +27,7 @@ export function parseSettings (bytes: Buffer, path: string): Document {
     throw invalid(`is not valid JSON (${error instanceof Error ? describeSyntaxError(error.message, text) : ''})`)
   }
   if (!isObject(value)) throw invalid('does not hold a JSON object')
+  noteRepeated(text, value)
   return inTextOrder(text, value, sectionLevels)
 }
 

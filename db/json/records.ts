@@ -1,4 +1,5 @@
-import { isObject, type Document } from '../apply.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
+import type { Document } from '../apply.ts'
 import { isExpired, MemoryRecords, select, toKept, toStored, trim, type Entries, type Kept } from '../memory/records.ts'
 import { collections, type Collection, type Entry, type Records, type Selection, type StoredEntry } from '../records.ts'
 import type { Resealing, SealedCounts, Vault } from '../store.ts'

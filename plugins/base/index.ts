@@ -2,11 +2,10 @@ import fp from 'fastify-plugin'
 import type { Storage } from '../../db/store.ts'
 import config, { type SharedEnv } from './config/config.ts'
 import errors from './errors/handlers.ts'
-import arrivals from './limits/arrivals.ts'
 import counters from './limits/counters.ts'
 import largeReplies from './limits/large-replies.ts'
 import outbound from './outbound/plugin.ts'
-import pages from './pages/plugin.ts'
+import pages from './pages/index.ts'
 import scopes from './scopes/index.ts'
 import type { OwnCredentials } from './secrets/own-credentials.ts'
 
@@ -34,7 +33,6 @@ export default fp<BaseOptions>(async (app, { version, env, storage, credentials 
   app.decorate('credentials', credentials)
   await app.register(config, { version, env })
   await app.register(errors)
-  await app.register(arrivals)
   await app.register(largeReplies)
   await app.register(scopes)
   await app.register(counters, storage)

@@ -19,19 +19,15 @@ export class StreamableHttp {
 
   /**
    * A POST: messages of a client.
-   * @returns a promise for a large body, which is read in turns
    * @throws errors in the dialect of the `mcp` scope
    */
-  post (inbound: Inbound, text: string): Promise<void> | undefined {
-    const { headers, raw, view, address } = inbound
+  post (inbound: Inbound, text: string): void {
+    const { headers } = inbound
     const accepted = acceptedBy(headers.accept)
     if (!accepted.json && !accepted.events) throw new errors.NotAcceptable('application/json or text/event-stream')
-    return readMessage(text, { principal: view.principal, address }, (message) => {
-      // Whoever left while a large body was read gets nothing run.
-      if (raw.destroyed) return
-      if (isModern(headers, message)) this.#modern.receive(inbound, accepted, message)
-      else this.#legacy.receive(inbound, accepted, message)
-    })
+    const message = readMessage(text)
+    if (isModern(headers, message)) this.#modern.receive(inbound, accepted, message)
+    else this.#legacy.receive(inbound, accepted, message)
   }
 
   /** A GET: a stream of a legacy session. */

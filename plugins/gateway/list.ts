@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { memberOf, withMembers } from '../../protocol/json.ts'
-import { largeText } from '../../protocol/large-message.ts'
 import { listKinds, type Item, type ListKind } from '../../protocol/lists.ts'
+import { largeText } from '../../protocol/text.ts'
 import { toBytes } from '../../protocol/yield.ts'
 import { limits, Semaphore } from '../base/limits/index.ts'
 
@@ -62,13 +62,13 @@ export class List {
 
   /**
    * The page that a cursor leads to: this list where it has a single page.
-   * @param cursor the `nextCursor` of the page before; undefined: the first page. It names the last item of that page, so it is good for as
-   * long as that is listed, on every replica
+   * @param cursor the `nextCursor` of the page before; undefined, null or empty: the first page. It names the last item of that
+   * page, so it is good for as long as that is listed, on every replica
    * @throws RpcError for a cursor that leads nowhere
    */
   page (cursor: unknown): List {
     const starts = this.#starts ??= this.#pageStarts()
-    const at = cursor === undefined ? 0 : this.#after(cursor)
+    const at = (cursor ?? '') === '' ? 0 : this.#after(cursor)
     if (at === 0 && starts.length === 1) return this
     const known = this.#pages.get(at)
     if (known) return known

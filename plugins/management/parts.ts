@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
-import type { BundleOptions } from './bundles/index.ts'
-import bundles from './bundles/index.ts'
-import exporting from './export/index.ts'
-import groups from './groups/index.ts'
-import market from './market/index.ts'
-import servers from './servers/index.ts'
-import system from './system/index.ts'
-import templates from './templates/index.ts'
+import type { BundleOptions } from './bundles/bundles.ts'
+import bundles from './bundles/bundles.ts'
+import exporting from './export.ts'
+import groups from './groups/groups.ts'
+import market from './market/market.ts'
+import servers from './servers/servers.ts'
+import system from './system/system.ts'
+import templates from './templates/templates.ts'
 
 export interface ManagementOptions extends Pick<BundleOptions, 'childUser' | 'environment'> {
   bundles: Pick<BundleOptions, 'isShared' | 'root'>

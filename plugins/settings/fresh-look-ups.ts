@@ -1,5 +1,5 @@
 import type { Store } from '../../db/store.ts'
-import { limits } from '../base/limits/index.ts'
+import { limits, TokenBucket } from '../base/limits/index.ts'
 
 /**
  * Looks for changes of other replicas on behalf of callers with unknown credentials. One look-up runs at a time, for all who asked before
@@ -7,11 +7,10 @@ import { limits } from '../base/limits/index.ts'
  */
 export class FreshLookUps {
   readonly #store: Pick<Store, 'refresh'>
+  readonly #rate = new TokenBucket({ burst: limits.freshLookUps.perSecond, perSecond: limits.freshLookUps.perSecond })
   #running: Promise<boolean> | undefined
   /** The look-up that starts after the running one, which may have read the database before the caller's change was made. */
   #next: Promise<boolean> | undefined
-  #started = 0
-  #second = 0
 
   constructor (store: Pick<Store, 'refresh'>) {
     this.#store = store
@@ -24,22 +23,13 @@ export class FreshLookUps {
   request (): Promise<boolean> | undefined {
     if (!this.#store.refresh) return undefined
     if (this.#next) return this.#next
-    if (!this.#mayStart()) return undefined
+    if (!this.#rate.take('')) return undefined
     if (!this.#running) return this.#start()
     this.#next = this.#running.then(async () => {
       this.#next = undefined
       return await this.#start()
     })
     return this.#next
-  }
-
-  #mayStart (): boolean {
-    const second = Math.floor(performance.now() / 1_000)
-    if (second !== this.#second) {
-      this.#second = second
-      this.#started = 0
-    }
-    return ++this.#started <= limits.freshLookUps.perSecond
   }
 
   #start (): Promise<boolean> {

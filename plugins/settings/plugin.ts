@@ -38,6 +38,12 @@ export default fp<{ store: Store }>(async (app, { store }) => {
       tell(namesOfNothing(next).filter((sentence) => !known.has(sentence)))
     }
   })
+  settings.on('outdated', (reason) => {
+    app.log.warn(
+      `${reason} It has been away for so long that nobody knows which credentials still count: all are refused (503) ` +
+      'until it is there again'
+    )
+  })
   app.decorate('settings', settings)
   app.addHook('onClose', async () => { await settings.close() })
 }, { name: 'settings', dependencies: ['config'] })

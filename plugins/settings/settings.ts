@@ -5,7 +5,7 @@ import { errors } from '../base/errors/index.ts'
 import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
 import { valuesIn } from '../base/body/index.ts'
-import { limits, Pace, Semaphore, Shares } from '../base/limits/index.ts'
+import { limits, Semaphore, ShareError, Shares, TokenBucket } from '../base/limits/index.ts'
 import { FreshLookUps } from './fresh-look-ups.ts'
 import { withoutToken } from './hashed-key.ts'
 
@@ -30,12 +30,14 @@ const manyValues = 2_000
 /**
  * The settings: read from a snapshot in memory, changed by commits that are durable when they resolve.
  * Events: `changed` for every new snapshot, `committed` for each commit of this process, `edited` for what others have changed: an edit of
- * the settings file, or another replica.
+ * the settings file, or another replica; `outdated` when credentials begin to be refused, since the storage of several replicas has been
+ * away for so long.
  */
 export class Settings extends EventEmitter<{
   changed: [next: Snapshot, former: Snapshot]
   committed: [Committed]
   edited: [next: Snapshot, former: Snapshot]
+  outdated: [reason: string]
 }> {
   readonly #store: Store
   readonly #readonly: boolean
@@ -43,13 +45,14 @@ export class Settings extends EventEmitter<{
   readonly #lookUps: FreshLookUps
   readonly #turns = new Semaphore({ places: 1 })
   readonly #waiting = new Shares(limits.changes, 'changes of the settings')
-  readonly #pace = new Pace(limits.userChanges, 'You make more changes, or larger ones, than one user may; try again in a minute')
+  readonly #rate = new TokenBucket(limits.userChanges, { maxKeys: limits.userChanges.owners })
   readonly #changing = new Set<Promise<unknown>>()
   readonly #view: View
   readonly #watch: NodeJS.Timeout
   #current: Snapshot
   /** Since when the store has not been there, in ms since the epoch; undefined: it is there. */
   #awaySince: number | undefined
+  #wasOutdated = false
 
   /**
    * @param readonly READONLY: the health of the store does not depend on whether it can write
@@ -82,14 +85,22 @@ export class Settings extends EventEmitter<{
   /** The reason why the store has been away for so long (`limits.storageAway`) that the process is of no use; undefined: it has not. */
   get outage (): string | undefined {
     this.#lookAtStore()
-    return this.#awaySince !== undefined && Date.now() - this.#awaySince >= limits.storageAway ? this.problem : undefined
+    return this.#isTooLongAway ? this.problem : undefined
   }
 
   /** The store of several replicas has been away for so long that nobody knows which credentials still count. */
   get isOutdated (): boolean { return this.#store.refresh !== undefined && this.outage !== undefined }
 
   #lookAtStore (): void {
-    this.#awaySince = this.problem === undefined ? undefined : this.#awaySince ?? Date.now()
+    const { problem } = this
+    this.#awaySince = problem === undefined ? undefined : this.#awaySince ?? Date.now()
+    const isOutdated = this.#store.refresh !== undefined && this.#isTooLongAway
+    if (isOutdated && !this.#wasOutdated && problem !== undefined) this.emit('outdated', problem)
+    this.#wasOutdated = isOutdated
+  }
+
+  get #isTooLongAway (): boolean {
+    return this.#awaySince !== undefined && Date.now() - this.#awaySince >= limits.storageAway
   }
 
   /**
@@ -118,7 +129,7 @@ export class Settings extends EventEmitter<{
    */
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
     // The gateway's own changes are few, and none of them may be refused.
-    const owner = by === undefined ? undefined : ownerOf(by)
+    const owner = by === undefined ? undefined : accountOf(by)
     if (typeof by === 'object') this.#count(by, limits.userChanges.each)
     const leave = owner === undefined ? () => {} : this.#waiting.take(owner)
     const changing = this.#inTurn(owner ?? '', async () => await this.#change(work, by)).finally(leave)
@@ -141,7 +152,8 @@ export class Settings extends EventEmitter<{
 
   /** @throws ShareError */
   #count (principal: Principal, size: number): void {
-    if (!principal.isAdmin) this.#pace.take(ownerOf(principal), size)
+    if (principal.isAdmin || this.#rate.take(accountOf(principal), size)) return
+    throw new ShareError('You make more changes, or larger ones, than one user may; try again in a minute', true)
   }
 
   /** Runs changes one after the other, so that conflicts are always with writers outside of this process. Owners take turns. */
@@ -226,8 +238,8 @@ async function pauseAfter (changes: readonly Change[]): Promise<void> {
   if (valuesIn(changes, manyValues) > manyValues) await sleep(0)
 }
 
-/** To whom a change is counted: the user, with all of the user's keys; or another principal. */
-const ownerOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
+/** The account that a change is counted to: a user's, with all of the user's keys, or another principal's. */
+const accountOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
 const unchanged = 'the settings were not changed'
 

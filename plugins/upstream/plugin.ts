@@ -31,6 +31,7 @@ export interface UpstreamOptions {
 export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) => {
   const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser } = options
   const hooks = new UpstreamHooks()
+  const isOurs = (value: string): boolean => app.credentials.holds(value)
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },
     transport: {
@@ -38,13 +39,14 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
       environment,
       childUser,
       problemOf: async (config) => await hooks.problemOf(config),
-      install: () => app.settings.current.system.install
+      install: () => app.settings.current.system.install,
+      isOurs
     },
     dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
     cache,
     logins: app.logins,
     userOf: (config) => chargedUser(app.settings.current, config),
-    isOurs: (value) => app.credentials.holds(value),
+    isOurs,
     initTimeout,
     requestTimeout,
     onLine: (server, line) => { hooks.printed(server, line) },

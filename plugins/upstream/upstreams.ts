@@ -3,9 +3,8 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
-import { limits, paceOf, type Semaphore, ShareError } from '../base/limits/index.ts'
+import { LineLimit, limits, paceOf, type Semaphore, ShareError } from '../base/limits/index.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
-import { limitLines } from './links/line-limit.ts'
 import { Children } from './links/pool.ts'
 import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
@@ -220,11 +219,12 @@ export class Upstreams implements ProviderSource {
     const { log, cache, transport, userOf, logins, onLine: print, remarks: _, ...deps } = this.#deps
     const isFirst = !this.#isStarted
     const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
-    const onLine = limitLines(
-      limits.stderrLines,
-      (line) => { print(name, line) },
-      (dropped) => { print(name, `${dropped} more lines in this second`) }
-    )
+    const { lines, size } = limits.stderrLines
+    const printed = new LineLimit({ burst: size, perSecond: size }, (omitted) => { print(name, `${omitted} more lines in this second`) })
+    // The text of a line is made only if it is printed.
+    const onLine: TransportDeps['onLine'] = ({ length, text }) => {
+      if (printed.allows(Math.max(length, size / lines))) print(name, text())
+    }
     const upstream: Upstream = new Upstream(name, config, {
       ...deps,
       children: this.#children,

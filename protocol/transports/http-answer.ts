@@ -5,10 +5,7 @@ import type { Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { decoderOf } from './decode.ts'
-import { inSteps, largeText, type LargeWork } from '../large-message.ts'
 import { Chunks } from '../pieces.ts'
-import { turnForLongWork } from '../yield.ts'
-import { largeTextOf } from './large-bytes.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 import { Valve, type MessagePace } from './valve.ts'
 
@@ -23,11 +20,8 @@ export interface AnswerHandlers {
   ) => EventStreamParser | 'collect' | 'discard'
   /** Called once a connection is open and the request is being sent. */
   onStart?: () => void
-  /**
-   * Called with the text of a collected body, else with undefined. Its exceptions go to `onError`.
-   * @returns when the text has been read, where that takes longer: its memory is held until then
-   */
-  onEnd: (text: string | undefined) => Promise<void> | undefined | void
+  /** Called with the text of a collected body, else with undefined. Its exceptions go to `onError`. */
+  onEnd: (text: string | undefined) => void
   /** Not called after `abort`. @param sent the request was already being sent, so it may have run */
   onError: (error: Error, sent: boolean) => void
 }
@@ -38,16 +32,12 @@ export interface ReadingOptions {
   readonly meter?: MemoryMeter
   /** How much of what streams bring unasked is dealt with. Default: without bounds. */
   readonly pace?: MessagePace
-  /** Where they are read, a step at a time. Default: without bounds. */
-  readonly work?: LargeWork
   /** Who causes those that no client causes. */
   readonly owner?: string
 }
 
 const withoutBounds: ReadingOptions = {}
 
-/** Bytes of a large body that are read in one turn of the event loop. */
-const readAtOnce = 64 * 1024
 /** Size of pieces of streams that servers have no reason to send many of, in bytes, and how many are counted together. */
 const crumb = 64
 const crumbs = 64
@@ -61,15 +51,12 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   /** The decoder takes no more for now. */
   #isFull = false
   readonly #chunks = new Chunks()
-  /** How much of it had been read when the event loop had time for more. */
-  #rested = 0
   #aborted = false
   readonly #reading: ReadingOptions
   readonly #owner: string
   #account: ReturnType<MemoryMeter['open']> | undefined
   /** What a stream brings. */
   #valve: Valve | undefined
-  #rests = false
   #crumbs = 0
   /** Number of reasons why it is not read now. */
   #pauses = 0
@@ -184,21 +171,6 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     if (size > transportLimits.message) throw new RangeError(`more than ${transportLimits.message} bytes`)
     this.#chunks.push(chunk)
     this.#hold(size)
-    // Not after each chunk: undici copies what it has read beyond it, each time.
-    if (size > largeText && size - this.#rested >= readAtOnce) {
-      this.#rested = size
-      void this.#rest()
-    }
-  }
-
-  /** Reads on when the event loop has time: megabytes of some servers may have arrived at once. */
-  async #rest (): Promise<void> {
-    if (this.#rests) return
-    this.#rests = true
-    this.pause()
-    await turnForLongWork()
-    this.#rests = false
-    this.resume()
   }
 
   readonly #parse = (bytes: Buffer): void => {
@@ -207,7 +179,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
       const { messages } = this.#body
       this.#body.push(bytes)
       // Comments, empty lines, and events of other names.
-      if (this.#body.messages === messages) this.#countUnasked(bytes, this.#body.pending === 0)
+      if (this.#body.messages === messages) this.#countUnsolicited(bytes, this.#body.pending === 0)
       this.#hold(this.#body.pending)
     } catch (error) {
       this.#fail(error)
@@ -215,7 +187,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   }
 
   /** Counts bytes that ended no message. @param isWhole they ended something else */
-  #countUnasked ({ length }: Buffer, isWhole: boolean): void {
+  #countUnsolicited ({ length }: Buffer, isWhole: boolean): void {
     if (isWhole) this.#reading.pace?.count('noise')
     else if (length < crumb && ++this.#crumbs % crumbs === 0) this.#reading.pace?.count('crumbs')
   }
@@ -229,33 +201,12 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
 
   #end (): void {
     if (this.#aborted) return
-    if (this.#body === 'collect' && this.#chunks.length > largeText) {
-      void this.#endLarge()
-      return
-    }
-    this.#ended(() => this.#body === 'collect' ? this.#text(this.#chunks.takeWhole()) : undefined)
-  }
-
-  /** Puts a large body together in steps. */
-  async #endLarge (): Promise<void> {
-    const { work = inSteps } = this.#reading
-    const chunks = this.#chunks.take()
-    const reading = work.run(this.#owner, async (pause) => await largeTextOf(chunks, pause))
-    const end = await reading.then((text) => () => text, (error: unknown) => () => { throw error })
-    if (this.#aborted) this.#account?.close()
-    else this.#ended(end)
-  }
-
-  /** @param text gives the body; what it throws is the error of the answer */
-  #ended (text: () => string | undefined): void {
-    let reading: Promise<void> | undefined | void
     try {
-      reading = this.#handlers.onEnd(text())
+      this.#handlers.onEnd(this.#body === 'collect' ? this.#text(this.#chunks.takeWhole()) : undefined)
     } catch (error) {
       this.#handlers.onError(error instanceof Error ? error : new Error(String(error)), true)
     }
-    if (reading) void reading.then(() => { this.#account?.close() })
-    else this.#account?.close()
+    this.#account?.close()
   }
 
   #text (bytes: Buffer): string {

@@ -5,7 +5,7 @@ import type { AuthorizationSource } from './authorization.ts'
 import { authorized } from './authorized.ts'
 import type { HttpAnswer, ReadingOptions } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
-import { mostOnTheirWay, untilTakenBy } from './valve.ts'
+import { maxInFlight, waitingWhile } from './valve.ts'
 
 /** `owner`: who causes messages that are caused by no client. */
 export interface HttpOptions extends ReadingOptions {
@@ -64,7 +64,7 @@ export class HttpConnection {
   #onIdle: (() => void) | undefined
 
   constructor (options: HttpOptions) {
-    this.options = { ...options, pace: untilTakenBy(options.pace, () => this.#onTheirWay >= mostOnTheirWay) }
+    this.options = { ...options, pace: waitingWhile(() => this.#onTheirWay >= maxInFlight, options.pace) }
     this.#url = options.url
     this.url = options.url
     this.#stateless = [...Object.entries(options.headers).flat(), ...postHeaders]

@@ -1,11 +1,9 @@
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
-import { inSteps, largeText } from '../large-message.ts'
-import type { Message } from '../message.ts'
+import { largeText } from '../text.ts'
 import { bearerChallenge, type AuthorizationSource } from './authorization.ts'
 import { HttpAnswer, networkFailure, type AnswerHandlers } from './http-answer.ts'
 import type { HttpConnection, HttpRequest } from './http-connection.ts'
-import { MessageReader } from './message-reader.ts'
 import { mayPass, reconnect } from './reconnect.ts'
 import { follow } from './redirect.ts'
 import { isAnswer, isModernRefusal, refusal, statelessRefusal } from './refusal.ts'
@@ -58,7 +56,6 @@ export class HttpExchange implements AnswerHandlers {
   #wwwAuthenticate: string | undefined
   /** The value of `Authorization` that it was sent with. */
   #sent: string | undefined
-  #reader: MessageReader | undefined
 
   /** @param key identifies it among those of the connection: its id, or something else for a notification */
   constructor (connection: HttpConnection, key: number | string, text: string, message: SendOptions) {
@@ -91,7 +88,6 @@ export class HttpExchange implements AnswerHandlers {
     this.#status = 0
     this.#streams = false
     this.#sent = undefined
-    this.#reader = undefined
     this.#answer = new HttpAnswer(this, this.#connection.options, this.#message.owner)
     this.#dispatch()
   }
@@ -127,65 +123,32 @@ export class HttpExchange implements AnswerHandlers {
     if (event === 'message' && data !== '') this.#take(data)
   }
 
-  onEnd (text: string | undefined): Promise<void> | undefined {
+  onEnd (text: string | undefined): void {
     const [status, { authorization }] = [this.#status, this.#connection.options]
     const next = follow(this.#url, this.#request.method, status, this.#location, this.#hops)
     if (next) {
       this.#connection.url = next
       this.#hops++
       this.#sendAgain(this.#request)
-      return undefined
+      return
     }
     if (authorization && text !== undefined && bearerChallenge(status, this.#wwwAuthenticate, this.#sent, false)) {
       this.#challenged(authorization, text).catch((error: unknown) => {
         this.#fail(error instanceof UpstreamError ? error : refusal(status, text))
         this.#done()
       })
-      return undefined
+      return
     }
     if (text !== undefined && status === 200 && text !== '') this.#take(text)
-    this.#inOrder(() => { this.#ended(text) })
-    return this.#reader && new Promise((resolve) => { this.#inOrder(resolve) })
+    this.#ended(text)
   }
 
-  onError (error: Error, sent: boolean): void {
-    this.#inOrder(() => { this.#failed(error, sent) })
-  }
+  onError (error: Error, sent: boolean): void { this.#failed(error, sent) }
 
-  /** Runs something once what has been received before is read. */
-  #inOrder (run: () => void): void {
-    if (this.#reader) this.#reader.then(run)
-    else run()
-  }
-
-  /** Takes the text of one message, or of a batch. */
+  /** Takes the text of one message, or of a batch. @throws RpcError */
   #take (text: string): void {
-    if (text.length > largeText) this.#reader ??= this.#largeReader()
-    if (this.#reader) this.#reader.push(text)
-    else this.#receive(messagesIn(text))
-  }
-
-  #largeReader (): MessageReader {
-    const { work = inSteps, owner = '', meter } = this.#connection.options
-    const answer = this.#answer
-    return new MessageReader({
-      work,
-      owner: this.#message.owner ?? owner,
-      // That of a JSON answer is counted until it is read.
-      meter: this.#streams ? meter : undefined,
-      onMessages: (messages) => { this.#receive(messages) },
-      onError: (error) => {
-        answer.abort()
-        this.#failed(error instanceof Error ? error : new Error(String(error)), true)
-      },
-      pause: () => { answer.pause() },
-      resume: () => { answer.resume() }
-    })
-  }
-
-  #receive (messages: readonly Message[]): void {
     const [connection, id] = [this.#connection, this.#id]
-    for (const message of messages) {
+    for (const message of messagesIn(text)) {
       if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
       // Only the answer to this request is accepted on its stream: another one could be meant for another client.
       if (id === undefined || (message.id !== id && message.id !== null)) {

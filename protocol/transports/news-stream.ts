@@ -1,10 +1,8 @@
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
-import { inSteps } from '../large-message.ts'
 import { HttpAnswer, type ReadingOptions } from './http-answer.ts'
 import { mayPass, reconnect } from './reconnect.ts'
-import { MessageReader } from './message-reader.ts'
-import { transportLimits } from './transport.ts'
+import { messagesIn, transportLimits } from './transport.ts'
 
 interface NewsHandlers {
   /** Sends the GET that opens the stream. @param lastEventId the event after which it is to continue */
@@ -31,7 +29,6 @@ const maxFailures = 5
 export class NewsStream {
   readonly #handlers: NewsHandlers
   readonly #reading: ReadingOptions
-  readonly #reader: MessageReader
   #answer: HttpAnswer | undefined
   #timer: NodeJS.Timeout | undefined
   #settled: (() => void) | undefined
@@ -41,19 +38,8 @@ export class NewsStream {
   #closed = false
 
   constructor (handlers: NewsHandlers, reading: ReadingOptions) {
-    const { work = inSteps, owner = '', meter, pace } = reading
     this.#handlers = handlers
     this.#reading = reading
-    this.#reader = new MessageReader({
-      work,
-      owner,
-      meter,
-      onMessages: (messages) => { for (const message of messages) handlers.message(message) },
-      // An event that cannot be parsed must not end the stream.
-      onError: () => { pace?.count('noise') },
-      pause: () => { this.#answer?.pause() },
-      resume: () => { this.#answer?.resume() }
-    })
   }
 
   /** Opens the stream. Resolves when it is open or refused, and after `openTimeout` at the latest. */
@@ -125,6 +111,18 @@ export class NewsStream {
   #take ({ event, data, id, retry }: StreamEvent): void {
     if (id !== undefined) this.#last = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnect.shortest)
-    if (event === 'message' && data !== '') this.#reader.push(data)
+    if (event === 'message' && data !== '') this.#receive(data)
+  }
+
+  #receive (data: string): void {
+    let messages: Message[]
+    try {
+      messages = messagesIn(data)
+    } catch {
+      // An event that cannot be parsed must not end the stream.
+      this.#reading.pace?.count('noise', data.length)
+      return
+    }
+    for (const message of messages) this.#handlers.message(message)
   }
 }

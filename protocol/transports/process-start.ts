@@ -67,6 +67,10 @@ function lowerGroup (pid: number, priority: number, left = attempts): void {
 export function startFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
   if (error.code === 'ENOENT') {
     const orFolder = cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`
+    if (/\S\s+\S/.test(command) && !command.includes('/')) {
+      return `cannot start ${JSON.stringify(command)}: no such command${orFolder}. "command" names the program alone: ` +
+        'put its arguments into "args"'
+    }
     return `cannot start ${JSON.stringify(command)}: no such command${orFolder}; is it installed and on the PATH?`
   }
   if (error.code === 'EACCES') return `cannot start ${JSON.stringify(command)}: it is not executable`

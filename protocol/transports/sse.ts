@@ -1,15 +1,14 @@
 import { UpstreamError } from '../errors.ts'
 import { EventStreamParser } from '../event-stream.ts'
+import type { Message } from '../message.ts'
 import { bearerChallenge } from './authorization.ts'
 import { authorized } from './authorized.ts'
 import { HttpAnswer, networkFailure } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { follow } from './redirect.ts'
 import { refusal } from './refusal.ts'
-import { inSteps } from '../large-message.ts'
-import { MessageReader } from './message-reader.ts'
-import { answeredId, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
-import { counting, mostOnTheirWay, noPace, untilTakenBy } from './valve.ts'
+import { answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { counting, maxInFlight, noPace, waitingWhile } from './valve.ts'
 
 /**
  * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all messages of the server. Its
@@ -18,7 +17,6 @@ import { counting, mostOnTheirWay, noPace, untilTakenBy } from './valve.ts'
 export class SseTransport implements Transport {
   readonly #options: HttpOptions
   readonly #posts = new Set<HttpAnswer>()
-  readonly #reader: MessageReader
   #stream: HttpAnswer | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
@@ -29,22 +27,22 @@ export class SseTransport implements Transport {
 
   constructor (options: HttpOptions) {
     // Requests are POSTed and answered at once, too.
-    this.#options = { ...options, pace: untilTakenBy(options.pace, () => this.#posts.size >= 4 * mostOnTheirWay) }
-    this.#reader = new MessageReader({
-      work: options.work ?? inSteps,
-      owner: options.owner ?? '',
-      meter: options.meter,
-      onMessages: (messages) => { for (const each of messages) this.#receiver?.message(each, undefined) },
-      onError: (_error, data) => {
-        options.pace?.count('noise')
-        // A message that cannot be parsed must not fail the requests of other clients.
-        const id = answeredId(data)
-        if (id === undefined) return
-        this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
-      },
-      pause: () => { this.#stream?.pause() },
-      resume: () => { this.#stream?.resume() }
-    })
+    this.#options = { ...options, pace: waitingWhile(() => this.#posts.size >= 4 * maxInFlight, options.pace) }
+  }
+
+  #receive (data: string): void {
+    let messages: Message[]
+    try {
+      messages = messagesIn(data)
+    } catch {
+      this.#options.pace?.count('noise', data.length)
+      // A message that cannot be parsed must not fail the requests of other clients.
+      const id = answeredId(data)
+      if (id === undefined) return
+      this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
+      return
+    }
+    for (const each of messages) this.#receiver?.message(each, undefined)
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
@@ -71,7 +69,7 @@ export class SseTransport implements Transport {
           }
           this.#endpoint = endpoint
           resolve()
-        } else if (event === 'message' && data !== '') this.#reader.push(data)
+        } else if (event === 'message' && data !== '') this.#receive(data)
       }, transportLimits.message)
       const open = (url: URL, hops: number, again = false): void => {
         let status = 0
@@ -99,11 +97,11 @@ export class SseTransport implements Transport {
             } else if (status === 401) {
               end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
             } else if (this.#endpoint) {
-              this.#reader.then(() => { end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true })) })
+              end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true }))
             } else if (status >= 500) end(refusal(status, ''))
             else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
           },
-          onError: (error, sent) => { this.#reader.then(() => { end(this.#failure(error, sent)) }) }
+          onError: (error, sent) => { end(this.#failure(error, sent)) }
         }, this.#options)
         this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream, (sent) => { sentWith = sent })
       }

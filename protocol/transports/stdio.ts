@@ -1,11 +1,11 @@
+import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
-import { inSteps, type LargeWork } from '../large-message.ts'
+import type { Message } from '../message.ts'
 import { Chunks } from '../pieces.ts'
 import { LastWords } from './last-words.ts'
-import { MessageReader } from './message-reader.ts'
 import { keptLine, shownLine, type PrintedLine } from './printed-line.ts'
 import { guardGroup } from './process-group.ts'
 import { lowerPriority, startFailure } from './process-start.ts'
@@ -14,6 +14,7 @@ import { mayEnter, type ProcessUser } from './process-user.ts'
 import { startChild, type ProcessExit, type StartedProcess, type StartProcess } from './started-process.ts'
 import {
   answeredId,
+  messagesIn,
   noMeter,
   transportLimits,
   type MemoryMeter,
@@ -21,7 +22,7 @@ import {
   type SendOptions,
   type Transport
 } from './transport.ts'
-import { counting, noPace, untilTakenBy, Valve, type MessagePace } from './valve.ts'
+import { counting, noPace, waitingWhile, Valve, type MessagePace } from './valve.ts'
 import { drain } from './stderr.ts'
 
 export interface StdioOptions {
@@ -42,8 +43,7 @@ export interface StdioOptions {
   redact?: (line: string) => string
   /** Counts the memory of large messages. Default: not counted. */
   meter?: MemoryMeter
-  /** Where large messages are read, and in whose name. */
-  work?: LargeWork
+  /** In whose name that memory is counted. */
   owner?: string
   /** How much of what it sends unasked is dealt with. Default: without bounds. */
   pace?: MessagePace
@@ -66,6 +66,7 @@ const atomic = 1_024
 /** Time until a process that waits for memory is read again, in ms. */
 const memoryRetry = 50
 const NEWLINE = 0x0a
+const CARRIAGE_RETURN = 0x0d
 
 /**
  * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads a process group of its own,
@@ -81,10 +82,9 @@ export class StdioTransport implements Transport {
   #receiver: Receiver | undefined
   readonly #chunks = new Chunks()
   #account: ReturnType<MemoryMeter['open']> | undefined
-  readonly #reader: MessageReader
   readonly #valve: Valve
   /** Why its output is not read now. */
-  readonly #pauses = new Set<'large message' | 'memory' | 'valve'>()
+  readonly #pauses = new Set<'memory' | 'valve'>()
   /** Messages to be written at the end of this turn of the event loop. */
   #unsent = ''
   /** The ids of the requests in `#unsent`. */
@@ -98,17 +98,8 @@ export class StdioTransport implements Transport {
 
   constructor (options: StdioOptions) {
     this.#options = options
-    this.#reader = new MessageReader({
-      work: options.work ?? inSteps,
-      owner: options.owner ?? '',
-      meter: options.meter,
-      onMessages: (messages) => { for (const each of messages) this.#receiver?.message(each, undefined) },
-      onError: (_error, text) => { this.#refused(text) },
-      pause: () => { this.#pause('large message') },
-      resume: () => { this.#resume('large message') }
-    })
     this.#valve = new Valve({
-      pace: untilTakenBy(options.pace, () => (this.#child?.stdin.writableLength ?? 0) > mostUnread),
+      pace: waitingWhile(() => (this.#child?.stdin.writableLength ?? 0) > mostUnread, options.pace),
       take: (bytes) => { this.#read(bytes) },
       pause: () => { this.#pause('valve') },
       resume: () => { this.#resume('valve') }
@@ -210,7 +201,7 @@ export class StdioTransport implements Transport {
     let from = 0
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
       this.#chunks.push(chunk.subarray(from, at))
-      this.#line(this.#chunks.take())
+      this.#line(this.#chunks.takeWhole())
       this.#account?.close()
       this.#account = undefined
       from = at + 1
@@ -222,12 +213,12 @@ export class StdioTransport implements Transport {
     else if (length > transportLimits.small) this.#hold()
   }
 
-  #pause (reason: 'large message' | 'memory' | 'valve'): void {
+  #pause (reason: 'memory' | 'valve'): void {
     this.#pauses.add(reason)
     this.#child?.stdout.pause()
   }
 
-  #resume (reason: 'large message' | 'memory' | 'valve'): void {
+  #resume (reason: 'memory' | 'valve'): void {
     this.#pauses.delete(reason)
     if (this.#pauses.size === 0) this.#child?.stdout.resume()
   }
@@ -244,13 +235,23 @@ export class StdioTransport implements Transport {
     }, memoryRetry).unref()
   }
 
-  #line (chunks: readonly Buffer[]): void {
-    if (chunks.some((chunk) => chunk.length > 1 || (chunk.length === 1 && chunk[0] !== 0x0d))) this.#reader.pushBytes(chunks)
+  #line (bytes: Buffer): void {
+    if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === CARRIAGE_RETURN)) return
+    const text = bytes.toString()
+    let messages: Message[]
+    try {
+      if (!isUtf8(bytes)) throw new SyntaxError('it is not UTF-8')
+      messages = messagesIn(text)
+    } catch {
+      this.#refused(text)
+      return
+    }
+    for (const each of messages) this.#receiver?.message(each, undefined)
   }
 
   /** A line that holds no message. */
   #refused (text: string): void {
-    this.#options.pace?.count('noise')
+    this.#options.pace?.count('noise', text.length)
     this.#note(text)
     const id = answeredId(text)
     if (id !== undefined) {

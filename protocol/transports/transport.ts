@@ -1,5 +1,6 @@
 import type { UpstreamError } from '../errors.ts'
-import { parseMessage, type Malformed, type Message } from '../message.ts'
+import type { Message } from '../message.ts'
+import { parseMessage } from '../parse-message.ts'
 
 /** Receives the messages and events of a transport. `origin`: the upstream id of the request on whose stream a message came. */
 export interface Receiver {
@@ -80,18 +81,15 @@ export const transportLimits = {
   small: 64 * 1024,
   /** Max nesting depth of a message of an upstream. */
   depth: 1_000,
-  /** Max messages of a batch that is read in steps. */
+  /** Max messages of a batch. */
   batch: 10_000
 } as const
 
 /** The messages in a text, which is one message or a batch. @throws RpcError when it is neither */
 export function messagesIn (text: string): Message[] {
-  return numberedIn(parseMessage(text, transportLimits.depth, Infinity, 'server'))
+  const message = parseMessage(text, transportLimits.depth, transportLimits.batch, 'server')
+  return Array.isArray(message) ? message.flatMap((each) => each.kind === 'malformed' ? [] : [numbered(each)]) : [numbered(message)]
 }
-
-/** The messages among what was parsed. */
-export const numberedIn = (message: Message | Array<Message | Malformed>): Message[] =>
-  Array.isArray(message) ? message.flatMap((each) => each.kind === 'malformed' ? [] : [numbered(each)]) : [numbered(message)]
 
 /** Restores the id of an answer as a number: some servers send it back as a string. */
 const numbered = (message: Message): Message =>

@@ -1,64 +1,54 @@
 import { Type } from '@sinclair/typebox'
-import { PageQuery, PageOf, Success } from '../../schemas/api.ts'
-import { BuiltInId, PromptRecord, ReadResource, ResourceRecord } from '../../schemas/builtins.ts'
-import { callerOf } from '../caller.ts'
+import { Success } from '../../schemas/api.ts'
+import { ReadResource } from '../../schemas/builtins.ts'
+import { callerOf, withData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { page } from './page.ts'
+import { promptsOf, resourcesOf } from './entities.ts'
+import { addReadRoutes } from './entity.ts'
 import { principalOf } from './principal.ts'
 
-const tags = ['Built-ins']
-
+/** Prompts and resources: the built-in ones, and those that servers list. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.get('/prompts', {
+  addReadRoutes(app, promptsOf(app))
+  addReadRoutes(app, resourcesOf(app))
+
+  app.post('/resources/read', {
     schema: {
-      tags,
-      summary: 'List the built-in prompts',
-      querystring: PageQuery,
-      response: { 200: PageOf(Type.Partial(PromptRecord)) }
+      tags: ['Built-ins'],
+      summary: 'Read a resource',
+      description: 'A built-in one, or one of any server that you may see: by its URI, listed or of a template.',
+      body: ReadResource,
+      response: { 200: Type.Unsafe<string>(Success(Type.Object({ contents: Type.Array(Type.Unknown()) }))) }
     },
-    config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, ...page(app.builtIns.prompts.list(), request.query, PromptRecord, ({ name }) => name) }))
+    config: { effect: 'run' }
+  }, async (request, reply) =>
+    withData(reply, await app.tools.read(callerOf(request, reply, principalOf(request)), request.body.uri)))
 
-  app.get('/prompts/:id', {
-    schema: { tags, summary: 'One built-in prompt', params: BuiltInId, response: { 200: Success(PromptRecord) } },
-    config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, data: app.builtIns.prompts.get(request.params.id) }))
-
-  app.get('/resources', {
+  app.post('/mcp/:serverName/prompts/:promptName', {
     schema: {
-      tags,
-      summary: 'List the built-in resources',
-      querystring: PageQuery,
-      response: { 200: PageOf(Type.Partial(ResourceRecord)) }
+      tags: ['Tools'],
+      summary: 'Get a prompt',
+      description: 'By its own name, or as `<server><separator><prompt>`.',
+      params: Type.Object({ serverName: Type.String(), promptName: Type.String() }),
+      body: Type.Object(
+        { arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) },
+        { examples: [{ arguments: { name: 'Ada' } }] }
+      ),
+      response: {
+        200: Type.Unsafe<string>(Success(Type.Object({ messages: Type.Array(Type.Unknown()) }, { additionalProperties: true })))
+      }
     },
-    config: { effect: 'read' }
-  }, async (request) => ({
-    success: true as const,
-    ...page(app.builtIns.resources.list(), request.query, ResourceRecord, ({ uri }) => uri)
-  }))
-
-  app.get('/resources/:id', {
-    schema: { tags, summary: 'One built-in resource', params: BuiltInId, response: { 200: Success(ResourceRecord) } },
-    config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, data: app.builtIns.resources.get(request.params.id) }))
-
-  app.post(
-    '/resources/read',
-    {
-      schema: {
-        tags,
-        summary: 'Read a resource',
-        description: 'A built-in one, or one of any server that you may see: by its URI, listed or of a template.',
-        body: ReadResource,
-        response: { 200: Type.Unsafe<string>(Success(Type.Object({ contents: Type.Array(Type.Unknown()) }))) }
-      },
-      config: { effect: 'run' }
+    config: { effect: 'run' },
+    // 404 comes before the body is validated.
+    onRequest: async (request) => {
+      app.tools.mustHavePrompt(principalOf(request), request.params.serverName, request.params.promptName)
     },
-    async (request, reply) => {
-      const data = await app.tools.read(callerOf(request, reply, principalOf(request)), request.body.uri)
-      reply.type('application/json')
-      return `{"success":true,"data":${data}}`
-    }
-  )
+    // A request without a body has no arguments.
+    preValidation: async (request) => { request.body ??= {} }
+  }, async (request, reply) => {
+    const { serverName, promptName } = request.params
+    const caller = callerOf(request, reply, principalOf(request))
+    return withData(reply, await app.tools.prompt(caller, serverName, promptName, request.body.arguments ?? {}))
+  })
 }
 export default routes

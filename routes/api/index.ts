@@ -8,10 +8,10 @@ import admin from './admin/index.ts'
 import catalogues from './catalogues.ts'
 import builtIns from './builtins.ts'
 import groups from './groups.ts'
+import { keysOf } from './entities.ts'
+import { addReadRoutes, addWriteRoutes } from './entity.ts'
 import items from './items.ts'
-import keys from './keys.ts'
 import oauth from './oauth.ts'
-import prompts from './prompts.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
 import templates from './templates.ts'
@@ -36,10 +36,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(servers)
   await app.register(items)
   await app.register(groups)
-  await app.register(keys)
+  addReadRoutes(app, keysOf(app))
+  addWriteRoutes(app, keysOf(app))
   await app.register(settings)
   await app.register(tools)
-  await app.register(prompts)
   await app.register(builtIns)
   await app.register(templates)
   await app.register(activities)

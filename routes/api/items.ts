@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import type { onRequestHookHandler } from 'fastify'
-import { ItemRecord, NewDescription, Success, Toggle } from '../../schemas/api.ts'
+import type { OverrideChange } from '../../plugins/settings/index.ts'
+import { ItemRecord, NewDescription, Toggle } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { principalOf } from './principal.ts'
+import { type Call, endpointsOf } from './endpoint.ts'
 
 /** The kinds of items that can be disabled, and whose descriptions can be replaced, one by one. */
 const kinds = [
@@ -11,73 +11,49 @@ const kinds = [
   { kind: 'resources', noun: 'resource', param: 'resourceUri', maxLength: 2_048 }
 ] as const
 
+/** Overrides of single items. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
+  const { servers } = app
+  const api = endpointsOf(app, 'Servers')
   for (const { kind, noun, param, maxLength } of kinds) {
-    const tags = ['Servers']
     const path = `/servers/:serverName/${kind}/:${param}`
     const params = Type.Object({ serverName: Type.String(), [param]: Type.String({ minLength: 1, maxLength }) })
-    const keyOf = (request: { params: unknown }): [string, string] => {
-      const { serverName, [param]: key } = request.params as Record<string, string>
-      return [serverName ?? '', key ?? '']
+    const keyOf = (params: unknown): [server: string, key: string] => {
+      const { serverName = '', [param]: key = '' } = params as Record<string, string>
+      return [serverName, key]
     }
-    const response = { 200: Success(ItemRecord) }
-    // Answers 404 or 403 before the body is validated (DECISIONS §1).
-    const mustManage: onRequestHookHandler = (request, _reply, done) => {
-      const [server, key] = keyOf(request)
-      app.servers.mustManageItem(principalOf(request), server, kind, key)
-      done()
+    const common = {
+      params,
+      data: ItemRecord,
+      before: ({ principal, params }: Pick<Call, 'principal' | 'params'>) => {
+        const [server, key] = keyOf(params)
+        servers.mustManageItem(principal, server, kind, key)
+      }
+    }
+    const override = async ({ principal, params }: Pick<Call, 'principal' | 'params'>, change: OverrideChange): Promise<object> => {
+      const [server, key] = keyOf(params)
+      return await servers.override(principal, server, kind, key, change)
     }
 
-    app.post(`${path}/toggle`, {
-      schema: { tags, summary: `Enable or disable a ${noun}`, params, body: Toggle, response },
-      config: { effect: 'change' },
-      onRequest: mustManage
-    }, async (request) => {
-      const { enabled } = request.body
-      const [server, key] = keyOf(request)
-      return {
-        success: true as const,
-        data: await app.servers.override(principalOf(request), server, kind, key, { enabled }),
-        message: `The ${noun} was ${enabled ? 'enabled' : 'disabled'}`
-      }
-    })
+    api.post(`${path}/toggle`, { ...common, summary: `Enable or disable a ${noun}`, body: Toggle }, async (call) => ({
+      data: await override(call, { enabled: call.body.enabled }),
+      message: `The ${noun} was ${call.body.enabled ? 'enabled' : 'disabled'}`
+    }))
 
-    app.put(
-      `${path}/description`,
-      {
-        schema: {
-          tags,
-          summary: `Replace the description of a ${noun}`,
-          description: 'It stays, whatever description the server lists later.',
-          params,
-          body: NewDescription,
-          response
-        },
-        config: { effect: 'change' },
-        onRequest: mustManage
-      },
-      async (request) => {
-        const [server, key] = keyOf(request)
-        return {
-          success: true as const,
-          data: await app.servers.override(principalOf(request), server, kind, key, { description: request.body.description }),
-          message: `The description of the ${noun} was set`
-        }
-      }
-    )
+    api.put(`${path}/description`, {
+      ...common,
+      summary: `Replace the description of a ${noun}`,
+      description: 'It stays, whatever description the server lists later.',
+      body: NewDescription
+    }, async (call) => ({
+      data: await override(call, { description: call.body.description }),
+      message: `The description of the ${noun} was set`
+    }))
 
-    app.delete(`${path}/description`, {
-      schema: { tags, summary: `Restore a ${noun}'s description from its server`, params, response },
-      config: { effect: 'change' },
-      onRequest: mustManage
-    }, async (request) => {
-      const [server, key] = keyOf(request)
-      return {
-        success: true as const,
-        data: await app.servers.override(principalOf(request), server, kind, key, { description: null }),
-        message: `The description of the ${noun} is that of its server again`
-      }
-    })
+    api.delete(`${path}/description`, { ...common, summary: `Restore a ${noun}'s description from its server` }, async (call) => ({
+      data: await override(call, { description: null }),
+      message: `The description of the ${noun} is that of its server again`
+    }))
   }
 }
 export default routes

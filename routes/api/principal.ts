@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type Author, type Principal, toAuthor } from '../../plugins/settings/index.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 
 declare module 'fastify' {
@@ -8,9 +8,6 @@ declare module 'fastify' {
     principal: Principal | null
   }
 }
-
-/** The caller as the audit log names it. @throws Unauthorized when there is none */
-export const authorOf = (request: FastifyRequest): Author => toAuthor(principalOf(request))
 
 /** The caller of a management route, as the guard of scope `api` identified it. @throws Unauthorized when there is none */
 export function principalOf (request: FastifyRequest): Principal {

@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox'
 import type { preSerializationAsyncHookHandler } from 'fastify'
-import { listNames, toAuthor } from '../../plugins/settings/index.ts'
 import { checkScopes } from '../../plugins/identity/index.ts'
+import { listNames, toAuthor } from '../../plugins/settings/index.ts'
 import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
 import { StringEnum } from '../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { endpointsOf } from './endpoint.ts'
 import { principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
-const tags = ['System']
 /** An object with any members. */
 const Open = Type.Object({}, { additionalProperties: true })
 /** A boolean query parameter. */
@@ -40,31 +40,24 @@ const Exported = Type.Object(
   { examples: [{ mcpServers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' } } }, groups: [] }] }
 )
 
-/** Serialises the envelope of an export. The file alone has a serializer of its own. */
+/** Serialises the envelope of an export. The file alone has another serializer. */
 const serializeEnvelope: preSerializationAsyncHookHandler = async function (request, reply, answer) {
   const { download } = request.query as { download?: string }
   return isOn(download) ? answer : await serializeRecords.call(this, request, reply, answer)
 }
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.get('/settings', {
-    schema: {
-      tags,
-      summary: 'All settings that you may see',
-      description: 'Secrets are masked. Of the system configuration, users who are not admins see only what a client needs.',
-      response: { 200: Success(AllSettings) }
-    },
-    config: { effect: 'read' },
+  endpointsOf(app, 'System').get('/settings', {
+    summary: 'All settings that you may see',
+    description: 'Secrets are masked. Of the system configuration, users who are not admins see only what a client needs.',
+    data: AllSettings,
     preSerialization: serializeRecords
-  }, async (request) => {
-    const principal = principalOf(request)
-    const data = { ...app.servers.listed(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) }
-    return { success: true as const, data }
-  })
+  }, ({ principal }) =>
+    ({ data: { ...app.servers.listed(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) } }))
 
   app.get('/mcp-settings/export', {
     schema: {
-      tags,
+      tags: ['System'],
       summary: 'Export the settings as a file',
       description: 'Everything for an admin, what they manage for others.',
       querystring: Type.Object({

@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import { ownerOf } from '../../plugins/settings/index.ts'
-import { ValueMemory } from '../../plugins/base/body/index.ts'
+import { holdUntilClosed } from '../../plugins/base/body/index.ts'
 import { exactJson } from '../../plugins/downstream/index.ts'
 import { Success } from '../../schemas/api.ts'
 import { CalledTool } from '../../schemas/openapi-routes.ts'
 import { textBodies } from '../bodies.ts'
-import { callerOf } from '../caller.ts'
+import { callerOf, withData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
@@ -26,23 +26,18 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Unsafe<string>(Success(CalledTool)) }
       },
       config: { effect: 'run' },
-      // Answers 404 before the body is validated (DECISIONS §1).
-      onRequest: (request, _reply, done) => {
-        app.access.server(principalOf(request), (request.params as { server: string }).server)
-        done()
-      },
+      // 404 comes before the body is validated.
+      onRequest: async (request) => { app.access.server(principalOf(request), request.params.server) },
       // The body is text until here, so that numbers in the arguments keep all digits.
       preValidation: async (request, reply) => {
         const owner = ownerOf(principalOf(request), request.ip)
-        Object.assign(request, { body: await exactJson(String(request.body ?? ''), owner, new ValueMemory(reply.raw, owner)) })
+        Object.assign(request, { body: exactJson(String(request.body ?? ''), holdUntilClosed(reply.raw, owner)) })
       }
     },
     async (request, reply) => {
       const { toolName, arguments: args = {} } = request.body
       const caller = callerOf(request, reply, principalOf(request))
-      const data = await app.tools.call(caller, request.params.server, toolName, args)
-      reply.type('application/json')
-      return `{"success":true,"data":${data}}`
+      return withData(reply, await app.tools.call(caller, request.params.server, toolName, args))
     }
   )
 }

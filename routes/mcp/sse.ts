@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { single } from '../../plugins/downstream/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { inboundOf } from './inbound.ts'
+import { inboundOf } from './request.ts'
 
 /** Addresses that show tools as they are, and by `$smart`. */
 export const sseAddresses = {
@@ -25,9 +25,7 @@ export const messages: FastifyPluginAsync = async (app) => {
     const { sessionId } = request.query as { sessionId?: string | string[] }
     const { headers, ip: address, caller } = request
     if (!caller) throw new errors.NotFound()
-    const reading = app.sse.post(caller, single(sessionId), { headers, address }, String(request.body ?? ''))
-    // A large body is read in turns, and may be refused meanwhile.
-    if (reading) return reading.then(() => reply.code(202).send())
+    app.sse.post(caller, single(sessionId), { headers, address }, String(request.body ?? ''))
     void reply.code(202).send()
   })
 }

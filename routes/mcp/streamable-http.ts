@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { inboundOf } from './inbound.ts'
+import { inboundOf } from './request.ts'
 
 /** Addresses that show tools as they are, and by `$smart`. */
 export const addresses = {
@@ -11,14 +11,12 @@ export const addresses = {
   ]
 } as const
 
-/** MCP over streamable HTTP. The handlers are synchronous but for large bodies, since this is the path of every call. */
+/** MCP over streamable HTTP. The handlers are synchronous, since this is the path of every call. */
 export default async function streamableHttp (app: FastifyInstance, { urls }: { readonly urls: readonly string[] }): Promise<void> {
   const { streamableHttp: endpoint } = app.downstream
   for (const url of urls) {
     app.post(url, { config: { effect: 'run' } }, (request, reply) => {
-      const reading = endpoint.post(inboundOf(request, reply), String(request.body ?? ''))
-      // A large body is read in turns, and may be refused meanwhile.
-      if (reading) return reading.then(() => { reply.hijack() })
+      endpoint.post(inboundOf(request, reply), String(request.body ?? ''))
       reply.hijack()
     })
     app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => {

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { readAsset } from '../../plugins/base/config/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
-import { sha256 } from '../../plugins/base/secrets/index.ts'
+import { goodSecret, sha256 } from '../../plugins/base/secrets/index.ts'
 import { configuredBase } from '../../plugins/settings/index.ts'
 import { Failure } from '../../schemas/api.ts'
 import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
@@ -50,7 +50,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   if (app.config.env.METRICS !== 'off') {
     const isPublic = app.config.env.METRICS === 'public'
-    const holdsToken = bearerCheck(app.config.env.METRICS_TOKEN)
+    const token = app.config.env.METRICS_TOKEN
+    if (token !== undefined && Buffer.byteLength(token) < 32) app.log.warn(`METRICS_TOKEN is weak: use ${goodSecret}`)
+    const holdsToken = bearerCheck(token)
     app.get(
       '/metrics',
       {

@@ -5,7 +5,7 @@ import { toAccount } from '../../plugins/identity/index.ts'
 import { Credentials, Login } from '../../schemas/api.ts'
 import { Registered, Registration } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { created } from '../api/succeeded.ts'
+import { setCreated } from '../api/endpoint.ts'
 
 interface LoginOptions { developmentPassword: string | undefined }
 
@@ -38,7 +38,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
     },
     async (request) => {
       const { username, password } = request.body
-      const user = await app.attempts.check(request, username, async () => await app.users.authenticate(username, password))
+      const user = await app.auth.authenticate(request, username, password)
       if (!user) throw new errors.Unauthorized('The username or the password is wrong')
       const isUsingDefaultPassword = developmentPassword !== undefined && user.username === 'admin' && password === developmentPassword
       return {
@@ -74,7 +74,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
       const create = async () => await app.users.register(principal, body)
       // Registrations by admins are not rate-limited.
       const { user, warnings } = await (principal?.isAdmin === true ? create() : app.attempts.register(request, create))
-      created(reply, 'users', user.username)
+      setCreated(reply, '/users', user.username)
       return {
         success: true as const,
         message: 'The account was created',

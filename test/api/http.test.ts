@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
-import { methodsOf } from '../../plugins/base/scopes/methods.ts'
+import { methodsOf } from '../../plugins/base/scopes/index.ts'
 import { appFor } from '../helpers/app.ts'
 import { admin, alice, key } from '../helpers/doors.ts'
 import { bearerKey } from '../helpers/hub.ts'

@@ -79,6 +79,18 @@ const keys: Record<string, Key> = {
 const saying = (key: string, value: unknown): Json =>
   key.split('.').reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as Json
 
+test('install.baseUrl is kept, and the answer says that BASE_URL takes precedence', async (t) => {
+  const { admin } = await started(t, {}, {}, { env: { BASE_URL: 'https://hub.example.com' } })
+  const message = async (body: unknown): Promise<unknown> => {
+    const answer = await admin.ask('PUT', '/system-config', body)
+    assert.equal(answer.status, 200, answer.text)
+    return at(answer.body, 'message')
+  }
+  assert.match(String(await message({ install: { baseUrl: 'https://other.example.com' } })), /"install.baseUrl" has no effect.*BASE_URL/)
+  for (const baseUrl of ['https://hub.example.com', null]) assert.doesNotMatch(String(await message({ install: { baseUrl } })), /BASE_URL/)
+  assert.doesNotMatch(String(await message({ install: { npmRegistry: 'https://npm.example.com' } })), /BASE_URL/)
+})
+
 test('the system configuration', async (t) => {
   const fake = await startUpstream(t, offers)
   const { hub, admin, bob } = await started(t)

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { findProblems } from '../../cli/commands/check.ts'
-import { Passwords } from '../../plugins/base/secrets/password.ts'
+import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 
 test('what the gateway refuses is an error, and what it warns of a warning', async (t) => {

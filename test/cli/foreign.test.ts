@@ -177,7 +177,7 @@ test('single members', async (t) => {
     [{ command: ['npx', '-y', 'x'], environment: { A: 'b' } }, { command: 'npx', args: ['-y', 'x'], env: { A: 'b' } }, []],
     [{ command: 'x', wonder: 1, '//': 'a comment' }, { command: 'x', wonder: 1, '//': 'a comment' }, [/"wonder" is not known/]],
     [{ command: 'x', options: { timeout: 5, retries: 3 } }, { command: 'x', options: { timeout: 5, retries: 3 } }, [/"options.retries" is not known/]],
-    [{ url: 'https://x.example', httpUrl: 'https://y.example' }, { url: 'https://x.example', httpUrl: 'https://y.example' }, [/"httpUrl" has no effect/, /"httpUrl" is not known/]],
+    [{ url: 'https://x.example', httpUrl: 'https://y.example' }, { url: 'https://x.example', httpUrl: 'https://y.example' }, [/"httpUrl" has no effect/]],
     [{ command: 'x', env: { A: '${input:my-key}' } }, { command: 'x', env: { A: '${MY_KEY}' } }, [/asks for the input "my-key".*MY_KEY/]],
     ...([
       [{ url: 'https://x.example', env: { A: 'b' }, args: ['c'], cwd: '/' }, [/"args".* reached by its address/, /"env"/, /"cwd"/]],
@@ -432,4 +432,59 @@ test('the credential of the command line is good from this machine only', async 
   assert.equal(await status({ host: 'hub.example.com', authorization: `Bearer thl_${'c'.repeat(64)}` }), 401)
   const mcp = await app.inject({ method: 'POST', url: '/mcp', headers: { ...own, host: 'hub.example.com', 'content-type': 'application/json' }, payload: '{}' })
   assert.equal(mcp.statusCode, 401, 'not on MCP routes')
+})
+
+test('files of other clients: what is expanded, switched off, and left out', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-foreign-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const of = async (document: unknown): ReturnType<typeof imported> => {
+    const file = join(folder, 'file.json')
+    await writeFile(file, JSON.stringify(document))
+    return await imported(file)
+  }
+  const x = { command: 'x' }
+
+  await t.test('Copilot: secrets by their prefix, with and without a dollar sign', async () => {
+    const { configs, warnings } = await of({ mcpServers: { a: { ...x, env: { K: 'COPILOT_MCP_K', N: 'x COPILOT_MCP_N' } }, b: { url: 'https://b.example', headers: { A: 'Bearer $COPILOT_MCP_T' } } } })
+    assert.deepEqual(configs, {
+      a: { ...x, env: { K: '${COPILOT_MCP_K}', N: 'x COPILOT_MCP_N' } },
+      b: { url: 'https://b.example', headers: { A: 'Bearer ${COPILOT_MCP_T}' } }
+    })
+    assert.deepEqual(warnings, [])
+  })
+  await t.test('a bare $NAME is kept, and told of', async () => {
+    const { configs, warnings } = await of({ mcpServers: { a: { url: 'https://a.example', headers: { A: 'Bearer $TOKEN', B: 'costs $5', C: 'a$$B' } } } })
+    assert.deepEqual(configs, { a: { url: 'https://a.example', headers: { A: 'Bearer $TOKEN', B: 'costs $5', C: 'a$$B' } } })
+    assertWarnings(warnings, [/a: "headers\.A" has \$TOKEN, which is taken literally: write \$\{TOKEN\}/])
+  })
+  await t.test('opencode: variables of oauth, servers whose tools are off, entries that only switch', async () => {
+    const { configs, warnings } = await of({
+      mcp: { plain: { type: 'local', command: ['x'] }, far: { type: 'remote', url: 'https://far.example', oauth: { clientId: 'c', clientSecret: '{env:S}' } }, other: { enabled: false } },
+      tools: { 'plain_*': false }
+    })
+    assert.deepEqual(configs, {
+      plain: { type: 'stdio', command: 'x', args: [], enabled: false },
+      far: { url: 'https://far.example', oauth: { clientId: 'c', clientSecret: '${S}' } }
+    })
+    assertWarnings(warnings, [/^other is left out: its entry has neither a command nor an address/])
+  })
+  await t.test('Gemini: excluded and allowed servers; Zed: extensions', async () => {
+    const enabled = async (mcp: object): Promise<unknown[]> => {
+      const { configs } = await of({ mcp, mcpServers: { a: x, b: x } })
+      return Object.values(configs).map((each) => (each as { enabled?: boolean }).enabled)
+    }
+    assert.deepEqual(await enabled({ excluded: ['a'] }), [false, undefined])
+    assert.deepEqual(await enabled({ allowed: ['a'] }), [undefined, false])
+    const { configs, warnings } = await of({ context_servers: { a: x, ext: { source: 'extension', enabled: true, settings: {} } } })
+    assert.deepEqual(Object.keys(configs), ['a'])
+    assertWarnings(warnings, [/^ext is left out/])
+  })
+  await t.test('one warning for a transport that is written twice; TOML and YAML', async () => {
+    const { warnings } = await of({ mcpServers: { a: { url: 'https://a.example', type: 'http', transportType: 'sse' } } })
+    assertWarnings(warnings, [/a: "transportType" has no effect: "type" is there too/])
+    for (const [name, what] of [['config.toml', 'TOML'], ['config.yaml', 'YAML']] as const) {
+      await writeFile(join(folder, name), 'mcp_servers: a')
+      await assert.rejects(imported(join(folder, name)), new RegExp(`files in ${what} are not read`))
+    }
+  })
 })

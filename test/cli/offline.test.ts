@@ -75,7 +75,7 @@ test('while a gateway starts, that is said', async (t) => {
   for (const [path, env] of [[settings, {}], [data, { DB_URL: `pglite://${data}` }]] as const) {
     const lock = new FileLock(path)
     await lock.acquire()
-    const said = new RegExp(`Process ${process.pid} works on .*: a gateway seems to be starting\\. Try again`)
+    const said = new RegExp(`Process ${process.pid} works on .*, and .*command-line\\.json is not its: a gateway seems to be starting\\. Try again .*DATA_DIR`)
     await assert.rejects(opened({ SETTINGS_PATH: settings, ...env }), isUnreachable(said))
     lock.release()
   }

@@ -4,6 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
+import { read } from '../../db/document.ts'
+import { parseSettings } from '../../db/json/parse.ts'
 import { seed } from '../../db/seed.ts'
 
 test('entries that are ignored go into the database unchanged, and it is told how they are corrected', async (t) => {
@@ -22,4 +24,14 @@ test('entries that are ignored go into the database unchanged, and it is told ho
   assert.doesNotMatch((await messagesOf({ mcpServers: { odd: { url: 7 } }, groups })).join('\n'), how)
   assert.match((await messagesOf({ mcpServers: {}, groups: [...groups, { id: 'b', name: 'b', servers: 'all' }] })).join('\n'), how)
   assert.match((await messagesOf({ mcpServers: {}, groups: [...groups, ...groups] })).join('\n'), how)
+})
+
+test('a server that a settings text has twice is told of', async () => {
+  const textOf = (servers: string): Buffer => Buffer.from(`{"groups":[{"a":1}],"mcpServers":{${servers}},"x":{"b":1,"b":2}}`)
+  const warningsOf = (servers: string): readonly string[] => read(parseSettings(textOf(servers), 'a.json'), 1).snapshot.warnings ?? []
+  const once = '"b":{"command":"x","env":{"b":"1"}}'
+  const [warning, ...others] = warningsOf(`"a":{"command":"node"},${once},"\\u0061":{"command":"npx"}`).filter((each) => /more than once/.test(each))
+  assert.equal(warning, 'server "a" is written more than once: the last entry is in force, the others are lost')
+  assert.deepEqual(others, [])
+  assert.deepEqual(warningsOf(`"a":{"command":"node"},${once}`).filter((each) => /more than once/.test(each)), [])
 })

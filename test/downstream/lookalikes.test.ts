@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { membersOf } from '../../protocol/json.ts'
-import { largeText, readLargeMessage } from '../../protocol/large-message.ts'
-import { parseMessage, type Notification, type Request } from '../../protocol/message.ts'
+import type { Notification, Request } from '../../protocol/message.ts'
+import { parseMessage } from '../../protocol/parse-message.ts'
+import { largeText } from '../../protocol/text.ts'
 import { withTrace } from '../../protocol/trace-context.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, KEY, Session, type Json, type Message } from '../helpers/client.ts'
 import { served } from '../helpers/served.ts'
 
-const none = async (): Promise<void> => {}
 const prefix = 'io.modelcontextprotocol/'
 
 /** Params as they are passed on, whether or not the message is large. */
@@ -19,10 +19,10 @@ async function passedOn (method: string, params: string): Promise<string> {
   const message = (more: string): string =>
     `{"jsonrpc":"2.0",${method.startsWith('notifications/') ? '' : '"id":1,'}"method":${JSON.stringify(method)},"params":${more}}`
   const { paramsText } = parseMessage(message(params), 100) as Request | Notification
-  // The same with a member so large that it is read in steps.
+  // The same in a large message.
   const filler = `"x-filler":"${'x'.repeat(largeText)}"`
-  const large = await readLargeMessage(message(`${params.trimEnd().slice(0, -1)},${filler}}`), 100, 1, none) as Request | Notification
-  assert.equal(large.paramsText.replace(`,${filler}`, '').replace(filler, ''), paramsText, `read in steps: ${params}`)
+  const large = parseMessage(message(`${params.trimEnd().slice(0, -1)},${filler}}`), 100) as Request | Notification
+  assert.equal(large.paramsText.replace(`,${filler}`, '').replace(filler, ''), paramsText, `large: ${params}`)
   return paramsText
 }
 
@@ -36,6 +36,9 @@ test('members that may be taken for checked ones are left out, all others keep t
     ['tools/call', '{"name":"a","\uff4e\uff41\uff4d\uff45":"b","na\u200bme":"c","name\ufeff":"d"}', '{"name":"a"}'],
     ['tools/call', '{"name":"a","argument\u017f":{"x":1},"Arguments":{},"ta\u017f\u212a":{}}', '{"name":"a"}'],
     ['tools/call', '{"name":"a","RequestState":"s","inputre\u017fpon\u017fes":{}}', '{"name":"a"}'],
+    ['tools/call', '{"name":"a","n_ame":"b","NAM_E":"c","_name":1,"request_state":"s","input_responses":{}}', '{"name":"a","_name":1}'],
+    ['tools/call', `{"name":"a","${'\u200b'.repeat(300)}name":"b","na${'\u200b'.repeat(300)}me":"c"}`, '{"name":"a"}'],
+    ['tools/call', `{"name":"a","${'\\u200b'.repeat(3_000)}name":"b","${'\u200b'.repeat(9_000)}name":"c","${'y'.repeat(20_000)}":1}`, '{"name":"a"}'],
     ['tools/call', '{"Name":"b"}', '{}'],
     ['tools/call', '{"\\u006eame":"a","Name":"b"}', '{"\\u006eame":"a"}'],
     ['tools/call', '{"name":"b","name":"a","Name":"c"}', '{"name":"a"}'],
@@ -46,12 +49,14 @@ test('members that may be taken for checked ones are left out, all others keep t
     ['resources/subscribe', '{"Uri":"b","uri":"a"}', '{"uri":"a"}'],
     ['resources/unsubscribe', '{"uri":"a","uRi":"b"}', '{"uri":"a"}'],
     ['tasks/result', '{"taskId":"a","taskid":"b","tas\u212aId":"c"}', '{"taskId":"a"}'],
+    ['tasks/get', '{"taskId":"a","task_id":"b","TASK_ID":"c"}', '{"taskId":"a"}'],
     ['tasks/later', '{"TaskId":"b","taskId":"a"}', '{"taskId":"a"}'],
     ['completion/complete', '{"ref":{"type":"ref/prompt","name":"a","Name":"b","TYPE":"ref/resource"},"Ref":{}}', '{"ref":{"type":"ref/prompt","name":"a"}}'],
     ['completion/complete', '{"ref":{"uri":"a","Uri":"b","x": 1},"argument":{"Name":"n"}}', '{"ref":{"uri":"a","x": 1},"argument":{"Name":"n"}}'],
     ['notifications/progress', '{"progressToken":1,"ProgressToken":2,"progress":1}', '{"progressToken":1,"progress":1}'],
     // Of every method: the token of another call of the same server would be told of this one's progress.
     ['x/y', '{"_meta":{"progressToken":1,"ProgressToken":2,"a/b":1.0},"Name":"n"}', '{"_meta":{"progressToken":1,"a/b":1.0},"Name":"n"}'],
+    ['x/y', '{"_meta":{"progressToken":1,"progress_token":2},"meta":{"progressToken":3}}', '{"_meta":{"progressToken":1},"meta":{"progressToken":3}}'],
     ['x/y', '{"_Meta":{"progressToken":2},"_META":{}}', '{}'],
     ['x/y', '{"_meta":{"Progre\u017fsToken":2}}', '{"_meta":{}}'],
     ['x/y', `{"_meta":{"${prefix}ProtocolVersion":"1","IO.modelcontextprotocol/loglevel":"debug","io.x/loglevel":1}}`, '{"_meta":{"io.x/loglevel":1}}'],

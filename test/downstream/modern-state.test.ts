@@ -19,9 +19,7 @@ import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { States, type Binding, type State } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
-import { parseKeys } from '../../plugins/base/secrets/key.ts'
-import { KeyFile } from '../../plugins/base/secrets/key-file.ts'
-import { KeyRing } from '../../plugins/base/secrets/ring.ts'
+import { type KeyRing, openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import { seal, unseal } from '../../plugins/base/secrets/seal.ts'
 import { code, type RpcError } from '../../protocol/errors.ts'
 import type { Question } from '../../protocol/exchange.ts'
@@ -36,7 +34,7 @@ const principal = (key: string): Principal => ({ key, kind: 'user', user: key, u
 const view = (key: string, server = 's'): View => makeView(principal(key), { kind: 'server', name: server })
 const binding: Binding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob b.', sum: 1 } } }
 const minute = 60_000
-const ring = async (): Promise<KeyRing> => new KeyRing(await parseKeys(randomBytes(32).toString('base64')), new KeyFile('/nowhere'))
+const ring = async (): Promise<KeyRing> => await openKeyRing({ dataDir: '/nowhere', encryptionKey: randomBytes(32).toString('base64') })
 
 /** What was used, as a database knows it. */
 const used = (): UsedStates => {

@@ -15,7 +15,7 @@ import { checkRequest, isModern } from '../../plugins/downstream/modern/request.
 import { completeResult } from '../../plugins/downstream/modern/result.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { RpcError } from '../../protocol/errors.ts'
-import { parseMessage } from '../../protocol/message.ts'
+import { parseMessage } from '../../protocol/parse-message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
 import { paramHeadersOf, paramValue } from '../../protocol/modern/param-headers.ts'
 

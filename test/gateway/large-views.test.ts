@@ -16,7 +16,6 @@ import type { Section } from '../../plugins/gateway/section.ts'
 import { foldSurface, readerOf, type Surface } from '../../plugins/gateway/surface.ts'
 import { Surfaces } from '../../plugins/gateway/surfaces.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
-import { turns } from '../../plugins/base/limits/turns.ts'
 import { Search, type Embeddings } from '../../plugins/extensions/smart-routing/search.ts'
 import { PlainClient, type Client, type Exchange } from '../../protocol/exchange.ts'
 import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
@@ -210,28 +209,4 @@ test('sessions are notified one by one, each by what it saw', async (t) => {
   news.close()
   assert.deepEqual(told, clients.map((_, n) => `${n} notifications/tools/list_changed`))
   assert.equal(most, 1, 'others get a turn after each that takes long')
-})
-
-test('a search among many tools waits for its turn, one among few does not', async () => {
-  for (const [count, waits] of [[5_001, true], [100, false]] as const) {
-    const merged = fold(catalogueOf({ tools: itemsOf(count, (n) => `tool_${n}`) }), false)
-    const state: { surface?: Surface } = {}
-    const now = (): Surface | undefined => state.surface
-    const gateway = { settled: async () => now(), surface: now } as unknown as SearchGateway
-    const search = new Search(gateway, off, (error) => { throw error })
-    state.surface = search.present({ merged, before: undefined, key: 'k' }, false)
-    const exchange = { view: makeView(admin, { kind: 'global' }), client: new PlainClient('c', 'u') } as unknown as Exchange<View>
-    assert.equal((await search.find(exchange, 'tool 7', 3)).found.length, 3)
-    const release = gate()
-    const begun = gate()
-    const held = turns.run('somebody', async () => { begun.open(); await release.promise })
-    await begun.promise
-    let isFound = false
-    const finding = search.find(exchange, 'tool 8', 3).then(() => { isFound = true })
-    if (waits) await turnsOfLoop(100)
-    else await finding
-    assert.equal(isFound, !waits, `${count} tools`)
-    release.open()
-    await Promise.all([held, finding])
-  }
 })

@@ -1,6 +1,7 @@
 // A peer whose transport writes down what it is told.
 import assert from 'node:assert/strict'
-import { parseMessage, type Message, type Notification, type RequestId, type Response } from '../../protocol/message.ts'
+import type { Message, Notification, RequestId, Response } from '../../protocol/message.ts'
+import { parseMessage } from '../../protocol/parse-message.ts'
 import { Peer } from '../../protocol/peer.ts'
 import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
 

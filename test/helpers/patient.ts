@@ -9,7 +9,6 @@ const factor = 20
 const patient: Array<[object, readonly string[]]> = [
   [limits, ['initializeTimeout', 'streamBacklogTime', 'readStall', 'resumeGrace', 'streamOpenTimeout', 'newClass', 'connectionWait', 'listTime', 'undeclaredTools', 'connectTimeout']],
   [limits.freshLookUps, ['timeout']],
-  [limits.largeWork, ['longestWait']],
   [limits.login, ['time']],
   [limits.social, ['timeout']],
   [limits.serverTests, ['time']],

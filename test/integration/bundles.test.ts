@@ -8,9 +8,8 @@ import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { BundleFolder } from '../../plugins/management/bundles/folder.ts'
-import { launchOf } from '../../plugins/management/bundles/launch.ts'
+import { bundleProblem, bundlesOf, launchOf } from '../../plugins/management/bundles/launch.ts'
 import { readManifest } from '../../plugins/management/bundles/manifest.ts'
-import { bundleProblem, bundlesOf } from '../../plugins/management/bundles/usage.ts'
 import { appFor } from '../helpers/app.ts'
 import {
   askHub, bundlesBeside, fieldOf, filesBelow, injectBundle, multipartOf, multipartType, sendBundle, shellServer

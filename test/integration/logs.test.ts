@@ -4,7 +4,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'tap'
 import { LogRing, type LogEntry } from '../../plugins/extensions/logs/ring.ts'
-import { maskPatterns } from '../../plugins/base/secrets/patterns.ts'
+import { maskPatterns } from '../../plugins/base/secrets/own-credentials.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { loggedIn, manage, managed } from '../fakes/replica.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -154,7 +154,7 @@ test('a reader that stops reading is dropped, and costs no memory', async (t) =>
   await new Promise((resolve) => { socket.once('data', resolve) })
   socket.pause()
   const line = 'x'.repeat(2_000)
-  // 32 MiB of unread bytes end it at once (docs/withstands.md); nobody waits for it meanwhile.
+  // 32 MiB of unread bytes end it at once (docs/limits.md), without a delay for others.
   for (let n = 0; n < 40_000 && app.server.connections !== 0; n++) {
     app.logs.add('info', line)
     if (n % 500 === 0) await new Promise((resolve) => { setImmediate(resolve) })

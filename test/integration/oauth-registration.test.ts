@@ -193,3 +193,18 @@ test('the management of a registration (RFC 7592)', async (t) => {
   assert.equal(await world.isValid(token), false)
   assert.equal((await ofOther('GET')).status, 401)
 })
+
+test('a client that adds refresh tokens to its grant types after the consent gets none by that consent', async (t) => {
+  const world = await startWorld(t)
+  const stated = { redirect_uris: [callback], token_endpoint_auth_method: 'none', client_name: 'A client', grant_types: ['authorization_code'] }
+  const { body } = await world.ask('POST', '/oauth/register', stated)
+  const [clientId, authorization] = [String(body.client_id), `Bearer ${String(body.registration_access_token)}`]
+  const code = await world.code(alice, {}, clientId)
+  const change = { ...stated, client_id: clientId, grant_types: ['authorization_code', 'refresh_token'] }
+  assert.equal((await world.ask('PUT', `/oauth/register/${clientId}`, change, { authorization })).status, 200)
+  const redeemed = await world.token(code)
+  assert.deepEqual([redeemed.status, redeemed.body.refresh_token], [200, undefined])
+  // Its next consent is for what it is registered for now.
+  const { refresh } = await world.tokens(alice, {}, clientId)
+  assert.equal((await world.refresh(refresh, clientId)).status, 200)
+})

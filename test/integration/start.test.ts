@@ -31,7 +31,7 @@ test('a path in which no folder can be made ends the start with a sentence', { s
     const hub = await spawnHub(t, { env: { SETTINGS_PATH: '/proc/none/x.json' }, wait: false })
     await until(() => hub.child.exitCode !== null, () => `it has not ended: ${hub.output()}`)
     assert.equal(hub.child.exitCode, 1)
-    assert.match(hub.output(), /^The folder \/proc\/none cannot be used/m)
+    assert.match(hub.output(), /"level":60,.*"msg":"The folder \/proc\/none cannot be used/)
   })
 })
 
@@ -40,6 +40,21 @@ test('a DATA_DIR that cannot be made is told of, and the gateway serves', { skip
   await until(() => hub.output().includes('Change DATA_DIR to a place'), hub.output)
   assert.equal((await fetch(`${hub.url}/health`)).status, 200)
   assert.equal(await hub.stop(), 0)
+})
+
+test('a second gateway over other settings does not take the DATA_DIR of the first', { skip }, async (t) => {
+  const folder = await temporaryFolder(t)
+  const dataDir = join(folder, 'data')
+  const first = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: dataDir } })
+  const written = await readFile(join(dataDir, 'command-line.json'), 'utf8')
+  const second = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: dataDir }, wait: false })
+  await until(() => second.child.exitCode !== null, () => `it has not ended: ${second.output()}`)
+  assert.equal(second.child.exitCode, 1)
+  assert.match(second.output(), /DATA_DIR .* is used by another gateway \(process \d+\), over other settings/)
+  assert.equal(await readFile(join(dataDir, 'command-line.json'), 'utf8'), written)
+  assert.equal(await first.stop(), 0)
+  const third = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: dataDir } })
+  assert.equal(await third.stop(), 0)
 })
 
 test('an ADMIN_PASSWORD that comes too late is told of, and a mistyped variable', async (t) => {

@@ -7,7 +7,7 @@ import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import { Attempts, type Count } from '../../plugins/identity/auth/attempts.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
-import { Passwords } from '../../plugins/base/secrets/password.ts'
+import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import {
   as, ask, data, fine, loggedIn, login, onDisk, PASSWORD, refused, remains, rows, start, tokenOf, transcript, weak, withKey, withToken,
   type Answer, type Caller

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
-import { parseMessage } from '../../protocol/message.ts'
+import { parseMessage } from '../../protocol/parse-message.ts'
 import { median } from '../helpers/measured.ts'
 
 setFlagsFromString('--expose-gc')

@@ -4,10 +4,10 @@ import { test } from 'tap'
 import fc from 'fast-check'
 import { code, RpcError, UpstreamError, type UpstreamFault } from '../../protocol/errors.ts'
 import {
-  errorText, notificationText, parseMessage, requestText, resultText, toRpcError, type Message, type Request,
+  errorText, notificationText, requestText, resultText, toRpcError, type Message, type Request,
   type RequestId, type Response
 } from '../../protocol/message.ts'
-import { readLargeMessage } from '../../protocol/large-message.ts'
+import { parseMessage } from '../../protocol/parse-message.ts'
 import { messagesIn } from '../../protocol/transports/transport.ts'
 import { holds, jsonText, objectText, space } from '../helpers/json-texts.ts'
 
@@ -242,6 +242,27 @@ test('message: which failures say that a request did not run', async () => {
   }
 })
 
+test('message: a large one is read as a small one is', async () => {
+  const filler = 'é'.repeat(300_000)
+  const texts = [
+    '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","arguments":{"a":"#"},"_meta":{"progressToken":1}}}',
+    '{"jsonrpc":"2.0","id":"7","result":{"content":["#"]}}',
+    '{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"#"}}',
+    '{"jsonrpc":"2.0","method":"notifications/x","params":{"name":"#"}}',
+    '{"jsonrpc":"2.0","id":7,"method":"x","params":{"name":"x","arguments":"#","name":"y","ref":{"uri":"a","uri":"b"}}}',
+    '[{"jsonrpc":"2.0","id":1,"result":"#"},{"jsonrpc":"2.0","id":1},{"jsonrpc":"2.0","id":2,"result":{}}]'
+  ]
+  for (const text of texts) {
+    const read = JSON.stringify(parseMessage(text.replace('#', filler), 200, 10)).replaceAll(filler, '#')
+    assert.equal(read, JSON.stringify(parseMessage(text, 200, 10)), text)
+  }
+  const wrong = ['["#"', `[${'1,'.repeat(20)}"#"]`, '"#"', `{"params":${'['.repeat(300)}${']'.repeat(300)},"x":"#"}`]
+  for (const text of wrong) {
+    const expected = ((): unknown => { try { parseMessage(text, 200, 10); return undefined } catch (error) { return error } })()
+    assert.throws(() => parseMessage(text.replace('#', filler), 200, 10), expected as Error)
+  }
+})
+
 test('message: what servers write for what is absent', async () => {
   const read = (text: string): Message | undefined => {
     const [message, ...others] = messagesIn(text)
@@ -262,8 +283,8 @@ test('message: what servers write for what is absent', async () => {
   const pad = `,"x":"${'x'.repeat(300_000)}"}`
   for (const [text, message] of table) {
     assert.deepEqual(read(text), message, text)
-    // The same in steps.
-    const large = await readLargeMessage(text.replace(/\}$/, pad), 200, 10, async () => {}, 'server')
+    // The same of a large text.
+    const large = parseMessage(text.replace(/\}$/, pad), 200, 10, 'server')
     const { hasGaps, ...others } = large as Message
     assert.deepEqual([others, hasGaps], [message, /null|\[\]/.test(text)], text)
   }
@@ -277,7 +298,7 @@ test('message: of clients, params that are null are absent, a mark is nothing, a
   const ping: Request = { kind: 'request', id: 1, idText: '1', method: 'ping', params: {}, paramsText: '{}' }
   for (const text of ['{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', '\ufeff{"jsonrpc":"2.0","id":1,"method":"ping"}']) {
     assert.deepEqual({ ...requestOf(text) }, ping)
-    assert.deepEqual({ ...await readLargeMessage(text.replace(/\}$/, `,"x":"${'x'.repeat(300_000)}"}`), 200, 10, async () => {}) }, ping)
+    assert.deepEqual({ ...single(text.replace(/\}$/, `,"x":"${'x'.repeat(300_000)}"}`)) }, ping)
   }
   for (const text of [
     '{"id":1,"method":"ping"}', '{"jsonrpc":"2.0","id":null,"method":"ping"}', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}',

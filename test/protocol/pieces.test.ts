@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { Chunks, TextPieces } from '../../protocol/pieces.ts'
 import { LineReader } from '../../protocol/transports/line-reader.ts'
-import { Valve, type Unasked } from '../../protocol/transports/valve.ts'
+import type { Unsolicited } from '../../protocol/transports/valve.ts'
 
 const KiB = 1024
 const memoryOf = (buffers: readonly Buffer[]): number =>
@@ -69,32 +69,9 @@ test('lines and events that come byte by byte are what they are at once', async 
   assert.throws(() => { for (let n = 0; n < 10_001; n++) parser.push(Buffer.from('z')) }, RangeError)
 })
 
-test('pieces of a few bytes have a part of each turn of the event loop, all streams together', async () => {
-  const taken = [0, 0, 0]
-  const paused = [false, false, false]
-  // As sockets do, each goes on at once with what has been read already.
-  const flow = (at: number): void => { for (let n = 0; n < left && paused[at] === false; n++) valves[at]?.push(Buffer.from('x')) }
-  let left = 2_000
-  const valves = taken.map((_, at) => new Valve({
-    take: () => { taken[at] = (taken[at] ?? 0) + 1 },
-    pause: () => { paused[at] = true },
-    resume: () => { paused[at] = false; flow(at) }
-  }))
-  const sum = (): number => taken.reduce((all, each) => all + each)
-  for (const at of taken.keys()) flow(at)
-  assert.deepEqual(paused, [true, true, true])
-  for (let turn = 0; turn < 60; turn++) {
-    const before = sum()
-    await new Promise(setImmediate)
-    assert.ok(sum() - before <= 510, `${sum() - before} in one turn`)
-  }
-  left = 0
-  assert.ok(Math.min(...taken) > 2_000, `each goes on: ${taken.join()}`)
-})
-
 test('a server that sends a few bytes at a time goes beyond its pace, one that ends messages does not', async () => {
   const { HttpAnswer } = await import('../../protocol/transports/http-answer.ts')
-  const counted: Unasked[] = []
+  const counted: Unsolicited[] = []
   const answerOf = (): InstanceType<typeof HttpAnswer> => {
     const parser = new EventStreamParser(() => {}, 1_000_000)
     const handlers = { onHead: () => parser, onEnd: () => {}, onError: (error: Error) => { throw error } }

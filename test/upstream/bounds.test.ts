@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import { test } from 'tap'
-import { mockTimers } from '../helpers/clock.ts'
+import { holdClock, mockTimers } from '../helpers/clock.ts'
 import { PlainClient } from '../../protocol/exchange.ts'
 import type { Catalogue, Item } from '../../protocol/lists.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
@@ -87,7 +87,7 @@ test('what the servers of one user list has a bound together', async () => {
 })
 
 test('how often one owner causes processes to be started has a bound', async (t) => {
-  mockTimers(t, 'Date')
+  const clock = holdClock(t)
   const children = new Children()
   const options = { isProcess: true, children, idleTimeout: 60_000 }
   const [one, other] = ['one', 'other'].map((server) => new Pool({ ...options, server, base: baseKey }))
@@ -99,7 +99,7 @@ test('how often one owner causes processes to be started has a bound', async (t)
   assert.throws(() => take(one, 100, 'ann'), isFaster)
   assert.ok(one && one.all.length === 1 + limits.childrenPerOwner, 'an idle one stays')
   take(one, 101, 'ben')
-  mock.timers.tick(interval)
+  clock.at += interval
   take(one, 102, 'ann')
   assert.throws(() => take(one, 103, 'ann'), /faster/)
   assert.equal(take(one, 102, 'ann'), one.all.at(-1), 'what is there is used')
@@ -189,7 +189,7 @@ test('where an owner has all of his connections in use, the one whose question w
 })
 
 test('how often lists are read again has a bound for each user, and for each server of an admin', async (t) => {
-  mockTimers(t, 'Date')
+  const clock = holdClock(t)
   const { burst, perSecond } = limits.catalogueReads
   const shares = new CatalogueShares()
   shares.spend('a', 'ann', burst)
@@ -198,6 +198,6 @@ test('how often lists are read again has a bound for each user, and for each ser
   assert.deepEqual([shares.wait('a', 'ann'), shares.wait('a', 'bob'), shares.wait('a', undefined)], [3_000, 0, 0])
   shares.spend('a', undefined, burst + perSecond)
   assert.deepEqual([shares.wait('a', undefined), shares.wait('b', undefined)], [1_000, 0])
-  mock.timers.tick(2_000)
+  clock.at += 2_000
   assert.deepEqual([shares.wait('a', 'ann'), shares.wait('a', undefined)], [1_000, 0])
 })

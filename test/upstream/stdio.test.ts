@@ -8,9 +8,8 @@ import { randomInt, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { PassThrough, Writable } from 'node:stream'
-import { mock } from 'node:test'
 import { test, type Test } from 'tap'
-import { mockTimers } from '../helpers/clock.ts'
+import { holdClock } from '../helpers/clock.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
 import { killGroup } from '../../protocol/transports/process-group.ts'
 import { LastWords } from '../../protocol/transports/last-words.ts'
@@ -18,7 +17,7 @@ import { shownLine } from '../../protocol/transports/printed-line.ts'
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
 import type { ProcessExit, StartedProcess } from '../../protocol/transports/started-process.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
-import { limitLines } from '../../plugins/upstream/links/line-limit.ts'
+import { LineLimit } from '../../plugins/base/limits/token-bucket.ts'
 import { redactor } from '../../plugins/base/secrets/redact.ts'
 import { within } from '../helpers/client.ts'
 import { deadline, path, until } from '../helpers/hub.ts'
@@ -403,21 +402,23 @@ test('the last words of a process, without the frames of its stack', async () =>
 })
 
 test('lines that nobody is shown are not searched for secrets, however many a process prints', async (t) => {
-  mockTimers(t, 'Date')
+  const clock = holdClock(t)
   let searched = 0
   const text = 'x'.repeat(400)
   const line = { length: text.length, text: () => { searched += text.length; return text } }
   const passed: string[] = []
   const dropped: number[] = []
-  const onLine = limitLines({ lines: 100, size: 32 * 1024 }, (each) => { passed.push(each) }, (count) => { dropped.push(count) })
+  const [lines, size] = [100, 32 * 1024]
+  const limit = new LineLimit({ burst: size, perSecond: size }, (count) => { dropped.push(count) })
+  const onLine = (each: typeof line): void => { if (limit.allows(Math.max(each.length, size / lines))) passed.push(each.text()) }
   for (let n = 0; n < 100_000; n++) onLine(line)
   assert.ok(searched >= 32 * 1024 && searched <= 32 * 1024 + 400, `${searched} characters`)
-  mock.timers.tick(1_000)
+  clock.at += 1_010
   for (let n = 0; n < 200; n++) onLine({ length: 1, text: () => 'y' })
   assert.deepEqual(dropped, [100_000 - 82])
   assert.equal(passed.length, 82 + 100)
   // A line that is too long by itself is shown.
-  mock.timers.tick(1_000)
+  clock.at += 1_000
   onLine({ length: 60_000, text: () => 'z' })
   assert.deepEqual([passed.at(-1), dropped.at(-1)], ['z', 100])
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { isObject } from '../../apply.ts'
+import { isObject } from '../../../schemas/unknown-members.ts'
 import { withMarks, type Marked } from '../../restored-users.ts'
 import type { Driver, Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'

@@ -1,6 +1,7 @@
 // Moves OAuth clients between a settings document and their table.
 import { and, eq, isNotNull, notInArray } from 'drizzle-orm'
-import { isObject, type Document } from '../../apply.ts'
+import type { Document } from '../../apply.ts'
+import { isObject } from '../../../schemas/unknown-members.ts'
 import { clientSection, readClient, type ClientEntry } from '../../client-entry.ts'
 import type { Vault } from '../../store.ts'
 import { endClients, insertClients, resealed, toClientRow, toEntry, type ClientRow } from '../client-rows.ts'

@@ -1,4 +1,5 @@
-import { isObject, type Document } from '../../apply.ts'
+import { isObject } from '../../../schemas/unknown-members.ts'
+import type { Document } from '../../apply.ts'
 import { entities, isListName as isList } from '../../entities.ts'
 import { orderedEntries, orderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'

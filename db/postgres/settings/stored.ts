@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isObject } from '../../apply.ts'
+import { isObject } from '../../../schemas/unknown-members.ts'
 import { factsOf, isListName } from '../../entities.ts'
 import { lock, lockOf } from '../../document.ts'
 import { ServerConfig } from '../../../schemas/server.ts'

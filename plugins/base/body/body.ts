@@ -1,14 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { inTextOrder, textOrderSteps } from '../../../db/text-order.ts'
+import { inTextOrder } from '../../../db/text-order.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
-import { JsonBuilder, TooManyMembers } from '../../../protocol/json-builder.ts'
-import { JsonScanner, stepSize, TooDeep } from '../../../protocol/json-scanner.ts'
+import { scanJson, TooDeep } from '../../../protocol/json-scanner.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
 import { withoutMark } from '../../../protocol/text.ts'
 import { errors } from '../errors/index.ts'
-import { limits, turns } from '../limits/index.ts'
-import type { ValueMemory } from './memory.ts'
+import { limits } from '../limits/index.ts'
+import type { HoldMemory } from './memory.ts'
 import { costOfValues } from './values.ts'
 
 /** As deep in a body as servers stand under their names: in `mcp.servers`, as VS Code writes them. */
@@ -95,10 +94,10 @@ export async function readText (payload: IncomingMessage, limit: number, grows?:
 }
 
 /**
- * The whole body as a JSON value; undefined when it is empty. A large one is parsed in the turns of its owner. `orderedEntries` has the
- * members of objects in the order of the text, down to where servers stand.
+ * The whole body as a JSON value; undefined when it is empty. `orderedEntries` has the members of objects in the order of the text, down to
+ * where servers stand.
  * @param limit a size as `bytesOf` takes it
- * @param values the memory for the values of a large one
+ * @param hold takes memory for the values of a large one
  * @param admit gets the length of a large one before it is parsed, in characters, and throws what refuses it
  * @param grows as `collectText` takes it
  * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`; InvalidInput where an object of a large one has more than
@@ -107,8 +106,7 @@ export async function readText (payload: IncomingMessage, limit: number, grows?:
 export async function readJson (
   payload: IncomingMessage,
   limit: string,
-  owner: string,
-  values: ValueMemory | undefined,
+  hold: HoldMemory | undefined,
   admit: (size: number) => void = () => {},
   grows?: () => void
 ): Promise<unknown> {
@@ -116,7 +114,7 @@ export async function readJson (
   if (text === '') return undefined
   if (text.length <= limits.steppedBody) return inTextOrder(text, parseJson(text), orderedLevels)
   admit(text.length)
-  return await parseLarge(text, owner, values, { maxMembers: limits.requestMembers, levels: orderedLevels })
+  return inTextOrder(text, parseLarge(text, hold, limits.requestMembers), orderedLevels)
 }
 
 /** A JSON value. @throws InvalidJson */
@@ -130,55 +128,30 @@ export function parseJson (text: string): unknown {
 }
 
 /**
- * The value of a large JSON text, which is checked and parsed in steps. Its values are counted before they are made.
- * @param values the memory for them
- * @param check looks at the valid text, in a step of its own
+ * The value of a large JSON text, whose values are counted before they are made.
+ * @param hold takes the memory for them
  * @param maxMembers max members of one object
- * @param levels how many levels of objects keep the order of the text, for `orderedEntries`
  * @throws InvalidJson, InvalidInput, ShareError
  */
-export async function parseLarge (
-  text: string,
-  owner: string,
-  values: Pick<ValueMemory, 'take' | 'mustBeWanted'> | undefined,
-  { check = () => {}, maxMembers, levels = 0 }: { check?: (text: string) => void, maxMembers?: number, levels?: number } = {}
-): Promise<unknown> {
-  return await turns.run(owner, async (wait) => {
-    const pause = async (): Promise<void> => {
-      await wait()
-      values?.mustBeWanted()
-    }
-    const scanner = new JsonScanner(text, limits.requestDepth, none)
-    try {
-      while (!scanner.step()) await pause()
-    } catch (error) {
-      if (error instanceof TooDeep) throw tooDeep()
-      if (error instanceof SyntaxError) throw new errors.InvalidJson('')
-      throw error
-    }
-    await pause()
-    check(text)
-    await pause()
-    let cost = 0
-    for (let at = 0; at < text.length; at += stepSize) {
-      cost += costOfValues(text, at, Math.min(text.length, at + stepSize))
-      await pause()
-    }
-    values?.take(cost)
-    const builder = new JsonBuilder(text, maxMembers)
-    try {
-      while (!builder.step()) await pause()
-    } catch (error) {
-      if (!(error instanceof TooManyMembers)) throw error
-      throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
-    }
-    const notes = textOrderSteps(text, builder.value, levels)
-    while (notes.next().done !== true) await pause()
-    // Whoever works with it begins in a step of his own.
-    await pause()
-    return builder.value
-  })
+export function parseLarge (text: string, hold?: HoldMemory, maxMembers = Infinity): unknown {
+  const scan = scanned(text)
+  if (scan.values > limits.requestValues) {
+    throw new errors.InvalidInput(`The body has more than ${limits.requestValues} values`)
+  }
+  if (scan.mostMembers > maxMembers) throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
+  hold?.(costOfValues(scan))
+  return JSON.parse(text)
 }
 
-const none: ReadonlySet<string> = new Set()
+/** @throws InvalidJson */
+function scanned (text: string): ReturnType<typeof scanJson> {
+  try {
+    return scanJson(text, { maxDepth: limits.requestDepth })
+  } catch (error) {
+    if (error instanceof TooDeep) throw tooDeep()
+    if (error instanceof SyntaxError) throw new errors.InvalidJson('')
+    throw error
+  }
+}
+
 const tooDeep = (): Error => new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)

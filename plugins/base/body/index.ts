@@ -1,7 +1,7 @@
 export { bytesOf, collectText, parseJson, parseLarge, readJson, readText } from './body.ts'
 export { type DateRange, timesOf } from './dates.ts'
 export { refuseUnknownQuery } from './known-query.ts'
-export { ValueMemory, growthOf, holdBody, valuesOf } from './memory.ts'
+export { growthOf, holdBody, type HoldMemory, holdUntilClosed, valueHoldOf } from './memory.ts'
 export { boundForm } from './query.ts'
 export { mayBeSlow } from './slow.ts'
 export { checkUnchanged } from './unchanged.ts'

@@ -1,28 +1,35 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
-import { largeText } from '../../../protocol/large-message.ts'
-import { limits, memory, ShareError } from '../limits/index.ts'
+import { largeText } from '../../../protocol/text.ts'
+import { limits, memory } from '../limits/index.ts'
 
-/** The memory for the values of large bodies that are counted, by request. */
-const memories = new WeakMap<FastifyRequest, ValueMemory>()
-/** Functions that take memory for bodies without Content-Length, by request. */
-const unmeasured = new WeakMap<FastifyRequest, () => void>()
+/** Takes memory in bytes until a request is answered, at most a quarter of the budget. @throws ShareError */
+export type HoldMemory = (bytes: number) => void
 
-/** The memory for the values of a body, where it is a large one that `holdBody` counts. */
-export const valuesOf = (request: FastifyRequest): ValueMemory | undefined => memories.get(request)
+/** Take memory for the values of large bodies, by request. */
+const valueHolds = new WeakMap<FastifyRequest, HoldMemory>()
+/** Take memory for bodies without Content-Length, by request. */
+const unmeasuredHolds = new WeakMap<FastifyRequest, () => void>()
+
+/** Takes memory for the values of a body, where it is a large one that `holdBody` counts. */
+export const valueHoldOf = (request: FastifyRequest): HoldMemory | undefined => valueHolds.get(request)
 
 /**
  * Takes memory for the body of a request that has no Content-Length. To be called once more than `limits.smallBody` bytes have arrived.
  * @returns undefined for a request that has a Content-Length; the function throws ShareError when no memory is left
  */
-export const growthOf = (request: FastifyRequest): (() => void) | undefined => unmeasured.get(request)
+export const growthOf = (request: FastifyRequest): (() => void) | undefined => unmeasuredHolds.get(request)
+
+/** @param owner in whose share the memory counts */
+export const holdUntilClosed = (raw: ServerResponse, owner: string): HoldMemory => (bytes) => {
+  raw.once('close', memory.take(owner, Math.min(bytes, memory.max / 4)))
+}
 
 interface BodyBounds {
   /** The current max size of a body, in bytes. */
   readonly limit: () => number
-  /** In whose name its memory is taken. */
   readonly ownerOf: (request: FastifyRequest) => string
-  /** The values of a large one are counted before they are made (`ValueMemory`). */
+  /** The values of a large one are counted before they are made (`valueHoldOf`). */
   readonly isCounted: boolean
 }
 
@@ -35,36 +42,11 @@ export const holdBody = ({ limit, ownerOf, isCounted }: BodyBounds): preParsingH
   const isMeasured = length !== undefined || encoding === undefined
   const size = isMeasured ? Number(length ?? 0) : limit()
   if (size > limits.smallBody && size <= limit()) {
-    const each = isCounted && size > largeText ? limits.bodyTextCost : limits.bodyCost
-    // However much an operator admits, some bodies fit.
-    const cost = Math.min(size * each, memory.max / 4)
-    const owner = ownerOf(request)
-    const take = (): void => { reply.raw.once('close', memory.take(owner, cost)) }
+    const hold = holdUntilClosed(reply.raw, ownerOf(request))
+    const take = (): void => { hold(size * (isCounted && size > largeText ? limits.bodyTextCost : limits.bodyCost)) }
     if (isMeasured) take()
-    else unmeasured.set(request, take)
-    if (isCounted && size > limits.steppedBody) memories.set(request, new ValueMemory(reply.raw, owner))
+    else unmeasuredHolds.set(request, take)
+    if (isCounted && size > limits.steppedBody) valueHolds.set(request, hold)
   }
   done(null, payload)
-}
-
-/** The memory of the values of one request's body, in its sender's name, until the request is answered or its sender is gone. */
-export class ValueMemory {
-  readonly #raw: ServerResponse
-  readonly #owner: string
-
-  constructor (raw: ServerResponse, owner: string) {
-    this.#raw = raw
-    this.#owner = owner
-  }
-
-  /** @param bytes as they cost @throws ShareError, also when the sender is gone */
-  take (bytes: number): void {
-    this.mustBeWanted()
-    this.#raw.once('close', memory.take(this.#owner, Math.min(bytes, memory.max / 4)))
-  }
-
-  /** @throws ShareError when the sender is gone: nobody needs the values */
-  mustBeWanted (): void {
-    if (this.#raw.destroyed) throw new ShareError('The caller is gone', true)
-  }
 }

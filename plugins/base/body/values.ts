@@ -1,24 +1,27 @@
-import { largeText } from '../../../protocol/large-message.ts'
-import { memoryOf } from '../../../protocol/text.ts'
+import { largeText, memoryOf } from '../../../protocol/text.ts'
 import { limits } from '../limits/index.ts'
 
-const { value, container, member } = limits.valueCosts
+/** The number of values in a JSON text, of arrays and objects, and of members of objects. */
+interface ValueCounts { readonly values: number, readonly containers: number, readonly memberCount: number }
 
-/**
- * The memory that the values of a part of a JSON text take while they are made, in bytes. Not less than that: commas and brackets within
- * texts count as well.
- */
-export function costOfValues (text: string, from: number, to: number): number {
-  let cost = 0
-  for (let at = from; at < to; at++) {
+/** The memory that values take while they are made of a text, in bytes. */
+export function costOfValues ({ values, containers, memberCount }: ValueCounts): number {
+  const { value, container, member } = limits.valueCosts
+  return value * values + container * containers + member * memberCount
+}
+
+/** The counts of a JSON text, or more: commas and brackets within its strings count as well. */
+function upperCounts (text: string): ValueCounts {
+  let [values, containers, memberCount] = [0, 0, 0]
+  for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
-      case 0x2c: cost += value; break
-      case 0x5b: case 0x7b: cost += value + container; break
-      case 0x3a: cost += member; break
+      case 0x2c: values++; break
+      case 0x5b: case 0x7b: values++; containers++; break
+      case 0x3a: memberCount++; break
       default:
     }
   }
-  return cost
+  return { values, containers, memberCount }
 }
 
 /** Separators of words in a text, and of query parameters in a URL. */
@@ -41,11 +44,11 @@ export function wordsIn (value: unknown, max: number): number {
 }
 
 /**
- * The memory of a JSON text that is kept together with its values, in bytes. Not less than that, as `costOfValues`. Of a text of more than
- * `largeText` characters the values do not count, since most are not made.
+ * The memory of a JSON text that is kept together with its values, in bytes, or more. The values of a text of more than `largeText`
+ * characters do not count, since most are not made.
  */
 export const memoryOfJson = (text: string): number =>
-  memoryOf(text) + (text.length > largeText ? 0 : costOfValues(text, 0, text.length))
+  memoryOf(text) + (text.length > largeText ? 0 : costOfValues(upperCounts(text)))
 
 /** The number of values within a JSON value, itself included; the count stops above `max`. */
 export function valuesIn (value: unknown, max: number): number {

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 import { socialNames } from '../../../schemas/social.ts'
 
-/** Environment variables that plugins may read. No secret that only the storage or the process edge needs is among them. */
+/** Environment variables that plugins may read. Secrets that only the storage or the process edge needs are not among them. */
 const shared = [
   'ACTIVITY_PAYLOADS',
   'ACTIVITY_RETENTION',
@@ -35,7 +35,7 @@ const shared = [
 
 export type SharedEnv = Pick<Env, typeof shared[number]>
 
-/** Options that several plugins need. Frozen: they hold for the life of the process. */
+/** Options that several plugins need, frozen for the life of the process. */
 export interface Config {
   /** The version of Tool-Hub, as package.json has it. */
   readonly version: string
@@ -50,7 +50,7 @@ declare module 'fastify' {
 
 interface ConfigOptions {
   version: string
-  /** May hold more: only the members of `SharedEnv` are taken. */
+  /** Only the members of `SharedEnv` are taken. */
   env: SharedEnv
 }
 

@@ -1,5 +1,7 @@
-import { existsSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import type { Writable } from 'node:stream'
 import { snippetsText } from './client-snippets.ts'
 
 /** A text as one word of a shell. */
@@ -20,14 +22,6 @@ export function commandLine (script = resolve(process.argv[1] ?? '')): string {
   return basename(script).endsWith('.js') ? `node ${shellQuote(script)}` : shellQuote(script)
 }
 
-/** The address at which this machine reaches a gateway by loopback; undefined: it does not listen there. */
-export function localUrl (base: string): string | undefined {
-  const url = new URL(base)
-  if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
-  const isLocal = url.hostname === 'localhost' || url.hostname === '[::1]' || url.hostname.startsWith('127.')
-  return isLocal ? url.href.replace(/\/$/, '') : undefined
-}
-
 /** The first lines of a first start, before anything else can fail. @param place where a hash of the password is kept */
 export function firstLines (
   { base, admin, place }: { base: string, admin: { username: string, password?: string }, place: string }
@@ -40,7 +34,7 @@ export function firstLines (
 }
 
 /**
- * What follows once the gateway is ready. It is plain text even where the log is JSON, so that it can be pasted.
+ * The lines that follow once the gateway is ready. They are plain text even where the log is JSON, so that they can be pasted.
  * @param key undefined: there are keys already
  * @param addWith the command line, where there are no servers yet
  */
@@ -58,4 +52,74 @@ export function furtherLines ({ url, key, addWith }: { url: string, key: string 
     lines.push('', 'Add a first server, and call a tool, in another terminal:', '', `${add} && ${call}`, '')
   }
   return lines.length === 0 ? '' : `${lines.join('\n')}\n`
+}
+
+interface FirstWordsOptions {
+  /** Undefined: there is no terminal. */
+  terminal: Pick<Writable, 'write'> | undefined
+  dataDir: string
+  /** Makes that folder, where it is missing. @throws Error with a sentence */
+  makeFolder: () => void
+  /** Called with the path of the file, once it is written. */
+  named: (path: string) => void
+}
+
+const heading = 'What the first start of Tool-Hub tells, once. Delete this file when you have taken what you need.\n'
+
+/**
+ * The text of a first start, which holds secrets: written to the terminal, else to a file of DATA_DIR for its owner only. It does not go
+ * to the log, which is kept and passed on.
+ */
+export class FirstWords {
+  readonly #options: FirstWordsOptions
+  #path: string
+  #text = heading
+
+  constructor (options: FirstWordsOptions) {
+    this.#options = options
+    this.#path = join(options.dataDir, 'first-start.txt')
+  }
+
+  /** Whether the text goes to a terminal, from which nothing can be taken back. */
+  get isTerminal (): boolean { return this.#options.terminal !== undefined }
+
+  /** @throws Error with a sentence when nobody could read it */
+  async tell (text: string): Promise<void> {
+    const { terminal } = this.#options
+    if (terminal) {
+      await new Promise<void>((resolve, reject) => {
+        terminal.write(text, (error) => { if (error) reject(new Error(`The terminal takes no text (${error.message}).`)); else resolve() })
+      })
+      return
+    }
+    const isFirst = this.#text === heading
+    if (isFirst) this.#path = unusedPath(this.#path)
+    this.#write(this.#text + text)
+    this.#text += text
+    if (isFirst) this.#options.named(this.#path)
+  }
+
+  /** Removes the file: the admin was not stored. */
+  retract (): void {
+    if (this.#text !== heading) rmSync(this.#path, { force: true })
+    this.#text = heading
+  }
+
+  #write (text: string): void {
+    this.#options.makeFolder()
+    const temp = `${this.#path}.${randomBytes(6).toString('hex')}`
+    try {
+      writeFileSync(temp, text, { flag: 'wx', mode: 0o600, flush: true })
+      renameSync(temp, this.#path)
+    } finally {
+      rmSync(temp, { force: true })
+    }
+  }
+}
+
+/** The path, or with a number in it where an earlier start has left a file there that nobody has read yet. */
+function unusedPath (path: string): string {
+  let free = path
+  for (let number = 2; existsSync(free); number++) free = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)
+  return free
 }

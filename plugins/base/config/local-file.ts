@@ -3,14 +3,15 @@ import {
   accessSync, closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { errorCode } from '../../../db/error-code.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 
-/** How this machine's command line reaches a gateway: its address, and a credential that it takes from here only. */
+/** How the command line reaches a gateway on the same machine: its address, and a credential that is valid from this machine only. */
 export interface LocalAccess {
   readonly url: string
   readonly token: string
   readonly pid: number
-  /** What the gateway works on, as `storedAt` names it. */
+  /** Where the gateway's settings are, as `storedAt` says it. */
   readonly settings: string
   readonly database?: string
 }
@@ -27,7 +28,7 @@ export function storedAt (settingsPath: string, dbUrl: string | undefined): Pick
   return { settings, database: folder === undefined ? address : realPath(resolve(folder)) }
 }
 
-/** A path without symbolic links, also of a file that is not there yet. */
+/** A path without symbolic links, also of a file that does not exist yet. */
 function realPath (path: string): string {
   try {
     return realpathSync(path)
@@ -36,17 +37,17 @@ function realPath (path: string): string {
   }
 }
 
-/** Whether a gateway works on these settings. Who names no database means the gateway over this settings file, wherever it keeps them. */
+/** Whether a gateway works on these settings. Without a database, only the paths of the settings files are compared. */
 export const isSame = (one: Pick<LocalAccess, 'settings' | 'database'>, access: LocalAccess): boolean =>
   one.settings === access.settings && (one.database === undefined || one.database === access.database)
 
 const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
 
-/** A new credential. The prefix tells it from keys. */
+/** A new credential. Its prefix distinguishes it from keys. */
 export const newLocalToken = (): string => `${credentialPrefixes.local}${randomBytes(32).toString('hex')}`
 
 /**
- * Checks that a folder is there and can be written, or can be made, and makes nothing.
+ * Checks that a folder can be written or created, without creating it.
  * @throws Error with a sentence about DATA_DIR
  */
 export function assertFolder (dataDir: string): void {
@@ -64,12 +65,12 @@ function accessProblem (folder: string): string | undefined {
     accessSync(folder, constants.W_OK | constants.X_OK)
     return undefined
   } catch (error) {
-    return `closed to this user (${error instanceof Error && 'code' in error ? String(error.code) : String(error)})`
+    return `closed to this user (${errorCode(error) ?? String(error)})`
   }
 }
 
 /**
- * Writes the file into a folder that is there, for its owner only. One of an earlier process is replaced.
+ * Writes the file, readable by its owner only, into an existing folder. The file of an earlier process is replaced.
  * @throws Error with a sentence, or as `node:fs`
  */
 export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
@@ -83,7 +84,7 @@ export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
   }
 }
 
-/** Removes the file when its process ends, unless it is another one's by now. Never throws. */
+/** Removes the file when its process ends, unless another process has replaced it. Never throws. */
 export function removeLocalAccess (dataDir: string, token: string): void {
   try {
     if (readLocalAccess(dataDir)?.token === token) rmSync(pathOf(dataDir), { force: true })
@@ -92,7 +93,7 @@ export function removeLocalAccess (dataDir: string, token: string): void {
 
 /**
  * Reads the file.
- * @returns undefined: no gateway has written one, or it is not one
+ * @returns undefined: there is no valid one
  * @throws Error with a sentence for a file that others than its owner may read, or that this user may not read
  */
 export function readLocalAccess (dataDir: string): LocalAccess | undefined {
@@ -101,7 +102,7 @@ export function readLocalAccess (dataDir: string): LocalAccess | undefined {
   try {
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = errorCode(error) ?? String(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     throw new Error(`${path} cannot be read (${code}). Run the command as the user of the gateway, or set TOOL_HUB_URL and TOOL_HUB_KEY.`)
   }

@@ -7,15 +7,15 @@ import { errors } from './list.ts'
 /** Max size of the path and headers of one request, in bytes. A resource URI of 2,048 characters of any script fits, percent-encoded. */
 export const maxHeaderSize = 32 * 1024
 
-/** An error, and the members of its body that hold the code: `error` on the routes of tools, `code` elsewhere. */
+/** An error, and the members of its body that hold the code: `error` on the routes of tools, else `code`. */
 interface Refusal { error: FastifyError, members: readonly string[] }
 
 /** An error of Node's `clientError` event. */
 interface ClientError extends NodeJS.ErrnoException { bytesParsed?: number, rawPacket?: unknown }
 
 /**
- * Answers a connection whose data is not a valid HTTP request, or did not arrive in time, and so reaches no handler. The body is that of
- * other errors at its path, where the path is known.
+ * Answers a request that is not valid HTTP, or did not arrive in time, and so reaches no handler. Where the path is known, the body is in
+ * the dialect of that path.
  */
 export const clientError = (basePath: string) => (error: ClientError, socket: Socket): void => {
   const { code } = error
@@ -24,7 +24,7 @@ export const clientError = (basePath: string) => (error: ClientError, socket: So
     return
   }
   if (code !== 'HPE_HEADER_OVERFLOW') {
-    refuseConnection(toHttpError(code), socket)
+    refuseConnection(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? new errors.TooSlow() : new errors.MalformedRequest(), socket)
     return
   }
   const given = tooLong(error, basePath)
@@ -33,48 +33,52 @@ export const clientError = (basePath: string) => (error: ClientError, socket: So
 }
 
 /**
- * The error for a request whose head is too large: the address alone may be. Of one that came in several packets only the last is known,
- * where an address that goes on is told by having no spaces and lines.
+ * The error for a request whose head is too large, because of its address or its headers. Of a head in several packets only the last
+ * packet is known; without spaces and line breaks, it is part of the address.
  */
 function tooLong ({ rawPacket, bytesParsed }: ClientError, basePath: string): Refusal {
   const text = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1', 0, bytesParsed ?? 2 * maxHeaderSize).trimStart() : ''
   const [, method, address = '', after] = /^([A-Z]+) ([^ \r\n]*)(.?)/.exec(text) ?? []
-  // An address that takes most of the room is at fault, be it complete or not.
+  // An address that takes more than half of the room is at fault.
   const isAddress = method === undefined ? /^[!-~]+$/.test(text) : after === '' || address.length > maxHeaderSize / 2
   const path = address.split('?', 1)[0] ?? ''
   const isTool = isToolPath(path, basePath)
   const members = isTool ? ['error'] : method === undefined ? ['error', 'code'] : ['code']
   if (!isAddress) return { error: new errors.HeadersTooLarge(maxHeaderSize), members }
-  const how = !isTool
-    ? 'a tool takes its arguments as a JSON body as well, with POST at the same path'
-    : method === 'POST' ? 'send all arguments in the body' : `send the arguments as a JSON body, with POST ${path.slice(0, 300)}`
-  return { error: new errors.AddressTooLong(maxHeaderSize, how), members }
+  return { error: new errors.AddressTooLong(maxHeaderSize, adviceFor(method, path, isTool)), members }
 }
 
-/** Whether a tool is called at this path, by GET and POST (`routes/open/tools.ts`). */
+/** What to do about a long address. @param method undefined: only the end of the address is known */
+function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
+  if (method === undefined) return 'a tool takes its arguments as a JSON body as well, with POST at the same path'
+  if (!isTool) return 'send a shorter one'
+  return method === 'POST' ? 'send all arguments in the body' : `send the arguments as a JSON body, with POST ${path.slice(0, 300)}`
+}
+
+/** Whether tools are called at this path (`routes/open/tools.ts`). */
 function isToolPath (path: string, basePath: string): boolean {
   return path.startsWith(`${basePath}/api/`) && /^(?:[^/]+\/)?tools\/(?!call\/)[^/]+\/[^/]+\/?$/.test(path.slice(basePath.length + 5))
 }
 
-/** Reads and drops some of what still arrives, so that the client gets to see the answer, and closes the connection then. */
+/** Reads and drops some of the remaining data, so that the client can read the answer, then closes the connection. */
 function linger (socket: Socket): void {
   const { unread, linger: time } = limits.arriving
   let left = unread
-  // The parser takes nothing more: it has failed.
+  // The parser has failed, and takes no more data.
   socket.removeAllListeners('data')
   socket.on('data', (piece: Buffer) => { if ((left -= piece.length) < 0) socket.destroy() })
   const end = setTimeout(() => { socket.destroy() }, time)
   socket.once('close', () => { clearTimeout(end) })
 }
 
-/** Answers the request that is arriving on a connection, whose answer has not begun, with an error, and closes the connection. */
+/** Answers the request that is arriving on a connection with an error, and closes the connection. No answer may have begun. */
 export function refuseConnection (error: FastifyError, socket: Socket): void {
   respond(error, socket)
   // Data that still arrives is not read.
   socket.destroySoon()
 }
 
-/** Writes an answer and ends the connection. @param members those that hold the code */
+/** Writes an answer and ends the connection. @param members the members that hold the code */
 function respond ({ statusCode: status = 400, message, code }: FastifyError, socket: Socket, members: readonly string[] = ['code']): void {
   const body = JSON.stringify({ success: false, message, ...Object.fromEntries(members.map((name) => [name, code])) })
   const head = [
@@ -84,11 +88,4 @@ function respond ({ statusCode: status = 400, message, code }: FastifyError, soc
     'Connection: close'
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-}
-
-function toHttpError (code: string | undefined): FastifyError {
-  switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT': return new errors.TooSlow()
-    default: return new errors.MalformedRequest()
-  }
 }

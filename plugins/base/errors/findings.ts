@@ -2,10 +2,10 @@ import type { FastifyError } from 'fastify'
 import { meantBy } from '../../../schemas/unknown-members.ts'
 import { parsePointer } from '../json-schema/index.ts'
 
-/** One error that schema validation found, as DECISIONS §1 has it. `path`: names separated by dots. */
+/** One error that schema validation found, as it is answered. `path`: names separated by dots. */
 interface Finding { readonly path: string, readonly message: string }
 
-/** `isChoice`: the value fits none of several schemas (`anyOf`), each of which has findings of its own. */
+/** `isChoice`: the value fits none of several schemas (`anyOf`), each of which has its findings. */
 interface RawFinding extends Finding { readonly isChoice: boolean }
 
 function rawFindings ({ validation = [], validationContext = 'body' }: FastifyError): RawFinding[] {
@@ -21,7 +21,7 @@ function rawFindings ({ validation = [], validationContext = 'body' }: FastifyEr
   })
 }
 
-/** @param message the validator's own @param schema of the value, where the validator tells it */
+/** @param message the validator's @param schema of the value, if the validator gives it */
 function messageFor (keyword: string, message: string, params: Record<string, unknown>, schema: unknown): string {
   const { missingProperty, additionalProperty, allowedValues, allowedValue } = params
   if (missingProperty !== undefined) return 'is required'
@@ -30,7 +30,7 @@ function messageFor (keyword: string, message: string, params: Record<string, un
   return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
 }
 
-/** Says what a member that is not known was probably meant to be, or which members there are. */
+/** Suggests a known member for an unknown one, or lists the known members. */
 function unknownMessage (name: string, schema: unknown): string {
   const { properties } = (schema ?? {}) as { properties?: object }
   const known = Object.keys(properties ?? {})
@@ -39,7 +39,7 @@ function unknownMessage (name: string, schema: unknown): string {
   return known.length === 0 ? 'is not known' : `is not known; there are ${known.map((each) => JSON.stringify(each)).join(', ')}`
 }
 
-/** The findings of schema validation; the alternatives for one value are joined. Undefined: the error is another one. */
+/** The findings of schema validation, with the alternatives for one value joined. Undefined: the error has another cause. */
 export function findingsOf (error: FastifyError): Finding[] | undefined {
   if (!error.validation) return undefined
   const all = rawFindings(error)
@@ -55,6 +55,6 @@ function alternatives (all: readonly RawFinding[], path: string): string {
   return [...messages].join(' or ').replaceAll(' or must be ', ' or ')
 }
 
-/** The most specific finding: where a value fits none of several schemas, that of the one which it nearly fits. */
+/** The finding with the longest path: where a value fits none of several schemas, that of the schema which it nearly fits. */
 export const mostSpecific = (findings: readonly Finding[] | undefined): Finding | undefined =>
   findings?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)

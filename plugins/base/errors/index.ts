@@ -1,5 +1,3 @@
 export { refuseConnection } from './client-error.ts'
 export { envelope, jsonRpc, oauthError, oauthPageError, pageError, toolError, unanswered } from './handlers.ts'
-export { errors, noSuch } from './list.ts'
-export { OAuthError } from './oauth-error.ts'
-export { askedRecords } from './storage.ts'
+export { askedRecords, errors, noSuch, OAuthError } from './list.ts'

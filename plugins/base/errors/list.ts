@@ -1,4 +1,5 @@
 import createError, { type FastifyError, type FastifyErrorConstructor } from '@fastify/error'
+import { StorageError } from '../../../db/store.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 
 /** Adds `retryAfter` to an error class: the seconds until the request may be repeated, sent as `Retry-After`. */
@@ -25,7 +26,7 @@ function scoped (Base: FastifyErrorConstructor<{ code: string, statusCode: numbe
   }
 }
 
-/** All HTTP errors that the gateway makes itself. `docs/errors.md` lists them; a test compares the two. */
+/** All HTTP errors of the gateway. `docs/errors.md` lists them; a test compares the two. */
 export const errors = {
   TooManyFailures: retryable(createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)),
   TooManyRequests: retryable(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429)),
@@ -113,5 +114,37 @@ export const errors = {
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
 } as const
 
-/** The error for what is not there, or the caller may not see: both are told in the same words. @param name as the caller gave it */
+/** The error for an entry that does not exist or that the caller may not see, in the same words. @param name as the caller gave it */
 export const noSuch = (what: string, name: string): FastifyError => new errors.NoSuch(`${what}: ${quoteName(name)}`)
+
+/** Waits for an answer of the records. @throws RecordsAway in place of a StorageError */
+export async function askedRecords<Result> (answer: Promise<Result>): Promise<Result> {
+  try {
+    return await answer
+  } catch (error) {
+    throw error instanceof StorageError ? new errors.RecordsAway(error.message) : error
+  }
+}
+
+/** Codes of errors in bodies (RFC 6749, section 5.2; RFC 7591, section 3.2.2; RFC 6750, section 3.1; RFC 8707, section 2). */
+type OAuthCode =
+  | 'invalid_request'
+  | 'invalid_client_metadata'
+  | 'invalid_redirect_uri'
+  | 'invalid_token'
+  | 'insufficient_scope'
+  | 'access_denied'
+  | 'invalid_target'
+
+/** An error in the terms of OAuth, answered as `{error, error_description}`. */
+export class OAuthError extends Error {
+  override readonly name = 'OAuthError'
+  readonly code: OAuthCode
+  readonly statusCode: number
+
+  constructor (code: OAuthCode, description: string, statusCode = 400) {
+    super(description)
+    this.code = code
+    this.statusCode = statusCode
+  }
+}

@@ -6,19 +6,19 @@ import fp from 'fastify-plugin'
 import { trustsPeer } from '../config/index.ts'
 import { closeCrowded, wasCrowded } from './client-message.ts'
 import { limits } from './limits.ts'
-import { ownerAt } from './owner.ts'
-import { ShareError, Shares } from './shares.ts'
+import { ownerAt, Shares } from './shares.ts'
+import { TokenBucket } from './token-bucket.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { connections: Connections }
 }
 
-/** An address (of IPv6 its first 64 bits) that connections come from. */
+/** An address, or the first 64 bits of an IPv6 address, from which connections come. */
 interface Peer {
   readonly owner: string
   readonly isProxy: boolean
   held: number
-  /** Its connections without a request in flight; those that have been so for longest come first. */
+  /** Connections without a request in flight; those that have been idle for longest come first. */
   readonly idle: Set<Connection>
 }
 
@@ -27,51 +27,44 @@ interface Connection { readonly socket: Socket, readonly peer: Peer, inFlight: n
 interface ConnectionsOptions {
   /** Max open connections. */
   readonly max: number
-  /** Whether an address is that of a trusted proxy: it has no share of its own, since everybody comes by it. */
+  /** Whether an address is that of a trusted proxy, which has no share: all clients may come by it. */
   readonly isProxy: (address: string) => boolean
   readonly warn: (details: object, sentence: string) => void
   /** Called for each request as it arrives. */
-  readonly arrives?: (request: IncomingMessage, response: ServerResponse) => void
-  /** In ms since the epoch. */
-  readonly now?: () => number
+  readonly arrives: (request: IncomingMessage, response: ServerResponse) => void
 }
 
 /**
- * The open connections of clients, with a bound for all and a share for each address. When a bound is reached, an idle connection (one
- * without a request in flight) is closed for the new one: one of the same address when that address has used up its share, or one of the
- * address with most connections when the bound for all is reached. Without an idle connection, the new one is closed. One with too many
- * requests in flight is closed as well.
+ * The open connections of clients, with a bound for all and a share for each address. At a bound, an idle connection is closed for the
+ * new one: one of the same address when that address has used up its share, else one of the address with most connections. Without an
+ * idle connection, the new one is closed. A connection with too many requests in flight is closed as well.
  */
 class Connections {
   readonly #options: ConnectionsOptions
   readonly #shares: Shares
-  readonly #now: () => number
   readonly #connections = new Map<Socket, Connection>()
   readonly #peers = new Map<string, Peer>()
+  /** One line of each kind per `logInterval`. */
+  readonly #lines = new TokenBucket({ burst: 1, perSecond: 1_000 / limits.connections.logInterval })
   #ofProxies = 0
   #closed = 0
-  /** Those that were closed before the last line in the log. */
-  #told = 0
-  #toldAt = -Infinity
-  #crowdedToldAt = -Infinity
 
   constructor (options: ConnectionsOptions) {
     this.#options = options
     this.#shares = new Shares(options.max, 'connections')
-    this.#now = options.now ?? Date.now
   }
 
-  /** How many are open. */
+  /** The number of open connections. */
   get open (): number { return this.#shares.taken + this.#ofProxies }
 
-  /** How many were closed to make room, or for want of it. */
+  /** The number of connections that were closed for want of room. */
   get closed (): number { return this.#closed }
 
   /** Counts the connections of an HTTP server, and their requests. */
   watch (server: Server): void {
     server.on('connection', (socket) => { this.add(socket) })
     server.on('request', (request, response) => { this.#begin(request, response) })
-    // Node would answer it without telling anybody.
+    // Node answers this one without a `request` event.
     server.on('checkExpectation', (request, response) => {
       this.#begin(request, response)
       response.writeHead(417, { connection: 'close' }).end()
@@ -80,11 +73,11 @@ class Connections {
 
   /** Counts a new connection, or closes it at once. */
   add (socket: Socket): void {
-    if (this.#connections.has(socket)) return
     const { remoteAddress: address } = socket
-    // Its client has gone already.
-    if (address === undefined) return
-    const peer = this.#peerAt(address)
+    // Without an address, the client has gone already.
+    if (this.#connections.has(socket) || address === undefined) return
+    const owner = ownerAt(address)
+    const peer = this.#peers.get(owner) ?? { owner, isProxy: this.#options.isProxy(address), held: 0, idle: new Set() }
     if (!this.#makeRoom(peer, address)) {
       this.#closed++
       socket.destroy()
@@ -96,12 +89,14 @@ class Connections {
     peer.idle.add(connection)
     socket.once('close', () => {
       this.#forget(connection)
-      if (wasCrowded(socket)) this.#tellCrowded(peer)
+      if (!wasCrowded(socket)) return
+      this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones are: it sent more than ` +
+        `${limits.arriving.requests} requests without waiting for answers`)
     })
   }
 
   #begin (request: IncomingMessage, response: ServerResponse): void {
-    this.#options.arrives?.(request, response)
+    this.#options.arrives(request, response)
     const { socket } = request
     const connection = this.#connections.get(socket)
     if (!connection) return
@@ -113,17 +108,16 @@ class Connections {
     })
   }
 
-  #peerAt (address: string): Peer {
-    const owner = ownerAt(address)
-    return this.#peers.get(owner) ?? { owner, isProxy: this.#options.isProxy(address), held: 0, idle: new Set() }
-  }
-
   /** @returns false: there is no room, and no idle connection that could be closed for it */
   #makeRoom (peer: Peer, address: string): boolean {
-    const lack = this.#lack(peer)
-    if (lack === undefined) return true
-    const [oldest] = (lack === 'share' ? peer : this.#largest())?.idle ?? []
-    this.#tell(lack, peer, address)
+    const bound = this.#boundFor(peer)
+    if (bound === undefined) return true
+    const [oldest] = (bound === 'share' ? peer : this.#largestIdle())?.idle ?? []
+    const { open } = this
+    this.#warn(bound, { address, open, closed: this.#closed }, bound === 'share'
+      ? `${address} has ${peer.held} connections of ${open}, its share: for new ones, its idle ones are closed`
+      : `${open} connections are open, which is the bound: for new ones, idle ones are closed; where that is too few, raise the ` +
+        'limit of open files (ulimit -n, LimitNOFILE)')
     if (!oldest) return false
     this.#closed++
     this.#forget(oldest)
@@ -131,30 +125,27 @@ class Connections {
     return true
   }
 
-  /** What one more connection of an address would exceed: its share, or the bound for all. */
-  #lack (peer: Peer): 'share' | 'bound' | undefined {
-    if (peer.isProxy) return this.open < this.#options.max ? undefined : 'bound'
-    try {
-      this.#shares.take(peer.owner, 1, this.#ofProxies)()
-      return undefined
-    } catch (error) {
-      if (!(error instanceof ShareError)) throw error
-      // Who has more than others are sure of makes room by itself, also where no place is left at all.
-      return error.isOwners || peer.held + 1 > this.#options.max / 10 ? 'share' : 'bound'
-    }
+  /** The bound that one more connection of a peer would exceed. */
+  #boundFor (peer: Peer): 'share' | 'all' | undefined {
+    const { max } = this.#options
+    if (peer.isProxy) return this.open < max ? undefined : 'all'
+    const bound = this.#shares.boundFor(peer.owner, 1, this.#ofProxies)
+    // A peer above its guaranteed share evicts its own idle connection, even at the bound for all.
+    return bound === 'all' && peer.held + 1 > max / 10 ? 'share' : bound
   }
 
-  /** The address that holds most, of those that have an idle connection. */
-  #largest (): Peer | undefined {
+  /** The peer with most connections, of those that have an idle one. */
+  #largestIdle (): Peer | undefined {
     let largest: Peer | undefined
     for (const peer of this.#peers.values()) if (peer.idle.size > 0 && peer.held > (largest?.held ?? 0)) largest = peer
     return largest
   }
 
-  #count (peer: Peer, places: number): void {
-    peer.held += places
-    if (peer.isProxy) this.#ofProxies += places
-    else this.#shares.remove(peer.owner, -places)
+  #count (peer: Peer, change: 1 | -1): void {
+    peer.held += change
+    if (peer.isProxy) this.#ofProxies += change
+    // Not checked again: there is room.
+    else this.#shares.remove(peer.owner, -change)
     if (peer.held > 0) this.#peers.set(peer.owner, peer)
     else this.#peers.delete(peer.owner)
   }
@@ -165,26 +156,8 @@ class Connections {
     this.#count(connection.peer, -1)
   }
 
-  /** Tells the log that a connection was closed for its many requests, at most once a minute. */
-  #tellCrowded ({ owner }: Peer): void {
-    const now = this.#now()
-    if (now - this.#crowdedToldAt < limits.connections.logInterval) return
-    this.#crowdedToldAt = now
-    this.#options.warn({ address: owner }, `a connection of ${owner} was closed, and further ones are: it sent more than ` +
-      `${limits.arriving.requests} requests without waiting for answers`)
-  }
-
-  /** Tells the log, at most once a minute. */
-  #tell (lack: 'share' | 'bound', peer: Peer, address: string): void {
-    const now = this.#now()
-    if (now - this.#toldAt < limits.connections.logInterval) return
-    const details = { address, open: this.open, closed: this.#closed - this.#told }
-    this.#toldAt = now
-    this.#told = this.#closed
-    this.#options.warn(details, lack === 'share'
-      ? `${address} has ${peer.held} connections of ${this.open}, its share: for new ones, its idle ones are closed`
-      : `${this.open} connections are open, which is the bound: for new ones, idle ones are closed; where that is too few, raise the ` +
-        'limit of open files (ulimit -n, LimitNOFILE)')
+  #warn (kind: string, details: object, sentence: string): void {
+    if (this.#lines.take(kind)) this.#options.warn(details, sentence)
   }
 }
 
@@ -192,7 +165,7 @@ class Connections {
  * Max open connections of a process.
  * @param processLimits the text of /proc/self/limits; undefined: the system has none
  */
-export function mostConnections (processLimits: string | undefined): number {
+export function maxConnections (processLimits: string | undefined): number {
   const { most, elsewhere, reserve } = limits.connections
   if (processLimits === undefined) return elsewhere
   // "Max open files            1024                 1048576              files": the soft limit, then the hard one.
@@ -208,21 +181,20 @@ function readProcessLimits (): string | undefined {
   }
 }
 
-interface ConnectionsPluginOptions {
+interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'arrives'> {
   /** TRUST_PROXY. */
   trustProxy: string
   /** Max open connections, in place of the bound that comes from the limit of open files. */
   max?: number
-  arrives: ConnectionsOptions['arrives']
 }
 
 /** `app.connections`: bounds the connections of all servers of the app. */
-export default fp<ConnectionsPluginOptions>(async (app, { trustProxy, max = mostConnections(readProcessLimits()), arrives }) => {
+export default fp<ConnectionsPluginOptions>(async (app, { trustProxy, max = maxConnections(readProcessLimits()), arrives }) => {
   const warn: ConnectionsOptions['warn'] = (details, text) => { app.log.warn(details, text) }
   const connections = new Connections({ max, isProxy: trustsPeer(trustProxy), warn, arrives })
   const watched = new WeakSet<NetServer>([app.server])
   connections.watch(app.server)
-  // For "localhost" Fastify makes a second server, for the other kind of addresses, and tells nobody: it has the same handler of requests.
+  // For "localhost" Fastify makes a second server, for the other family of addresses, with the same request handler.
   const [handler] = app.server.listeners('request')
   const onSocket = (message: unknown): void => {
     const { socket } = message as { socket: Socket & { server?: Server } }

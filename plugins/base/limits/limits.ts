@@ -72,7 +72,7 @@ export const limits = {
    * Look-ups of access tokens. `places`: max at the same time, of known tokens and of unknown ones each; `waiting`: max of unknown ones
    * that run or wait, of which each address has a share; beyond: 429 or 503.
    */
-  tokenLookUps: { places: 8, waiting: 1_000 },
+  tokenLookUps: { places: 8 },
 
   /** Bounds of the authorization server. */
   oauth: authorization,
@@ -121,7 +121,7 @@ export const limits = {
    * Tests of servers before they are stored. `places`: max at the same time, `perOwner`: of one owner; beyond: 429. `time`: max time of
    * one, in ms; beyond: it ends without a connection.
    */
-  serverTests: { places: 8, perOwner: 2, time: 60_000 },
+  serverTests: { places: 8, time: 60_000 },
   /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond: 503. */
   configPerUser: 4 * 1024 * 1024,
   /**
@@ -225,12 +225,6 @@ export const limits = {
    * addition each `container` (array or object) and each `member` of an object. Beyond the memory budget: 429 or 503.
    */
   valueCosts: { value: 48, container: 64, member: 192 },
-  /**
-   * Bodies, and messages of upstreams, of more than 256 KiB, which are read in steps (`limits/turns.ts`). `pieces`: max that are read or
-   * wait, with a share for each owner; beyond: 429, 503 or -32001. `perSecond`, `burst`: CPU time of one owner per second, and at once,
-   * in ms; beyond: they wait, and after `longestWait`, in ms: 429 or -32001. `owners`: max owners whose time is counted.
-   */
-  largeWork: { pieces: 1_000, perSecond: 400, burst: 400, longestWait: 10_000, owners: 10_000 },
   /** Max events kept for `Last-Event-ID` per session; beyond: the oldest are dropped. */
   replayEvents: 256,
   /** Max size of those events per session, in bytes of memory; beyond: the oldest are dropped. */
@@ -366,15 +360,18 @@ export const limits = {
   concurrentLookups: 32,
   lookupsPerUser: 1,
   /**
-   * Messages that servers send unasked: all servers of one user count together, each server of an admin by itself. `cost`: CPU time of one
-   * message of each kind, and of 64 pieces of less than 64 bytes that end no message (`crumbs`), in ms; `burst`: max at once, `perSecond`:
-   * per second; beyond: the server's output is not read for a while. `owners`: max users that are counted.
+   * Unsolicited messages of servers: all servers of one user count together, each server of an admin by itself. `cost`: CPU time of one
+   * message of each kind, and of 64 pieces of less than 64 bytes that end no message (`crumbs`), in ms; `charactersPerMs`: how much of a
+   * large message takes one more; `burst`: max at once, `perSecond`: per second; beyond: the server's output is not read for a while.
+   * `owners`: max users that are counted.
    */
-  unasked: { cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 }, burst: 50, perSecond: 100, owners: 1_000 },
+  unsolicited: { charactersPerMs: 100_000, cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 }, burst: 50, perSecond: 100, owners: 1_000 },
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
-  /** Bodies of the management API up to this length, in characters, are parsed at once; longer ones in steps (`largeWork`). */
+  /** Bodies of the management API that are longer, in characters, are checked and counted before values are made of them. */
   steppedBody: 64 * 1024,
+  /** Max values in such a body; beyond: 400. */
+  requestValues: 1_000_000,
   /**
    * Max parameters of a query, or fields of a form; beyond: 400. What reads them compares each with all others in places, as the library
    * of the authorization server does.

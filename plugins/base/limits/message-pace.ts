@@ -1,46 +1,37 @@
-import type { MessagePace, Unasked } from '../../../protocol/transports/valve.ts'
-import { BoundedMap } from './bounded-map.ts'
+import type { MessagePace, Unsolicited } from '../../../protocol/transports/valve.ts'
 import { limits } from './limits.ts'
+import { TokenBucket } from './token-bucket.ts'
 
-/** `cost`: what one message counts; `burst`: what may be used at once, `perSecond`: per second; in ms of CPU time. */
-interface UnaskedBounds {
-  readonly cost: Readonly<Record<Unasked, number>>
+/** As `limits.unsolicited` has them. */
+interface UnsolicitedBounds {
+  readonly cost: Readonly<Record<Unsolicited, number>>
+  readonly charactersPerMs: number
   readonly burst: number
   readonly perSecond: number
 }
 
-/** How much of what one owner's servers send unasked is dealt with. What is used up comes back with time. */
-export class UnaskedPace implements MessagePace {
-  readonly #bounds: UnaskedBounds
-  readonly #now: () => number
-  #left: number
-  #updated: number
+/** How much of the unsolicited messages of one owner's servers is processed, in ms of CPU time. */
+export class UnsolicitedPace implements MessagePace {
+  readonly #bounds: UnsolicitedBounds
+  readonly #bucket: TokenBucket
+  readonly #key: string
 
-  /** @param now a clock, in ms */
-  constructor (bounds: UnaskedBounds = limits.unasked, now = () => performance.now()) {
+  constructor (bounds: UnsolicitedBounds = limits.unsolicited, bucket = new TokenBucket(bounds), key = '') {
     this.#bounds = bounds
-    this.#now = now
-    this.#left = bounds.burst
-    this.#updated = now()
+    this.#bucket = bucket
+    this.#key = key
   }
 
-  count (what: Unasked): void { this.#left -= this.#bounds.cost[what] }
-
-  wait (): number {
-    const { burst, perSecond } = this.#bounds
-    const now = this.#now()
-    this.#left = Math.min(burst, this.#left + (now - this.#updated) / 1_000 * perSecond)
-    this.#updated = now
-    return this.#left > 0 ? 0 : Math.ceil((1 - this.#left) / perSecond * 1_000)
+  count (what: Unsolicited, size = 0): void {
+    this.#bucket.spend(this.#key, this.#bounds.cost[what] + size / this.#bounds.charactersPerMs)
   }
+
+  /** @returns ms until the next message may be read */
+  wait (): number { return this.#bucket.wait(this.#key) }
 }
 
-const ofUsers = new BoundedMap<string, UnaskedPace>(limits.unasked.owners)
+const ofUsers = new TokenBucket(limits.unsolicited, { maxKeys: limits.unsolicited.owners })
 
 /** The pace of a server: one for all servers of a user, and one for each server of an admin. */
-export function paceOf (user: string | undefined): UnaskedPace {
-  if (user === undefined) return new UnaskedPace()
-  const pace = ofUsers.get(user) ?? new UnaskedPace()
-  ofUsers.setNewest(user, pace)
-  return pace
-}
+export const paceOf = (user: string | undefined): UnsolicitedPace =>
+  user === undefined ? new UnsolicitedPace() : new UnsolicitedPace(limits.unsolicited, ofUsers, user)

@@ -3,12 +3,12 @@ import { limits } from './limits.ts'
 /** Receives the lines for the log. */
 export type Tell = (level: 'info' | 'warn', sentence: string) => void
 
-/** How a part is called in the log when it fails and when it is well: `not connected` and `connected`. */
+/** The states of a part in words: `not connected` and `connected`. */
 interface OutageWords { readonly ill: string, readonly well: string }
 
 /**
- * Tells the log of one part that may fail for long: the first failure with its cause, a summary now and then while it lasts, and when it is
- * over. A part that is well for a moment and fails again is told once, too: from then on it counts as well once it has been so for long.
+ * Logs the outages of one part: the first failure with its cause, a summary from time to time while the outage lasts, and its end. A part
+ * that fails again soon after it recovered is logged once; from then on it counts as recovered only after `limits.outages.healthy`.
  */
 export class Outage {
   readonly #tell: Tell
@@ -17,9 +17,9 @@ export class Outage {
   #since: number | undefined
   #failures = 0
   #toldAt = 0
-  /** When it was well again, in ms since the epoch; undefined: it is not. */
+  /** When it recovered, in ms since the epoch; undefined: it has not. */
   #wellAt: number | undefined
-  /** It has failed again soon after it was well. */
+  /** Whether it failed again soon after it recovered. */
   #hasRelapsed = false
   #timer: NodeJS.Timeout | undefined
 
@@ -30,7 +30,7 @@ export class Outage {
     this.#now = now
   }
 
-  /** It has failed. @param cause a sentence without a full stop, which may have several lines */
+  /** Notes a failure. @param cause a sentence without a full stop, which may have several lines */
   failed (cause: string): void {
     clearTimeout(this.#timer)
     const now = this.#now()
@@ -53,7 +53,7 @@ export class Outage {
     }
   }
 
-  /** It works. @returns whether it did not before: then the log is told here */
+  /** Notes that it works. @returns whether this ends an outage */
   over (): boolean {
     if (this.#since === undefined || this.#wellAt !== undefined) return false
     const now = this.#wellAt = this.#now()
@@ -62,7 +62,7 @@ export class Outage {
     return true
   }
 
-  /** There is nothing to tell any more. */
+  /** Logs nothing any more. */
   end (): void { clearTimeout(this.#timer) }
 
   #tellOver (at: number): void {

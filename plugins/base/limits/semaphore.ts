@@ -15,10 +15,10 @@ export class Semaphore {
   readonly #perOwner: number
   readonly #reserved: number
   readonly #held = new Map<string, number>()
-  /** Those that wait, by owner. The owner whose turn is next comes first. */
+  /** By owner. The owner whose turn is next comes first. */
   readonly #waiting = new Map<string, Waiter[]>()
   #taken = 0
-  /** Places that holders without privilege have. */
+  /** Places that are held without privilege. */
   #common = 0
 
   constructor ({ places, perOwner = places, reserved = 0 }: SemaphoreOptions) {
@@ -29,18 +29,22 @@ export class Semaphore {
 
   /**
    * Waits for a place.
-   * @param owner the owner in whose name it is taken
    * @param isPrivileged the owner may use the reserved places, and is not bound by `perOwner`
    * @returns the function that releases it, which may be called more than once
    */
   async take (owner = '', isPrivileged = true): Promise<() => void> {
-    if (!this.#waiting.has(owner) && this.#hasPlace(owner, isPrivileged)) this.#hold(owner, isPrivileged)
-    else await new Promise<void>((resolve) => { this.#enqueue(owner, { isPrivileged, admit: resolve }) })
+    const queue = this.#waiting.get(owner) ?? []
+    if (queue.length === 0 && this.#hasPlace(owner, isPrivileged)) this.#count(owner, isPrivileged, 1)
+    else {
+      this.#waiting.set(owner, queue)
+      await new Promise<void>((resolve) => { queue.push({ isPrivileged, admit: resolve }) })
+    }
     let isReleased = false
     return () => {
       if (isReleased) return
       isReleased = true
-      this.#leave(owner, isPrivileged)
+      this.#count(owner, isPrivileged, -1)
+      this.#admitNext()
     }
   }
 
@@ -49,32 +53,23 @@ export class Semaphore {
     return isPrivileged || (this.#common < this.#places - this.#reserved && (this.#held.get(owner) ?? 0) < this.#perOwner)
   }
 
-  #hold (owner: string, isPrivileged: boolean): void {
-    this.#taken++
-    if (!isPrivileged) this.#common++
-    this.#held.set(owner, (this.#held.get(owner) ?? 0) + 1)
-  }
-
-  #enqueue (owner: string, waiter: Waiter): void {
-    const queue = this.#waiting.get(owner)
-    if (queue) queue.push(waiter)
-    else this.#waiting.set(owner, [waiter])
-  }
-
-  #leave (owner: string, isPrivileged: boolean): void {
-    this.#taken--
-    if (!isPrivileged) this.#common--
-    const left = (this.#held.get(owner) ?? 0) - 1
-    if (left > 0) this.#held.set(owner, left)
+  #count (owner: string, isPrivileged: boolean, change: 1 | -1): void {
+    this.#taken += change
+    if (!isPrivileged) this.#common += change
+    const held = (this.#held.get(owner) ?? 0) + change
+    if (held > 0) this.#held.set(owner, held)
     else this.#held.delete(owner)
-    for (const [each, queue] of this.#waiting) {
+  }
+
+  #admitNext (): void {
+    for (const [owner, queue] of this.#waiting) {
       const [first] = queue
-      if (!first || !this.#hasPlace(each, first.isPrivileged)) continue
+      if (!first || !this.#hasPlace(owner, first.isPrivileged)) continue
       queue.shift()
-      // The owner's next turn is after everybody else's.
-      this.#waiting.delete(each)
-      if (queue.length > 0) this.#waiting.set(each, queue)
-      this.#hold(each, first.isPrivileged)
+      // The owner's next turn is after that of everybody else.
+      this.#waiting.delete(owner)
+      if (queue.length > 0) this.#waiting.set(owner, queue)
+      this.#count(owner, first.isPrivileged, 1)
       first.admit()
       return
     }

@@ -3,20 +3,20 @@ import { Table } from '../../../protocol/table.ts'
 import { limits } from './limits.ts'
 import { memory } from './memory.ts'
 
-/** All answers that are counted, by numbers. */
+/** All answers that are counted, by number. */
 const readers = new Table<number, Unread>()
 let numbers = 0
 
 export interface UnreadOptions {
-  /** In whose share it counts; undefined: in nobody's. */
+  /** The owner in whose share it counts; undefined: in nobody's. */
   readonly owner?: string
-  /** Memory that it takes, per byte. */
+  /** Memory per unread byte. */
   readonly cost?: number
 }
 
 /**
- * The bytes of one HTTP answer that its client has not read yet. Their sum over all answers is part of the memory budget: beyond it,
- * the connection with the most unread bytes is closed.
+ * The bytes of one HTTP answer that its client has not read yet. They count in the memory budget: beyond it, the connection with the
+ * most unread bytes is closed.
  */
 export class Unread {
   readonly #number = ++numbers
@@ -29,8 +29,8 @@ export class Unread {
   #readAt = Date.now()
 
   /**
-   * @param onClose adds a listener for the end of the connection; left out: to the answer itself
-   * @param toWrite the bytes of the answer that are still to be written
+   * @param onClose adds a listener for the end of the connection; default: to the answer itself
+   * @param toWrite the bytes of the answer that are not written yet
    */
   constructor (
     raw: ServerResponse,
@@ -56,14 +56,14 @@ export class Unread {
     return bytes
   }
 
-  /** Updates the count after a write, and closes the slowest reader's connection when the sum is too large. */
+  /** Updates the count after a write, and closes the connections of the slowest readers while the memory budget is exceeded. */
   add (): void {
     this.count()
     let isRelieved = true
     while (isRelieved && memory.held > memory.max) isRelieved = dropSlowest(0)
   }
 
-  /** Whether the client has not read anything for a time, in ms. */
+  /** Whether the client has read nothing for so many ms. */
   stalls (time: number): boolean { return Date.now() - this.#readAt >= time }
 
   /** Closes the connection. */
@@ -79,13 +79,13 @@ export class Unread {
 
 /**
  * Closes the connection with the most unread bytes.
- * @param stall only of clients that have not read anything for this long, in ms
- * @returns false when nothing is left to gain
+ * @param stall of clients that have read nothing for so many ms
+ * @returns false when no memory is left to gain
  */
 function dropSlowest (stall: number): boolean {
   const before = memory.held
   const [slowest] = readers.values().sort((a, b) => b.count() - a.count()).filter((reader) => reader.stalls(stall))
-  // Counting the others may have found that they were read meanwhile.
+  // Counting alone frees memory where clients have read meanwhile.
   if (memory.held < before) return true
   if (!slowest || slowest.count() <= worthCounting) return false
   slowest.drop()
@@ -94,5 +94,5 @@ function dropSlowest (stall: number): boolean {
 
 memory.relieveBy(() => dropSlowest(limits.readStall))
 
-/** Answers up to this size, in bytes, go into the socket's buffers at once, or are too small to be counted. */
+/** Answers up to this size, in bytes, are not counted. */
 export const worthCounting = 64 * 1024

@@ -2,13 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream'
 import { request, type Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../../../protocol/errors.ts'
-import { largeText } from '../../../protocol/large-message.ts'
 import { memory } from '../limits/index.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
 import { decoderOf } from '../../../protocol/transports/decode.ts'
 import { networkFailure } from '../../../protocol/transports/http-answer.ts'
 import { follow } from '../../../protocol/transports/redirect.ts'
-import { joinInSteps, LoopBudget, turnForLongWork } from '../../../protocol/yield.ts'
 
 export interface FetchOptions {
   /** Default: GET. */
@@ -52,7 +50,7 @@ const unsent = new Set([
  */
 export async function fetchWhole (start: URL, dispatcher: Dispatcher, options: FetchOptions): Promise<Fetched> {
   return await fetchBody(start, dispatcher, options, async ({ chunks, ...head }) =>
-    ({ ...head, body: await joinInSteps(chunks, new LoopBudget().pause) }))
+    ({ ...head, body: Buffer.concat(chunks) }))
 }
 
 /** The same, for what is not needed as one piece. @throws UpstreamError as `fetchWhole` */
@@ -163,8 +161,6 @@ async function readBody<Result> (
       if (size > maxSize) throw new RangeError(`more than ${maxSize} bytes`)
       if (!account.resize(size)) throw noRoom(account.isOwners)
       chunks.push(chunk)
-      // Megabytes of some servers may have arrived at once.
-      if (size > largeText) await turnForLongWork()
     }
     return await use(chunks.take())
   } finally {

@@ -1,2 +1,17 @@
-export { type Page, type PageClient, type Pages, describeScopes, sendPage } from './plugin.ts'
+import type { FastifyReply } from 'fastify'
+import fp from 'fastify-plugin'
+import { loadPages, type HtmlPage, type Pages } from './pages.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { pages: Pages }
+}
+
+/** `app.pages`: the HTML pages that people see. Routes send them. */
+export default fp(async (app) => { app.decorate('pages', await loadPages()) }, { name: 'pages' })
+
+/** Sends a page; its headers replace those of the scope. */
+export const sendPage = (reply: FastifyReply, { status, headers, html }: HtmlPage): FastifyReply =>
+  reply.code(status).headers(headers).send(html)
+
+export { describeScopes, type HtmlPage as Page, type PageClient, type Pages } from './pages.ts'
 export { visibleText } from './shown.ts'

@@ -1,10 +1,10 @@
+import { createHash } from 'node:crypto'
 import { Eta } from 'eta'
 import { readAsset } from '../config/index.ts'
 import { limits } from '../limits/index.ts'
-import { destinationOf, mayLink, publisherOf, redirectSource, websiteOf, type Destination } from './destination.ts'
-import { pageHeaders, styleSource } from './headers.ts'
-import type { PageScope } from './scope-texts.ts'
-import { visibleText, shownName } from './shown.ts'
+import {
+  destinationOf, mayLink, publisherOf, redirectSource, shownName, visibleText, websiteOf, type Destination
+} from './shown.ts'
 
 /** An HTML page, ready to be sent. */
 export interface HtmlPage {
@@ -13,33 +13,40 @@ export interface HtmlPage {
   html: string
 }
 
-/** An OAuth client, by what it says of itself. */
+/** An OAuth client, as it describes itself. */
 export interface PageClient {
   name: string
-  /** The redirect URI of this request: the page says where it leads to, and lets a form's redirect go there. */
+  /** The redirect URI of this request: the page names its destination, and allows the redirect of a form to it. */
   redirectUri: string
 }
 
-/** A form's way back. */
+/** The hidden parts of a form. */
 interface FormPage {
   /** The value of the field `csrf`. */
   csrf: string
-  /** A path on this gateway, with the base path. */
+  /** The target: a path on this gateway, with the base path. */
   action: string
   /** Further fields, sent back as they are. */
   hidden: Readonly<Record<string, string>>
 }
 
 export interface LoginPage extends FormPage {
-  /** The client that asked; undefined: the user came alone. */
+  /** The client that asks for the login; undefined: there is none. */
   client?: PageClient
   username?: string
   /** Why the last attempt failed, as a sentence. */
   error?: string
-  /** 200 where nothing is said. */
+  /** Default: 200. */
   status?: number
   /** Other ways to sign in; `href` is a path on this gateway. */
   others?: ReadonlyArray<{ name: string, href: string }>
+}
+
+/** An OAuth scope, for the person who is asked for consent. */
+interface PageScope {
+  name: string
+  /** Completes "The application will be able to"; undefined: the name is shown. */
+  text?: string
 }
 
 export interface ConsentPage extends FormPage {
@@ -50,37 +57,37 @@ export interface ConsentPage extends FormPage {
   scopes: readonly PageScope[]
   /** The resource that the token will be good for (RFC 8707). */
   resource: string
-  /** Where the form "Use another account" goes: a path on this gateway. */
+  /** The target of the form "Use another account": a path on this gateway. */
   logoutAction: string
 }
 
-/** The pages that people see. Strangers' texts are escaped, cut and shown with what is invisible in them. No page has a script. */
+/** The pages that people see. Untrusted texts are escaped, cut, and shown with their invisible characters. No page has a script. */
 export interface Pages {
   /** Asks for username and password: the fields `username` and `password`, `csrf`, and `hidden`. */
   login: (page: LoginPage) => HtmlPage
   /** Asks whether a client may have what it wants: the field `decision`, `allow` or `deny`, with `csrf` and `hidden`. */
   consent: (page: ConsentPage) => HtmlPage
   /**
-   * Leaves for the client by way of a path on this gateway that redirects there. Unlike a redirect of the form, this works where the
-   * client's own page redirects on: browsers apply the form's `form-action` to every hop.
+   * Leads to the client through a path on this gateway that redirects to it. Unlike a redirect of the form, this works where the client's
+   * page redirects further: browsers apply `form-action` to every hop.
    */
   leave: (page: { client: PageClient, href: string }) => HtmlPage
   /**
-   * An error of which a client is told only if its user wants that, since anybody can have registered it, with any redirect URI (RFC 9700,
+   * An error that the client gets only if its user follows the link: anybody can register a client with any redirect URI (RFC 9700,
    * section 4.11.2).
    * @param href the address of the client with the error
    */
   refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => HtmlPage
-  /** An error that must not be told to the client by a redirect. */
+  /** An error that must not go to the client by a redirect. */
   problem: (page: { title: string, text: string, status: number }) => HtmlPage
   /**
    * Asks whether somebody wants to log in at an upstream server.
-   * @param whose who will act with the login @param href a path on this gateway, which leads to `url` in the end
+   * @param whose the user of the login, in words @param href a path on this gateway, which leads to `url` in the end
    */
   start: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
-  /** What stands at the root. @param endpoint the address of MCP; `docs` and `health`: paths on this gateway */
+  /** The page at the root. @param endpoint the address of MCP; `docs` and `health`: paths on this gateway */
   home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) => HtmlPage
-  /** The end of a way that leads nowhere else. */
+  /** The end of a login that leads nowhere else. */
   done: (page: { title: string, text: string }) => HtmlPage
 }
 
@@ -92,7 +99,7 @@ export async function loadPages (): Promise<Pages> {
   for (const name of templates) eta.loadTemplate(`@${name}`, await readAsset(`pages/${name}.eta`))
   // Browsers turn CRLF into LF before they hash.
   const style = (await readAsset('pages/style.css')).replaceAll('\r\n', '\n').trim()
-  // The name stands beside it.
+  // Its name is in the text beside it.
   const icon = (await readAsset('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
   const source = styleSource(style)
 
@@ -117,7 +124,7 @@ export async function loadPages (): Promise<Pages> {
       const data = {
         ...formOf(form),
         client: client && clientOf(client),
-        // A longer name is nobody's.
+        // No user has a longer name.
         username: username.slice(0, limits.pageTexts.text),
         error: failed,
         focus: focusOf(username, failed),
@@ -179,13 +186,13 @@ function clientOf ({ name, redirectUri }: PageClient): { name: string, destinati
   return { name: shownName(name), destination: destinationOf(redirectUri) }
 }
 
-/** The parts of a form: where it goes, and its hidden fields. */
+/** The target and the hidden fields of a form. */
 function formOf ({ csrf, action, hidden }: FormPage): { action: string, fields: Array<{ name: string, value: string }> } {
   const fields = Object.entries({ ...hidden, csrf }).map(([name, value]) => ({ name, value }))
   return { action: ownPath(action), fields }
 }
 
-/** The field that has the focus: after an error, the one to correct; otherwise none, so that what stands above is read first. */
+/** The field with the focus: after an error, the one to correct; otherwise none, so that people read the page from its start. */
 function focusOf (username: string, error: string | undefined): 'username' | 'password' | undefined {
   if (error === undefined) return undefined
   return username === '' ? 'username' : 'password'
@@ -196,3 +203,48 @@ function ownPath (path: string): string {
   if (!/^\/(?![/\\])[^\s\\]*$/.test(path)) throw new TypeError(`expected a path on this gateway, not ${JSON.stringify(path)}`)
   return path
 }
+
+/** The source expression of an inline style for CSP. @param style the exact text between the tags */
+const styleSource = (style: string): string => `'sha256-${createHash('sha256').update(style).digest('base64')}'`
+
+/**
+ * The headers of a page.
+ * @param style the source expression of its style
+ * @param formAction the sources of `form-action`
+ */
+function pageHeaders (style: string, formAction: readonly string[]): Readonly<Record<string, string>> {
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': [
+      "default-src 'none'",
+      `style-src ${style}`,
+      `form-action ${formAction.join(' ')}`,
+      "frame-ancestors 'none'",
+      "base-uri 'none'"
+    ].join('; '),
+    // With `no-referrer`, browsers send `Origin: null` with a form, which the check of Origin refuses. With this value, other origins get
+    // no Referer either.
+    'referrer-policy': 'same-origin',
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    // A client in a browser may open the login in another window and wait for it: any other value would separate the two.
+    'cross-origin-opener-policy': 'unsafe-none'
+  }
+}
+
+const texts: ReadonlyMap<string, string> = new Map([
+  ['mcp', 'Use the tools, prompts and resources that you can use'],
+  ['manage', 'Change this hub\'s configuration on your behalf'],
+  ['profile', 'See your username and whether you are an administrator'],
+  ['openid', 'Know who you are']
+])
+
+/** Every access token permits to read the management API, whatever its scopes. */
+const readable =
+  'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and came out. ' +
+  'As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the configuration, without secrets'
+
+/** Scopes with their texts, in the order given, and what every token permits. */
+export const describeScopes = (names: readonly string[]): PageScope[] =>
+  [...names.map((name) => ({ name, text: texts.get(name) })), { name: 'read', text: readable }]

@@ -1,25 +1,26 @@
+import { isLoopback } from '../config/index.ts'
 import { limits } from '../limits/index.ts'
 
 /**
- * Characters that change how others are read, or that nobody sees: controls, bidi overrides, zero-width ones, unassigned and private code
- * points, lone surrogates, and the blank of braille.
+ * Characters that are invisible or change how others are read: controls, bidi overrides, zero-width characters, unassigned and private
+ * code points, lone surrogates, and the Braille blank.
  */
 const invisible = /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
-/** Selectors between the forms of an emoji, which are harmless and common. */
+/** Variation selectors of emoji, which are harmless and common. */
 const emojiForms = /[\ufe0e\ufe0f]/g
-/** Piles of combining marks, which would cover the lines above and below. Living scripts need four at most. */
+/** More than four combining marks in a row, which would cover the lines above and below. Living scripts need four at most. */
 const marks = /(\p{M}{4})\p{M}+/gu
-/** Double quotes of all kinds, with which a name in quotes could pretend to have ended. */
+/** Double quotes of all kinds, with which a quoted name could pretend to end. */
 const quotes = /["\u00ab\u00bb\u201c-\u201f\u2033\u2036\u2039\u203a\u275d\u275e\u300c-\u300f\u301d-\u301f\uff02]/g
 const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
 
 /**
- * A stranger's text as one line that shows what is in it: characters that nobody sees become U+FFFD, and what is too long ends in "…". It
- * is not escaped: templates do that.
+ * An untrusted text as one line: invisible characters become U+FFFD, and a text that is too long is cut and ends in "…". Templates escape
+ * it.
  * @param max in code points
  */
 export function visibleText (text: string, max: number = limits.pageTexts.name): string {
-  // A prefix that surely holds `max` characters; the length of the rest does not matter.
+  // A prefix that holds `max` characters in any case.
   const clean = text
     .slice(0, max * 8)
     .normalize('NFC')
@@ -32,8 +33,64 @@ export function visibleText (text: string, max: number = limits.pageTexts.name):
   return points.length > max || text.length > max * 8 ? `${points.slice(0, max - 1).join('')}…` : clean
 }
 
-/** A name for a place between quotes. */
+/** An untrusted name for a place between quotes. */
 export function shownName (name: string): string {
   const text = visibleText(name).replace(quotes, "'")
   return visible.test(text.replaceAll('\ufffd', '')) ? text : '(no name)'
+}
+
+/** The place that a redirect URI leads to, as people read it. */
+export interface Destination {
+  /** A host with its port; the scheme of an app on the device, such as `cursor:`. */
+  host: string
+  note?: string
+}
+
+/** Schemes that no redirect URI may have. Registration refuses them as well. */
+const harmful = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
+
+/** Whether a link may lead to an address that was checked as a redirect URI. */
+export const mayLink = (uri: string): boolean => URL.canParse(uri) && !harmful.has(new URL(uri).protocol)
+
+const isWeb = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:'
+
+/** A host, which is cut at its start: people read it from its end. */
+function hostOf (host: string): string {
+  const max = limits.pageTexts.host
+  return host.length > max ? `…${visibleText(host.slice(1 - max), max)}` : visibleText(host, max)
+}
+
+/** The destination of a redirect URI, with the host that the browser will connect to (in ASCII). */
+export function destinationOf (redirectUri: string): Destination {
+  if (!URL.canParse(redirectUri)) return { host: visibleText(redirectUri) }
+  const url = new URL(redirectUri)
+  if (!isWeb(url)) return { host: visibleText(url.protocol), note: 'an app on this device; any app there could claim this name' }
+  const host = hostOf(url.host)
+  if (isLoopback(url.hostname)) return { host, note: 'a program on this computer; any program there could claim this name' }
+  return url.protocol === 'http:' ? { host, note: 'over a connection that is not encrypted' } : { host }
+}
+
+/** The host of the website that a client names; undefined for other addresses. */
+export function websiteOf (uri: string): string | undefined {
+  if (!URL.canParse(uri)) return undefined
+  const url = new URL(uri)
+  return isWeb(url) ? hostOf(url.host) : undefined
+}
+
+/** The host of a client ID that is the address of a Client ID Metadata Document; undefined for any other ID. */
+export const publisherOf = (id: string): string | undefined => id.startsWith('https://') ? websiteOf(id) : undefined
+
+/**
+ * The source expression of CSP's `form-action` that a redirect to this URI needs: Chromium applies the directive to redirects after a POST
+ * as well. Loopback hosts get any port (RFC 8252, section 7.3). Undefined: the URI has no source expression.
+ */
+export function redirectSource (redirectUri: string): string | undefined {
+  if (!URL.canParse(redirectUri)) return undefined
+  const url = new URL(redirectUri)
+  if (harmful.has(url.protocol)) return undefined
+  // CSP has no notation for IPv6 addresses.
+  if (!isWeb(url) || url.hostname.startsWith('[')) return url.protocol
+  // `URL` accepts hosts with ";", "," and "*", which mean something else in a policy.
+  if (!/^[a-z0-9._-]+$/.test(url.hostname)) return undefined
+  return isLoopback(url.hostname) ? `${url.protocol}//${url.hostname}:*` : url.origin
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { errors } from '../errors/index.ts'
-import { methodsOf } from './methods.ts'
 
 /** The scope of a route, which determines the permission it needs. */
 type ScopeName = 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
@@ -19,11 +18,11 @@ export interface RouteRow {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The scope of the routes registered on this instance and its children. */
+    /** The scope of the routes on this instance and its children. */
     scope: ScopeName
-    /** All routes, as they were registered. */
+    /** All routes, in the order of registration. */
     routeTable: RouteRow[]
-    /** The methods that a path takes; none: no route has it. */
+    /** The methods that a path takes; empty for a path without a route. */
     methodsAt: (path: string) => string[]
   }
   interface FastifyContextConfig { effect?: Effect }
@@ -57,7 +56,7 @@ export default fp(async (app) => {
     }
   })
   if (!readonly) return
-  // Running tools and logging in changes no settings (DECISIONS §13).
+  // Running tools and logging in changes no settings.
   app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, done) => {
     const isHarmless = safe.has(request.method) || request.routeOptions.config?.effect === 'run'
     const isUnknownTool = request.is404 && request.url.startsWith(`${basePath}/tools/`)
@@ -65,3 +64,38 @@ export default fp(async (app) => {
     else done(new errors.ReadOnly())
   })
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
+
+/** Scopes whose routes exist in any configuration. The paths of the others answer 404 while they are off, whatever the method. */
+const always: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mcp']
+
+/** A path of the router as a pattern. */
+const patternOf = (url: string): RegExp => {
+  const parts = url.replace(/(?<=.)\/$/, '').split('/').map((part) =>
+    part.startsWith(':') ? '[^/]+' : part.split('*').map((text) => text.replace(/[\\^$.|?+()[\]{}]/g, '\\$&')).join('.*'))
+  return new RegExp(`^${parts.join('/')}/?$`)
+}
+
+/**
+ * The methods that a path takes, for requests with another one.
+ * @param table read at the first call, when all routes are registered
+ * @param isHidden whether a scope answers as if it did not exist
+ */
+export function methodsOf (
+  table: ReadonlyArray<Readonly<Record<'method' | 'url' | 'scope', string>>>,
+  isHidden: (scope: string) => boolean
+): (path: string) => string[] {
+  let patterns: Array<{ pattern: RegExp, methods: string[] }> | undefined
+  const compile = (): Array<{ pattern: RegExp, methods: string[] }> => {
+    const byUrl = new Map<string, string[]>()
+    for (const { method, url, scope } of table) {
+      // MCP routes take PUT and PATCH only to say that they do not.
+      if (method === 'OPTIONS' || !always.includes(scope) || isHidden(scope) || (scope === 'mcp' && /^P(?:UT|ATCH)$/.test(method))) continue
+      byUrl.set(url, [...byUrl.get(url) ?? [], method])
+    }
+    return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), methods }))
+  }
+  return (path) => {
+    patterns ??= compile()
+    return [...new Set(patterns.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods))].sort()
+  }
+}

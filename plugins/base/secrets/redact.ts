@@ -1,12 +1,12 @@
 import { isObject } from '../../../protocol/json.ts'
 import { mask, maskConfig } from './mask.ts'
-import { SecretScanner } from './scan.ts'
+import { maskReadings } from './readings.ts'
 
-/** Min length of a secret that is redacted, in characters: a shorter one would be found within ordinary words. */
+/** Min length of a secret that is redacted, in characters: a shorter one would match within ordinary words. */
 const shortest = 6
 
 /**
- * A function that masks the secrets of a config in a text for people: an error of its server, a line of a child's stderr.
+ * A function that masks the secrets of a config in texts for people, such as errors of its server and lines of its stderr.
  * @param config with its variables expanded
  */
 export const redactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) => scrubber(secretsOf(config))
@@ -24,15 +24,8 @@ export function secretsOf (config: Readonly<Record<string, unknown>>): string[] 
 export function scrubber (secrets: readonly string[]): (text: string) => string {
   if (secrets.length === 0) return (text) => text
   const scanner = new SecretScanner(secrets)
-  return (text) => {
-    const parts: string[] = []
-    let from = 0
-    for (const { start, end } of scanner.search(text)) {
-      parts.push(text.slice(from, start), mask(text.slice(start, end)))
-      from = end
-    }
-    return from === 0 ? text : parts.join('') + text.slice(from)
-  }
+  return (text) => maskReadings(text, (reading) =>
+    scanner.search(reading).map(({ start, end }) => ({ start, end, shown: mask(reading.slice(start, end)) })))
 }
 
 /** Collects the secret parts of all values that differ from their shown form. */
@@ -83,4 +76,83 @@ function coded (code: (text: string) => string, text: string): string {
   } catch {
     return text
   }
+}
+
+/** A longer secret is searched for in pieces of this length, in characters. */
+const pieceLength = 1_024
+
+/** A range of a text, `text.slice(start, end)`, in which secrets were found. */
+interface Found { start: number, end: number }
+
+/**
+ * Finds secrets in texts, in one pass whatever their number. The secrets are sorted, so that a binary search finds the longest one at a
+ * place; a table of their first three characters skips most places.
+ */
+export class SecretScanner {
+  readonly #sorted: readonly string[]
+  /** For each secret, the index of the longest other secret that it begins with; -1: there is none. */
+  readonly #shorter: Int32Array
+  /** 1 at the hash of the first three characters of each secret. Its length is a power of two. */
+  readonly #begins: Uint8Array
+  readonly #longest: number
+
+  /** @param secrets each of three characters or more */
+  constructor (secrets: Iterable<string>) {
+    const sorted = [...new Set([...secrets].flatMap(piecesOf))].sort()
+    this.#sorted = sorted
+    this.#longest = sorted.reduce((most, { length }) => Math.max(most, length), 0)
+    this.#begins = new Uint8Array(2 ** Math.ceil(Math.log2(8 * sorted.length + 1)))
+    this.#shorter = new Int32Array(sorted.length)
+    for (const [at, secret] of sorted.entries()) {
+      this.#begins[this.#hashAt(secret, 0)] = 1
+      // Prefixes of a secret are sorted before it: the previous secret, or one of its prefixes.
+      let other = at - 1
+      while (other !== -1 && !secret.startsWith(sorted[other] ?? '')) other = this.#shorter[other] ?? -1
+      this.#shorter[at] = other
+    }
+  }
+
+  /** The ranges of a text that secrets cover, in order. Secrets that overlap or follow one another make one range. */
+  search (text: string): Found[] {
+    const found: Found[] = []
+    if (this.#sorted.length === 0) return found
+    for (let start = 0; start < text.length - 2; start++) {
+      if (this.#begins[this.#hashAt(text, start)] !== 1) continue
+      const length = this.#longestAt(text, start)
+      if (length === 0) continue
+      const end = start + length
+      const last = found.at(-1)
+      if (last === undefined || start > last.end) found.push({ start, end })
+      else if (end > last.end) last.end = end
+    }
+    return found
+  }
+
+  /** The length of the longest secret at a place of a text; 0: there is none. */
+  #longestAt (text: string, start: number): number {
+    const here = text.slice(start, start + this.#longest)
+    let from = 0
+    let to = this.#sorted.length
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((this.#sorted[middle] ?? '') <= here) from = middle + 1
+      else to = middle
+    }
+    let at = from - 1
+    while (at !== -1 && !here.startsWith(this.#sorted[at] ?? '')) at = this.#shorter[at] ?? -1
+    return at === -1 ? 0 : this.#sorted[at]?.length ?? 0
+  }
+
+  #hashAt (text: string, at: number): number {
+    const mixed = (text.charCodeAt(at) * 0x9e5b) ^ (text.charCodeAt(at + 1) * 0x2f1d) ^ (text.charCodeAt(at + 2) * 0x71)
+    return mixed & (this.#begins.length - 1)
+  }
+}
+
+/** A secret in pieces that cover it; only the last two may overlap. So parts of a long secret are found as well. */
+function piecesOf (secret: string): string[] {
+  if (secret.length <= pieceLength) return [secret]
+  const pieces: string[] = []
+  for (let at = 0; at + pieceLength < secret.length; at += pieceLength) pieces.push(secret.slice(at, at + pieceLength))
+  return [...pieces, secret.slice(-pieceLength)]
 }

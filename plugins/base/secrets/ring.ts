@@ -1,29 +1,83 @@
-import { KeyFile } from './key-file.ts'
-import { parseKeys, type Key } from './key.ts'
+import { createSecretKey, hkdfSync, scrypt, type KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+import { SecretFile } from './secret-file.ts'
+
+/** An encryption key. */
+interface Key {
+  /** 8 hex digits, which stand in front of every text sealed with the key and reveal nothing of it. */
+  readonly id: string
+  readonly secret: KeyObject
+}
+
+/** Derives a key from 32 secret bytes (HKDF). Key and id are derived independently, so that the id is not a hash of the key. */
+function toKey (root: Uint8Array): Key {
+  const part = (label: string, length: number): Buffer => Buffer.from(hkdfSync('sha256', root, '', `tool-hub ${label}`, length))
+  return { id: part('key id', 4).toString('hex'), secret: createSecretKey(part('sealing', 32)) }
+}
+
+const derive = promisify<string, string, number, { N: number, r: number, p: number, maxmem: number }, Buffer>(scrypt)
+
+/**
+ * The parameters of scrypt for passphrases. They must never change, or sealed texts could not be opened any more. The salt is fixed,
+ * since all replicas must derive the same key from the passphrase alone. One table of guesses could thus serve against many gateways,
+ * which is why a passphrase has a minimal length.
+ */
+const passphrase = { salt: 'tool-hub encryption key', length: 32, cost: { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 } }
+/** Min length of a passphrase, in characters. */
+const minPassphrase = 16
+
+/** 32 bytes from one key of ENCRYPTION_KEY. @param which its number, for the error, which never shows the key */
+async function rootOf (text: string, which: number): Promise<Buffer> {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
+  const plain = text.replace(/=$/, '').replaceAll('+', '-').replaceAll('/', '_')
+  const bytes = Buffer.from(plain, 'base64url')
+  if (bytes.length === 32 && bytes.toString('base64url') === plain) return bytes
+  if ([...text].length >= minPassphrase) return await derive(text.normalize('NFKC'), passphrase.salt, passphrase.length, passphrase.cost)
+  throw new Error(
+    `Key ${which} of ENCRYPTION_KEY is too short. Give 32 random bytes in hex (\`openssl rand -hex 32\`) or base64, ` +
+    `or a passphrase of at least ${minPassphrase} characters; separate keys by commas.`
+  )
+}
+
+/** The keys of ENCRYPTION_KEY, in its order. @throws Error with a sentence that says what to set */
+async function parseKeys (text: string): Promise<Key[]> {
+  const parts = text.split(',').map((part) => part.trim()).filter((part) => part !== '')
+  if (parts.length === 0) {
+    throw new Error('ENCRYPTION_KEY holds no key. Give 32 random bytes in hex (`openssl rand -hex 32`), or leave it unset.')
+  }
+  const roots: Buffer[] = []
+  for (const part of parts) roots.push(await rootOf(part, roots.length + 1))
+  return roots.map(toKey)
+}
 
 /** The available keys: the newest one seals, and all of them open. */
 export class KeyRing {
   readonly #given: readonly Key[]
-  readonly #file: KeyFile
+  readonly #file: SecretFile
+  #stored: Key | undefined
 
   /** @param given the keys of ENCRYPTION_KEY, the newest first; when there are none, the key of the file seals */
-  constructor (given: readonly Key[], file: KeyFile) {
+  constructor (given: readonly Key[], file: SecretFile) {
     this.#given = given
     this.#file = file
   }
 
+  /** The key of the file. It is read again until it exists, since another process may create it. */
+  get #ofFile (): Key | undefined {
+    const secret = this.#stored === undefined ? this.#file.read() : undefined
+    if (secret !== undefined) this.#stored = toKey(secret)
+    return this.#stored
+  }
+
   /** The key that seals; undefined when there is none yet. */
-  get newest (): Key | undefined { return this.#given[0] ?? this.#file.read() }
+  get newest (): Key | undefined { return this.#given[0] ?? this.#ofFile }
 
   /** The key that seals, created when there is none. @throws StorageError when it cannot be stored */
-  sealing (): Key { return this.newest ?? this.#file.create() }
+  sealing (): Key { return this.newest ?? (this.#stored = toKey(this.#file.create())) }
 
-  /** The key with this id. The file is read again, since another process may have created it meanwhile. */
+  /** The key with this id. */
   find (id: string): Key | undefined {
-    const given = this.#given.find((key) => key.id === id)
-    if (given !== undefined) return given
-    const stored = this.#file.read()
-    return stored?.id === id ? stored : undefined
+    return this.#given.find((key) => key.id === id) ?? (this.#ofFile?.id === id ? this.#ofFile : undefined)
   }
 }
 
@@ -35,11 +89,16 @@ export interface KeyRingOptions {
 }
 
 /**
- * The keys of ENCRYPTION_KEY, and the one of the key file, which still opens when there are others.
+ * The keys of ENCRYPTION_KEY, and that of the key file, which opens texts even when other keys are given.
  * @throws Error with a sentence for an invalid key, and for a key file that is empty, garbled or readable by other users
  */
 export async function openKeyRing ({ dataDir, encryptionKey }: KeyRingOptions): Promise<KeyRing> {
-  const file = new KeyFile(dataDir)
+  const file = new SecretFile(dataDir, {
+    name: 'encryption.key',
+    noun: 'encryption key',
+    variable: 'ENCRYPTION_KEY',
+    remedy: 'Put it back from a backup. Only when nothing was ever sealed with it, delete it: a new one is then made.'
+  })
   file.read()
   return new KeyRing(encryptionKey === undefined ? [] : await parseKeys(encryptionKey), file)
 }

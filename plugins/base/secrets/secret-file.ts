@@ -1,21 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { errorCode } from '../../../db/error-code.ts'
 import { makeFolderSync } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
+import type { Env } from '../../../schemas/env.ts'
 
-/** What a secret file is for, as its messages say it. */
+/** A kind of secret file, as messages name it. */
 interface SecretFileKind {
   /** Its name in DATA_DIR. */
   readonly name: string
   readonly noun: string
-  /** The variable that stands for it. */
+  /** The variable that replaces it. */
   readonly variable: string
-  /** What to do where its content is lost. */
+  /** The advice for lost content. */
   readonly remedy: string
 }
 
-/** 32 random bytes of a gateway whose operator has chosen none: a file in DATA_DIR, for its owner only, created once. */
+/** 32 random bytes in a file of DATA_DIR, readable by its owner only, created once for a gateway whose operator sets no secret. */
 export class SecretFile {
   readonly #path: string
   readonly #kind: SecretFileKind
@@ -44,10 +46,12 @@ export class SecretFile {
         if (first === undefined || at.length < first.length || at === dirname(at)) break
       }
     } catch (error) {
-      const code = codeOf(error) ?? 'unknown error'
+      const code = errorCode(error) ?? 'unknown error'
+      const isFull = code === 'ENOSPC' || code === 'EDQUOT'
+      const advice = isFull ? 'Free some space there' : 'Make that folder writable'
       throw new StorageError(
-        `The ${this.#kind.noun} cannot be written into DATA_DIR (${code}). Make that folder writable, or set ${this.#kind.variable}.`,
-        code === 'ENOSPC' || code === 'EDQUOT',
+        `The ${this.#kind.noun} cannot be written into DATA_DIR (${code}). ${advice}, or set ${this.#kind.variable}.`,
+        isFull,
         code === 'EIO'
       )
     }
@@ -57,7 +61,7 @@ export class SecretFile {
   }
 
   /**
-   * Writes the file unless there is one. A hard link appears with its whole content and never replaces a file: no process reads half a
+   * Writes the file unless it exists. A hard link appears with its whole content and never replaces a file, so no process reads half a
    * key, and the first key stays.
    */
   #link (): void {
@@ -66,7 +70,7 @@ export class SecretFile {
       writeFileSync(temp, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600, flush: true })
       linkSync(temp, this.#path)
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
+      if (errorCode(error) !== 'EEXIST') throw error
     } finally {
       rmSync(temp, { force: true })
     }
@@ -78,7 +82,7 @@ export class SecretFile {
       // O_NONBLOCK: opening a named pipe would wait for a writer otherwise.
       file = openSync(this.#path, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
-      const code = codeOf(error)
+      const code = errorCode(error)
       if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
       throw new Error(`The key file ${this.#path} cannot be read (${code}). Let the gateway's user own it, with mode 600.`)
     }
@@ -103,16 +107,52 @@ export class SecretFile {
   }
 }
 
-const codeOf = (error: unknown): string | undefined => error instanceof Error && 'code' in error ? String(error.code) : undefined
-
 /** Makes the entries of a folder durable. Some file systems do not support fsync of folders, and do not need it. */
 function syncFolder (path: string): void {
   const folder = openSync(path, 'r')
   try {
     fsyncSync(folder)
   } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(codeOf(error) ?? '')) throw error
+    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(errorCode(error) ?? '')) throw error
   } finally {
     closeSync(folder)
+  }
+}
+
+/** A good value of JWT_SECRET, for the end of a sentence. */
+export const goodSecret = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
+
+const fileIn = (dataDir: string): SecretFile => new SecretFile(dataDir, {
+  name: 'login.key', noun: 'secret of logins', variable: 'JWT_SECRET', remedy: 'Delete it: a new one is then made, and logins end.'
+})
+
+/** A warning where replicas do not accept each other's logins, since each of them would make its secret. */
+export const replicasProblem = ({ JWT_SECRET: given, DB_URL: dbUrl }: Pick<Env, 'JWT_SECRET' | 'DB_URL'>): string | undefined =>
+  given !== undefined || dbUrl === undefined || dbUrl.startsWith('pglite:')
+    ? undefined
+    : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: of several gateways on one database each takes its own logins only. ' +
+      `Set it to ${goodSecret}`
+
+/** Checks the file, if it exists. @throws Error with a sentence for a file that cannot be used */
+export const checkLoginSecret = (dataDir: string): void => { fileIn(dataDir).read() }
+
+/**
+ * The secret that signs login tokens: JWT_SECRET, else one that is made once and kept in DATA_DIR, so that logins survive a restart.
+ * @returns undefined: it cannot be kept, which is logged
+ * @throws Error with a sentence for a file that cannot be used
+ */
+export function loginSecret (
+  env: Pick<Env, 'JWT_SECRET' | 'DB_URL'>, dataDir: string, warn: (sentence: string) => void
+): string | undefined {
+  const problem = replicasProblem(env)
+  if (problem !== undefined) warn(problem)
+  if (env.JWT_SECRET !== undefined) return env.JWT_SECRET
+  const file = fileIn(dataDir)
+  try {
+    return (file.read() ?? file.create()).toString('hex')
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error
+    warn(error.message)
+    return undefined
   }
 }

@@ -63,7 +63,6 @@ export class SseEndpoint implements Endpoint {
   /**
    * A POST: messages of a client, which are answered on its stream.
    * @param id the `sessionId` of the query
-   * @returns a promise for a large body, which is read in turns
    * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal; Draining instead of it
    */
   post (
@@ -71,11 +70,8 @@ export class SseEndpoint implements Endpoint {
     id: string | undefined,
     sent: Pick<Inbound, 'headers' | 'address'>,
     text: string
-  ): Promise<void> | undefined {
-    this.#connection(principal, id)
-    return readMessage(text, { principal, address: sent.address }, (message) => {
-      this.#receive(this.#connection(principal, id), sent, message)
-    })
+  ): void {
+    this.#receive(this.#connection(principal, id), sent, readMessage(text))
   }
 
   /** The connection that a POST names. @throws SessionIdRequired, SessionUnknown, Draining */

@@ -1,6 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
-import { largeText } from '../../../protocol/large-message.ts'
-import { parseJson, parseLarge, type ValueMemory } from '../../base/body/index.ts'
+import { largeText } from '../../../protocol/text.ts'
+import { type HoldMemory, parseJson, parseLarge } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { inexactNumber } from '../../base/json-schema/index.ts'
 
@@ -34,25 +34,23 @@ function decoded (text: string): string {
 
 /**
  * The arguments in a body; none in an empty one.
- * @param values the memory for the values of a large one
+ * @param hold takes memory for the values of a large one
  * @throws InvalidJson; InvalidInput when it is not an object, or has a number that cannot be passed on exactly; ShareError
  */
-export async function fromBody (text: string, owner: string, values: ValueMemory): Promise<Record<string, unknown>> {
-  const value = await exactJson(text, owner, values)
+export function fromBody (text: string, hold: HoldMemory): Record<string, unknown> {
+  const value = exactJson(text, hold)
   if (!isObject(value)) throw new errors.InvalidInput('The body must be a JSON object with the arguments of the tool')
   return value
 }
 
 /**
- * Parses a JSON text, all of whose numbers must be exact as JavaScript numbers; an empty text is an object without members. A large text is
- * parsed in the turns of its owner.
- * @param values the memory for its values
+ * Parses a JSON text, all of whose numbers must be exact as JavaScript numbers; an empty text is an object without members.
+ * @param hold takes memory for the values of a large one
  * @throws InvalidJson; InvalidInput when a number is not exact; ShareError
  */
-export async function exactJson (text: string, owner: string, values: ValueMemory): Promise<unknown> {
-  if (text.length > largeText) return await parseLarge(text, owner, values, { check: mustBeExact })
+export function exactJson (text: string, hold: HoldMemory): unknown {
   if (text.trim() === '') return {}
-  const value = parseJson(text)
+  const value = text.length > largeText ? parseLarge(text, hold) : parseJson(text)
   mustBeExact(text)
   return value
 }

@@ -1,16 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { largeText } from '../../../protocol/large-message.ts'
-import { type Access, makeView, ownerOf, type Principal, type View } from '../../settings/index.ts'
+import { type Access, makeView, type Principal, type View } from '../../settings/index.ts'
 import { defaultOwner, type StandingOf } from '../../identity/index.ts'
-import type { ValueMemory } from '../../base/body/index.ts'
+import type { HoldMemory } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { CpuBudgets } from '../../base/json-schema/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { Disconnect } from './disconnect.ts'
 import { sessionlessClient, PlainExchange } from './exchange.ts'
-import { fitting, fittingInTurns } from './fitting.ts'
+import { fitting } from './fitting.ts'
 import { fromBody, fromQuery } from './given.ts'
 import { ofHop, withoutHop } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
@@ -26,8 +25,8 @@ export interface Caller {
   readonly address: string
   /** Tells when it goes away. */
   readonly gone: Disconnect
-  /** The memory for the arguments in its body. */
-  readonly values: ValueMemory
+  /** Takes memory for the arguments in its body. */
+  readonly hold: HoldMemory
 }
 
 /** A tool of a server, as a route names it. `name`: the group or server that the route asks through, where it says so. */
@@ -66,7 +65,7 @@ export class Tools {
     const view = this.#access.server(caller.principal, server)
     const input = this.#input(view, name) ??
       await this.#learnt(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
-    const result = await this.#fit(caller, view, server, input, name, args, 0)
+    const result = await this.#fit(caller, view, server, input, name, args)
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the result of a tool`)
     }
@@ -138,13 +137,11 @@ export class Tools {
     const view = this.#openView(caller.principal, server, name, isWord ? group : undefined)
     if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
     if (isWord) delete query.group
-    const owner = ownerOf(caller.principal, caller.address)
-    let reading: Promise<Record<string, unknown>> | undefined
-    const read = async (): Promise<Record<string, unknown>> =>
-      body === undefined ? query : await (reading ??= fromBody(body, owner, caller.values))
+    let args: Record<string, unknown> | undefined
+    const read = (): Record<string, unknown> => args ??= body === undefined ? query : fromBody(body, caller.hold)
     const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(caller, view, server, tool, read)
     const input = this.#inputOf(server, tool)
-    return withoutHop(await this.#fit(caller, view, server, input, exposed, await read(), body?.length ?? 0))
+    return withoutHop(await this.#fit(caller, view, server, input, exposed, read()))
   }
 
   /** Access may have ended: calls that would not be begun any more end, and sessions. */
@@ -198,10 +195,10 @@ export class Tools {
    * @throws NoSuch, UpstreamFailed
    */
   async #exposedLater (
-    caller: Caller, view: View, server: string, tool: string, read: () => Promise<Record<string, unknown>>
+    caller: Caller, view: View, server: string, tool: string, read: () => Record<string, unknown>
   ): Promise<string> {
     if (!this.#gateway.surface(view, sessionlessClient(view)).providers.includes(server)) throw noSuch('tool', tool)
-    const params = { name: tool, arguments: await read().catch(() => undefined) }
+    const params = { name: tool, arguments: attempt(read) }
     const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
     if (exposed === undefined) throw noSuch('tool', tool)
     return exposed
@@ -223,7 +220,6 @@ export class Tools {
   /**
    * Executes a tool with arguments that fit its schema.
    * @param name the tool's, as the view takes it
-   * @param size of the text that the arguments came in, in characters
    * @throws InvalidInput that names those that do not fit
    */
   async #fit (
@@ -232,14 +228,8 @@ export class Tools {
     server: string,
     input: ToolInput | undefined,
     name: string,
-    given: Record<string, unknown>,
-    size: number
+    given: Record<string, unknown>
   ): Promise<string> {
-    if (input?.isLarge(given) === true || size > largeText) {
-      const owner = ownerOf(caller.principal, caller.address)
-      const { params, text } = await fittingInTurns(input, name, given, owner, caller.values)
-      return await this.#run(caller, view, server, input, params, text)
-    }
     return await this.#run(caller, view, server, input, { name, arguments: input ? fitting(input, given) : given })
   }
 
@@ -275,5 +265,14 @@ export class Tools {
     const headers = this.#ownHeaders(principal, server, caller.headers)
     return await this.#sessions.in(principal, address, id, async (client) =>
       await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client, paramsText), server, gone))
+  }
+}
+
+/** @returns undefined where the function throws */
+function attempt<Result> (run: () => Result): Result | undefined {
+  try {
+    return run()
+  } catch {
+    return undefined
   }
 }

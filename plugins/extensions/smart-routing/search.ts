@@ -1,14 +1,12 @@
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway, Presented, Surface } from '../../gateway/index.ts'
-import { turns } from '../../base/limits/index.ts'
 import type { Found, Metadata } from './answer.ts'
 import { fuse } from './fuse.ts'
 import { Indexes } from './indexes.ts'
 import { behind } from './own-tools.ts'
 import { presentBySearch, serversOf } from './presentation.ts'
 import { isListed, type ShownTool } from './search-tools.ts'
-import type { Ranked } from './words/index.ts'
 
 /** How similar tools are to a question, by tool, or why that is not known. */
 export type Similarity = { readonly scores: ReadonlyMap<ShownTool, number> } | { readonly reason: string }
@@ -25,8 +23,6 @@ export interface Embeddings {
 
 /** As many of the best of both rankings are fused. */
 const considered = 200
-/** Tools among which a search takes a millisecond or more. */
-const many = 5_000
 
 /** Finds tools among those that a view shows. What a view does not show is neither found nor counted, and influences no ranking. */
 export class Search {
@@ -61,10 +57,7 @@ export class Search {
     await updated
     const { tools } = index
     const { isOn } = this.#embeddings
-    const search = (): Ranked[] => index.search(query, isOn ? Math.max(limit, considered) : limit)
-    const { client } = exchange
-    // A search of a large index runs in the turns of its owner, and its CPU time counts against the owner's share.
-    const words = tools.size > many ? await turns.run(client.owner ?? client.id, async () => search()) : search()
+    const words = index.search(query, isOn ? Math.max(limit, considered) : limit)
     const similarity = isOn ? await this.#embeddings.similarity(index.interpret(query), tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     // Access may have changed meanwhile.

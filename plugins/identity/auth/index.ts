@@ -3,26 +3,21 @@ import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { headerOf, mayRun, type Principal, statedAddress } from '../../settings/index.ts'
-import type { Snapshot } from '../../../db/store.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { goodSecret } from '../../base/secrets/index.ts'
-import { markOf } from '../users/mark.ts'
-import { canonicalName } from '../users/username.ts'
+import { markOf } from '../users/account.ts'
 import type { Effect } from '../../base/scopes/index.ts'
-import { checkScopes } from './check-scopes.ts'
-import { checkToken, isForAll, otherResource } from './check-token.ts'
-import { hasCredentials, identify, type RequestCredentials, type Identified, type RouteClass, type AuthStep } from './chain.ts'
+import { checkScopes, checkToken, isForAll, otherResource, entersFor, missingOrWrong } from './rights.ts'
+import {
+  type AuthStep, guest, hasCredentials, type Identified, identify, type RequestCredentials, type RouteClass, socialSession
+} from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
-import { guest } from './steps/guest.ts'
-import { holdsLocal, localCredential } from './steps/local-credential.ts'
-import { loginToken, type LoginClaims } from './steps/jwt.ts'
-import { socialSession } from './steps/social-session.ts'
-import { warnOfOpenTools, warnOfSkippedAuth } from './warn-open.ts'
+import { holdsLocal, localCredential, type LoginClaims, loginToken } from './steps/login-token.ts'
+import { warnOfOpenTools, warnOfSkippedAuth, warnOfSecret } from './warn-open.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
@@ -48,7 +43,7 @@ interface Auth {
   management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /**
    * The caller who reads the metrics: a bearer key or an access token with the scope for changes, in `Authorization`, or a login token in
-   * `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one (DECISIONS §13).
+   * `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one.
    * @throws Unauthorized · InsufficientScope
    */
   operator: (request: FastifyRequest) => Promise<Principal>
@@ -65,6 +60,16 @@ interface Auth {
   origin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read the gateway's answers. */
   trustsOrigin: (origin: string) => boolean
+  /** The user with this name and password; undefined: there is none. @throws TooManyFailures, TooManyRequests, ShareError */
+  authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>
+  /**
+   * Changes the password of a principal who states the current one.
+   * @returns a new login token, since all former ones end, and a sentence for each rule that the password breaks without being refused
+   * @throws Unauthorized for a wrong current password, Forbidden, WeakPassword, and as `authenticate`
+   */
+  changePassword: (
+    request: FastifyRequest, principal: Principal, current: string, next: string
+  ) => Promise<{ token: string, warnings: string[] }>
   /** A login token for a user, as the settings have it now. It becomes invalid when the account changes. */
   login: (user: User) => string
 }
@@ -76,7 +81,6 @@ interface AuthOptions {
 
 const issuer = 'tool-hub'
 const audience = 'tool-hub-management'
-const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
 
 const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
 
@@ -97,11 +101,11 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       return undefined
     }
   }
-  // First match wins (SPEC, "Authentication").
+  // The first match wins.
   const token = accessToken(app.accessTokens, app.config)
-  const [key, local, login] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
-  const chain: readonly AuthStep[] = [key, local, token, socialSession(app.social), login, guest]
-  const operators: readonly AuthStep[] = [key, local, token, login]
+  const [key, local, jwtLogin] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
+  const chain: readonly AuthStep[] = [key, local, token, socialSession(app.social), jwtLogin, guest]
+  const operators: readonly AuthStep[] = [key, local, token, jwtLogin]
   const isLocal = holdsLocal(localToken)
   const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): RequestCredentials =>
     ({ headers, query: query as Record<string, unknown>, socket, ip })
@@ -187,7 +191,19 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     )
   }
 
+  const authenticate: Auth['authenticate'] = async (request, username, password) =>
+    await app.attempts.check(request, username, async () => await app.users.authenticate(username, password))
+  const login: Auth['login'] = (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
+
   app.decorate('auth', {
+    authenticate,
+    changePassword: async (request, principal, current, next) => {
+      const { username } = app.users.accountOf(principal)
+      const warnings = app.users.judge(next)
+      const user = await authenticate(request, username, current)
+      if (!user) throw new errors.Unauthorized('The current password is wrong')
+      return { token: login(await app.users.changePassword(user, next)), warnings }
+    },
     transport: (request, named) => {
       inOneWay(request)
       const found: Identified = identifyFresh(request as RequestCredentials, 'mcp')
@@ -197,7 +213,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       inOneWay(request)
       const credentials = credentialsOf(request)
       const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
-      // Browsers send cookies for pages of others, too (DECISIONS §3).
+      // Browsers send cookies with requests of pages of other sites, too.
       if (principal?.kind === 'social-session' && !isReading(request)) await app.social.checkOrigin(request)
       return admitManager(principal, request, request.routeOptions.config?.effect)
     },
@@ -217,9 +233,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       const base = baseUrl()
       return rules.origins.has(origin) || (base !== undefined && URL.canParse(base) && new URL(base).origin === origin)
     },
-    login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
+    login
   })
-}, { name: 'auth', dependencies: ['config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social'] })
+}, { name: 'auth', dependencies: ['config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social', 'throttle', 'users'] })
 
 /** The credentials in the headers that every program sends them in, and what tells whether a proxy passed them on. */
 function inHeadersOf ({ headers, socket }: FastifyRequest): RequestCredentials {
@@ -231,22 +247,6 @@ function inHeadersOf ({ headers, socket }: FastifyRequest): RequestCredentials {
 function inOneWay ({ headers: { authorization }, query }: FastifyRequest): void {
   const { access_token: token } = query as { access_token?: unknown }
   if (token !== undefined && authorization !== undefined && /^bearer /i.test(authorization)) throw new errors.TokenTwice()
-}
-
-/** What a caller of the MCP routes lacks, who was not identified. */
-function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
-  const { routing, oauthServer } = snapshot.system
-  const takesTokens = oauthServer?.enabled === true
-  const name = routing?.bearerAuthHeaderName ?? 'Authorization'
-  const sent = headers[headerOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
-  if (sent !== undefined) {
-    const isKey = !takesTokens || String(sent).includes(credentialPrefixes.key)
-    return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
-  }
-  if (!takesTokens) return `A bearer key is required in the ${name} header`
-  return headerOf(snapshot) === 'authorization'
-    ? 'An access token or a bearer key is required in the Authorization header'
-    : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
 }
 
 /** Whether a request changes and runs nothing (RFC 9110, section 9.2.1). */
@@ -270,16 +270,3 @@ function endExpired (app: FastifyInstance, standings: Standings): void {
   app.settings.on('changed', schedule)
   app.addHook('onClose', async () => { clearTimeout(timer) })
 }
-
-/** @param secret signs login tokens; undefined: they are valid until the process ends */
-function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
-  if (secret === undefined) {
-    app.log.warn(`JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ${goodSecret}`)
-  } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
-    app.log.warn(`JWT_SECRET is weak: use ${goodSecret}`)
-  }
-}
-
-/** Whether a principal may use the routes of a user (`/:user/…`, DECISIONS §7): its own, or all with an unscoped system key. */
-const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
-  kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
-import { BoundedMap, limits } from '../../base/limits/index.ts'
-import { canonicalName } from '../users/username.ts'
+import { BoundedMap, limits, LineLimit } from '../../base/limits/index.ts'
+import { canonicalName } from '../users/rules.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { refusals: Refusals }
@@ -18,7 +18,7 @@ const nouns: Readonly<Record<CredentialKind, string>> = {
 
 /**
  * Credentials that were refused: counted, and told in the log with the address that they came from. Of a flood, the log has the first lines
- * of each minute and the number of the others. Access tokens are not logged, since clients notice their end by that.
+ * of a minute and the number of the others. Access tokens are not logged, since clients notice their end by that.
  */
 export class Refusals {
   readonly counts: Record<CredentialKind, number> = { password: 0, key: 0, token: 0, secret: 0 }
@@ -27,15 +27,17 @@ export class Refusals {
   readonly #now: () => number
   /** When a lock-out that was told ends, in ms since the epoch, by address and name. */
   readonly #lockOuts = new BoundedMap<string, number>(limits.refusals.lockOuts)
-  #minute = 0
-  #lines = 0
-  #untold = 0
+  readonly #lines: LineLimit
 
   /** @param isUser whether there is a user of this name: other names are not told, since people type passwords where names belong */
   constructor (warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now) {
     this.#warn = warn
     this.#isUser = isUser
     this.#now = now
+    const { linesPerMinute: burst } = limits.refusals
+    this.#lines = new LineLimit({ burst, perSecond: burst / 60 }, (omitted) => {
+      warn({}, `${omitted} more credentials were refused within a minute`)
+    }, now)
   }
 
   /** @param name whose password or secret it was, as the caller wrote it */
@@ -65,14 +67,7 @@ export class Refusals {
   }
 
   #tell (details: object, sentence: string): void {
-    const minute = Math.floor(this.#now() / 60_000)
-    if (minute !== this.#minute) {
-      if (this.#untold > 0) this.#warn({}, `${this.#untold} more credentials were refused within a minute`)
-      this.#minute = minute
-      this.#lines = this.#untold = 0
-    }
-    if (this.#lines++ < limits.refusals.linesPerMinute) this.#warn(details, sentence)
-    else this.#untold++
+    if (this.#lines.allows()) this.#warn(details, sentence)
   }
 }
 

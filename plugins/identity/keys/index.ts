@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { keys: Keys }
 }
 
-/** Interval at which the times of last use are stored, in ms (DECISIONS §4). */
+/** Interval at which the times of last use are stored, in ms. */
 const writeInterval = 60_000
 
 /** `app.keys`: the bearer keys. */

@@ -8,12 +8,8 @@ import { type Principal, type Settings, withoutToken } from '../../settings/inde
 import { checkUnchanged } from '../../base/body/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
-import { legacyKeyIgnored, legacyKeyWarning } from './legacy-key.ts'
-import { changed, type KeyChange } from './change.ts'
-import { expiryOf, toExpiry } from './expiry.ts'
-import { authorship, scopeAsked, userScope } from './new-key.ts'
-import { counts } from './rights.ts'
-import { Usage } from './usage.ts'
+import { counts, expiryOf, legacyKeyIgnored, legacyKeyWarning, toExpiry, Usage } from './state.ts'
+import { authorship, changed, type KeyChange, scopeAsked, userScope } from './new-key.ts'
 
 /** The members of a new key that a caller sends. */
 type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
@@ -69,7 +65,7 @@ export class Keys {
 
   /**
    * Turns the one key of old settings (`routing.bearerAuthKey`) into a bearer key. Only once: an old file that is put back does not
-   * bring back a key that was deleted meanwhile (DECISIONS §4).
+   * bring back a key that was deleted meanwhile.
    */
   async migrate (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
@@ -122,7 +118,7 @@ export class Keys {
    * @returns the key with its token, which is not shown again, and warnings for names that it has and that do not exist yet
    * @throws InvalidInput, LimitReached
    */
-  async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ key: ShownKey, warnings: string[] }> {
+  async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ data: ShownKey, warnings: string[] }> {
     checkLabel(name)
     const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
     const base = {
@@ -147,14 +143,14 @@ export class Keys {
       asked[name] !== undefined && JSON.stringify(asked[name]) !== JSON.stringify(key[name])
     const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
       .map((name) => `"${name}" is for admins: the key is yours, and opens what you may see`)
-    return { key: { ...this.#shown(key), token }, warnings: [...ignored, ...unknownNames(snapshot, key)] }
+    return { data: { ...this.#shown(key), token }, warnings: [...ignored, ...unknownNames(snapshot, key)] }
   }
 
   /**
    * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since somebody has the token.
    * @throws NoSuch, Forbidden, InvalidInput
    */
-  async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warnings: string[] }> {
+  async update (principal: Principal, id: string, change: KeyChange): Promise<{ data: ShownKey, warnings: string[] }> {
     if (change.name !== undefined) checkLabel(change.name)
     const snapshot = await this.#settings.change((base) => {
       const stored = managed(base, principal, id)
@@ -163,12 +159,7 @@ export class Keys {
       return [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(stored), change, principal.isAdmin) }]
     }, principal)
     const key = managed(snapshot, principal, id)
-    return { key: this.#shown(key), warnings: unknownNames(snapshot, key) }
-  }
-
-  /** Checks that the principal may change a key. @throws NoSuch, Forbidden for another user's */
-  mustManage (principal: Principal, id: string): void {
-    managed(this.#settings.current, principal, id)
+    return { data: this.#shown(key), warnings: unknownNames(snapshot, key) }
   }
 
   /** Removes a key. @throws NoSuch, Forbidden for another user's */

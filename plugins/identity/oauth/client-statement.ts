@@ -1,12 +1,11 @@
 import type { Static } from '@sinclair/typebox'
 import type { OAuthClient } from '../../../db/ports.ts'
-import { OAuthClientUpdate } from '../../../schemas/oauth.ts'
+import { type OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oauth.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
+import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, OAuthError } from '../../base/errors/index.ts'
-import type { ClientMetadata } from './client-metadata.ts'
-import { allGrantTypes } from './metadata.ts'
-import { checkRedirectUris } from './redirect-uris.ts'
-import { manageScope, type OAuthSettings } from './settings.ts'
+import { checkRedirectUris, type ClientMetadata } from './client-metadata.ts'
+import { allGrantTypes, manageScope, type OAuthSettings } from './settings.ts'
 
 /** What an admin states of a client, in the words of the management API. */
 export type ClientStatement = Static<typeof OAuthClientUpdate>
@@ -15,8 +14,32 @@ export type ClientStatement = Static<typeof OAuthClientUpdate>
 const shown = new Set(['clientId', 'clientSecret', 'origin', 'clientUri', 'createdAt', 'lastUsedAt'])
 const changeable = Object.keys(OAuthClientUpdate.properties)
 
-/** Refuses a change that would change nothing, and members that mean nothing here. @throws InvalidInput */
-export function checkChange (statement: object): void {
+/** A client, with the secrets that are shown only now. */
+export interface IssuedClient { readonly client: OAuthClient, readonly secret?: string, readonly registrationToken?: string }
+
+const timeOf = (time: number | undefined): string | undefined => time === undefined || time === 0 ? undefined : new Date(time).toISOString()
+
+/** A client as the management API shows it. */
+export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof OAuthClientRecord> => ({
+  clientId: client.clientId,
+  ...(secret === undefined ? {} : { clientSecret: secret }),
+  name: client.name,
+  redirectUris: [...client.redirectUris],
+  grants: [...client.grantTypes],
+  scopes: scopesIn(client.scope),
+  requireSecret: client.secretHash !== undefined,
+  origin: client.origin,
+  clientUri: client.clientUri,
+  createdAt: timeOf(client.createdAt),
+  lastUsedAt: timeOf(client.lastUsedAt)
+})
+
+/** The scopes in a text (RFC 6749, section 3.3). */
+export const scopesIn = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
+
+/** Refuses a change that would change nothing, and members that mean nothing here or cannot be changed. @throws InvalidInput */
+export function checkChange (statement: object, client: OAuthClient): void {
+  checkUnchanged(statement, toClientRecord({ client }), ['clientId', 'origin', 'clientUri', 'createdAt'])
   const names = Object.keys(statement)
   const unknown = names.find((name) => !changeable.includes(name) && !shown.has(name))
   if (unknown !== undefined) throw new errors.InvalidInput(`${JSON.stringify(unknown)} is not known; it takes ${changeable.join(', ')}`)
@@ -71,6 +94,9 @@ function grantsOf (grants: readonly string[]): readonly string[] {
 }
 
 function scopeOf (scopes: readonly string[], { allowedScopes }: OAuthSettings, client: OAuthClient | undefined): string {
+  if (scopes.length === 0) {
+    throw new errors.InvalidInput('"scopes" names none, and such a client could never be used: name one at least, or leave it out')
+  }
   const had = client?.scope.split(' ') ?? []
   for (const scope of scopes) {
     if (!allowedScopes.includes(scope) && !had.includes(scope)) {

@@ -5,14 +5,10 @@ import type { Author } from '../../settings/index.ts'
 import { errors, noSuch, OAuthError } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
-import { checkChange, readStatement, type ClientStatement } from './client-statement.ts'
-import { allGrantTypes } from './metadata.ts'
-import type { OAuthSettings } from './settings.ts'
+import { checkChange, type ClientStatement, type IssuedClient, readStatement } from './client-statement.ts'
+import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
 export type { OAuthClient as Client }
-
-/** A client, with the secrets that are shown only now. */
-export interface IssuedClient { readonly client: OAuthClient, readonly secret?: string, readonly registrationToken?: string }
 
 /** Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such client. */
 type NoteChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
@@ -119,8 +115,8 @@ export class ClientRegistry {
 
   /** Changes what an admin states of a client, and nothing else. @throws InvalidInput, NoSuch */
   async update (by: Author, clientId: string, statement: ClientStatement): Promise<IssuedClient> {
-    checkChange(statement)
     const former = await this.get(clientId)
+    checkChange(statement, former)
     const issued = await this.#update(clientId, (client) => ({
       ...client,
       // An entry of a settings file does not say how its client authenticates, and one without a secret stays public.

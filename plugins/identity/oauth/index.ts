@@ -1,21 +1,24 @@
+import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Provider } from 'oidc-provider'
 import type { OAuthClient, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../../db/ports.ts'
 import type { Snapshot } from '../../../db/store.ts'
+import type { ConsentRecord } from '../../../schemas/oauth.ts'
 import { mcpScope, type Parts } from '../../settings/index.ts'
 import { trustsPeer } from '../../base/config/index.ts'
 import { errors, noSuch, unanswered } from '../../base/errors/index.ts'
-import { subjectOf } from '../users/mark.ts'
-import { accountOf, parseAccountId, accountUser, type Account } from './accounts.ts'
+import { subjectOf } from '../users/account.ts'
+import {
+  type Account, accountOf, accountUser, issuerOf, issuerPath, parseAccountId, resourceName
+} from './identifiers.ts'
+import { scopesIn } from './client-statement.ts'
 import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
-import { issuerOf, issuerPath } from './issuer.ts'
-import { requestOf } from './provider/hand-over.ts'
+import { requestOf } from './provider/grants.ts'
 import type { Problem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
 import { OidcProviders } from './providers.ts'
-import { resourceName } from './resources.ts'
 import { oauthSettingsOf, problemsOf, scopesFor, type OAuthSettings } from './settings.ts'
 
 /** The ports that the authorization server needs. */
@@ -42,8 +45,8 @@ interface OAuth {
   issuer: (request: FastifyRequest) => string
   /** The library's endpoints for an issuer. */
   provider: (issuer: string) => Promise<Provider>
-  /** The consents of a user that hold, newest first. */
-  consents: (username: string) => Promise<Consent[]>
+  /** The consents of a user that hold, newest first, as the management API shows them. */
+  consents: (username: string) => Promise<Array<Static<typeof ConsentRecord>>>
   /** Withdraws a consent; the client's tokens for this user end. @throws NoSuch */
   withdraw: (username: string, clientId: string) => Promise<void>
 }
@@ -119,7 +122,14 @@ export default fp<OAuthPorts>(async (app, ports) => {
     consents: async (username) => {
       const user = app.settings.current.users.get(username)
       const now = user && accountOf(user).mark
-      return (await ports.consents.list(username)).filter(({ mark = now }) => mark === now)
+      const held = (await ports.consents.list(username)).filter(({ mark = now }) => mark === now)
+      return await Promise.all(held.map(async ({ clientId, scope, resource, grantedAt }) => ({
+        clientId,
+        clientName: (await ports.clients.find(clientId))?.name,
+        scopes: scopesIn(scope),
+        resource,
+        grantedAt: new Date(grantedAt).toISOString()
+      })))
     },
     withdraw: async (username, clientId) => {
       const former = await ports.consents.find(username, clientId)

@@ -5,8 +5,9 @@ import type { Consent, Consents } from '../../../db/ports.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { describeScopes, type Page, type PageClient, type Pages } from '../../base/pages/index.ts'
-import { accountId, accountOf, parseAccountId } from './accounts.ts'
+import { accountId, accountOf, parseAccountId } from './identifiers.ts'
 import type { ClientRegistry } from './clients.ts'
+import type { GivenConsent } from './provider/grants.ts'
 import { defaultScope, scopesFor, type OAuthSettings } from './settings.ts'
 
 /** A request of a browser that a user is asked by, with the library's provider for it. */
@@ -136,7 +137,7 @@ export class Interactions {
       return await this.#finish(request, details, { error: 'access_denied', error_description: 'The user denied the request' })
     }
     const shown = JSON.parse(text) as Shown
-    const { clientId, scopes: possible, fingerprint } = await this.#asked(request, details)
+    const { clientId, client, scopes: possible, fingerprint } = await this.#asked(request, details)
     const scopes = possible.filter((scope) => shown.scopes.includes(scope))
     if (shown.account !== account || shown.client !== fingerprint || scopes.length === 0) return await this.#outdated(details)
     const scope = scopes.join(' ')
@@ -150,7 +151,8 @@ export class Interactions {
     const consent = { username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), mark, grantedAt: Date.now() }
     await consents.put(consent)
     audit(former, consent)
-    return await this.#finish(request, details, { consent: { scope } })
+    const isRefreshable = client?.grantTypeAllowed('refresh_token') === true
+    return await this.#finish(request, details, { consent: { scope, isRefreshable } satisfies GivenConsent })
   }
 
   /** Ends the browser's login session. @returns where the same authorization request begins anew */

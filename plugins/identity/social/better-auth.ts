@@ -1,8 +1,8 @@
 import type { BetterAuthOptions, BetterAuthPlugin } from 'better-auth'
-import type { OAuthProvider } from 'better-auth/oauth2'
 import { APIError } from 'better-auth/api'
 import { betterAuth } from 'better-auth/minimal'
-import type { CookieNames } from './cookies.ts'
+import type { OAuthProvider } from 'better-auth/oauth2'
+import type { CookieNames } from './settings.ts'
 import { emailOf, identityHash } from './local-accounts.ts'
 import type { IdentityProvider, Person } from './providers/provider.ts'
 

@@ -4,9 +4,9 @@ import type { SocialIdentity, SocialLogins } from '../../../db/ports.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Settings } from '../../settings/index.ts'
-import { subjectOf } from '../users/mark.ts'
+import { subjectOf } from '../users/account.ts'
 import type { Users } from '../users/users.ts'
-import { canonicalName, isDefaultOwner, usernameProblem } from '../users/username.ts'
+import { canonicalName, isDefaultOwner, usernameProblem } from '../users/rules.ts'
 import type { Person } from './providers/provider.ts'
 
 interface LocalAccountsDeps {
@@ -27,7 +27,7 @@ export const emailOf = (hash: string): string => `${hash}@identity.invalid`
 /** An e-mail address for comparison. Only ASCII letters are folded: other letters that look alike may be other mailboxes. */
 const foldEmail = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
-/** Finds, or makes, the local account that a person at a provider enters (DECISIONS §10). It never makes anybody an admin. */
+/** Finds, or makes, the local account that a person at a provider enters. It never makes anybody an admin. */
 export class LocalAccounts {
   readonly #deps: LocalAccountsDeps
 

@@ -1,23 +1,22 @@
-import { readFile, open, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { open, readFile, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import fp from 'fastify-plugin'
 import pLimit from 'p-limit'
 import { FolderError } from '../../../db/folder.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
+import { mayEnter, type ProcessUser } from '../../../protocol/transports/process-user.ts'
 import type { UploadedBundle } from '../../../schemas/bundle.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { limits, Shares } from '../../base/limits/index.ts'
-import { ArchiveError, type ArchiveEntry } from './archive/archive.ts'
+import { type ArchiveEntry, ArchiveError } from './archive/archive.ts'
 import { cutSignature } from './archive/end.ts'
 import { readEntries } from './archive/entries.ts'
 import { extract } from './archive/extract.ts'
-import { systemCodeOf } from './durable.ts'
-import type { BundleFolder } from './folder.ts'
-import { launchOf, shownManifest } from './launch.ts'
-import { readManifest } from './manifest.ts'
-import { receive, type MultipartPart } from './receive.ts'
-import { findCommand } from './runtime.ts'
-import { bundlesOf } from './usage.ts'
+import { BundleFolder, systemCodeOf } from './folder.ts'
+import { bundleProblem, bundlesOf, launchOf, shownManifest } from './launch.ts'
+import { findCommand, readManifest } from './manifest.ts'
+import { type MultipartPart, receive } from './receive.ts'
 
 interface BundlesDeps {
   folder: BundleFolder
@@ -175,3 +174,41 @@ function toHttpError (error: unknown): unknown {
   const isSystems = code !== undefined && error instanceof Error && ('syscall' in error || error instanceof FolderError)
   return isSystems ? new errors.StorageAway(`DATA_DIR cannot be written (${code})`) : error
 }
+
+declare module 'fastify' {
+  interface FastifyInstance { bundles: Bundles }
+}
+
+export interface BundleOptions {
+  /** The folder of all bundles, in DATA_DIR. */
+  root: string
+  /** Whether other replicas may use the folder at the same time. */
+  isShared: boolean
+  environment: Readonly<Record<string, string | undefined>>
+  /** The user that children run as; undefined: the gateway's own. */
+  childUser?: ProcessUser
+}
+
+/** `app.bundles`: uploaded bundles. What interrupted uploads have left is removed at the start. */
+export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
+  const folder = new BundleFolder({ root: resolve(root), isShared, isForOthers: childUser !== undefined })
+  const bundles = new Bundles({
+    folder,
+    settings: () => app.settings.current,
+    ended: async (server) => { await app.upstreams.ended(server) },
+    path: environment.PATH ?? '',
+    home: childUser?.home ?? environment.HOME,
+    closed: async (path) => childUser === undefined || await mayEnter(path, childUser)
+      ? undefined
+      : `Its folder ${path} is closed to the user ${childUser.name} (CHILD_USER): let others pass through the folders above it`
+  })
+  app.decorate('bundles', bundles)
+  app.upstreamHooks.beforeStart(bundleProblem(resolve(root)))
+  const removeUnused = (next: Snapshot, former: Snapshot): void => {
+    bundles.removeUnused(next, former).catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })
+  }
+  // Of several replicas, the one that made a change removes; where there is one process, edits of the settings file count, too.
+  if (isShared) app.settings.on('committed', ({ next, former }) => { removeUnused(next, former) })
+  else app.settings.on('changed', removeUnused)
+  app.addHook('onReady', async () => { await folder.sweep() })
+}, { name: 'bundles', dependencies: ['settings', 'upstream'] })

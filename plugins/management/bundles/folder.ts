@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, lstat, mkdir, readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
+import { chmod, lstat, mkdir, open, readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { makeFolder } from '../../../db/folder.ts'
-import { systemCodeOf, syncPath } from './durable.ts'
-import { current } from './usage.ts'
+import { current } from './launch.ts'
 
 const temporary = '.tmp-'
 /** Age from which something unfinished was left by a process that has ended, in ms; used where other processes may share the folder. */
@@ -121,5 +120,21 @@ export class BundleFolder {
       if (each === current || kept.includes(each) || !await this.#isAbandoned(path)) continue
       await rm(path, { recursive: true, force: true }).catch(() => {})
     }
+  }
+}
+
+/** The code of a system error. */
+export const systemCodeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error ? String(error.code) : undefined
+
+/** Makes a file, or the names in a folder, durable by fsync. Some file systems do not support that for folders, and do not need it. */
+export async function syncPath (path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } catch (error) {
+    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(systemCodeOf(error) ?? '')) throw error
+  } finally {
+    await handle.close()
   }
 }

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errors } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { systemCodeOf } from './durable.ts'
+import { systemCodeOf } from './folder.ts'
 
 /** The field that holds the bundle. */
 const field = 'mcpbFile'

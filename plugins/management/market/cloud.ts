@@ -4,10 +4,8 @@ import type { CloudServer, CloudTool } from '../../../schemas/catalogues.ts'
 import { incomplete } from '../../../schemas/server.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { plainText } from './inputs.ts'
-import { localName } from './names.ts'
+import { localName, plainText, Unusable } from './inputs.ts'
 import type { SourceAnswer, Source } from './source.ts'
-import { Unusable } from './unusable.ts'
 
 /** `mcpRouter` of the system configuration. */
 interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }

@@ -1,7 +1,12 @@
 import type { Field, Option } from '../../../schemas/catalogues.ts'
+import { newNameProblem } from '../../../schemas/names.ts'
 import type { Input, InputWithVariables } from '../../../schemas/server-json.ts'
 import { isMask } from '../../base/secrets/index.ts'
-import { Unusable } from './unusable.ts'
+
+/** Why something of a catalogue cannot become a config: a clause for the person who wanted to add it. */
+export class Unusable extends Error {
+  override readonly name = 'Unusable'
+}
 
 type Place = Option['place'] & ('env' | 'header' | 'argument' | 'url')
 
@@ -104,3 +109,21 @@ function check (text: string, title: string): string {
 
 /** A stranger's name within a sentence. */
 export const quoteText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
+
+const cleaned = (text: string): string =>
+  text.normalize('NFC').replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[._-]+|[._-]+$/g, '').slice(0, 64)
+
+/** The name that a server of a catalogue gets here: the first of these texts that can be one, without what a name may not hold. */
+export function localName (...texts: string[]): string {
+  for (const text of texts) {
+    const name = cleaned(text)
+    if (newNameProblem(name) === undefined) return name
+  }
+  return `${cleaned(texts[0] ?? '')}-server`.replace(/^-/, '')
+}
+
+/** The name for an entry of a registry: `weather` for `io.github.ada/weather`. Where that is reserved, the namespace joins it. */
+export function nameOfEntry (name: string): string {
+  const [namespace = '', own = ''] = name.split('/', 2)
+  return localName(own, `${namespace.split('.').at(-1) ?? ''}-${own}`)
+}

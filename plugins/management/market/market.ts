@@ -1,8 +1,14 @@
-import type { Field, Installation, MarketEntry, MarketFile, MarketServer } from '../../../schemas/catalogues.ts'
+import fp from 'fastify-plugin'
+import {
+  type Field, type Installation, type MarketEntry, type MarketFile, MarketFile as Schema, type MarketServer
+} from '../../../schemas/catalogues.ts'
 import { problemOf } from '../../../schemas/problem.ts'
-import { MarketFile as Schema } from '../../../schemas/catalogues.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
+import { readAsset } from '../../base/config/index.ts'
 import { noSuch } from '../../base/errors/index.ts'
+import { Cloud } from './cloud.ts'
+import { Registry } from './registry.ts'
+import { Source } from './source.ts'
 
 /** The catalogue that the project ships. It is read once. */
 export class Market {
@@ -62,3 +68,35 @@ function withConfig (entry: MarketEntry): MarketServer {
 const configOf = ({ command, args, env, url, headers }: Installation): ServerConfig => url === undefined
   ? { type: 'stdio', command, args, ...(env && { env }) }
   : { type: 'streamable-http', url, ...(headers && { headers }) }
+
+/** The npm package that an entry installs: the first argument of npx that is no option; undefined: it installs none. */
+export function packageOf ({ installations: { npm } }: MarketEntry): string | undefined {
+  const name = npm?.args?.find((arg) => !arg.startsWith('-'))
+  // Without a version: `@scope/name@1.2.3`.
+  return name?.replace(/(?<=.)@[^/]*$/, '')
+}
+
+interface Catalogues { readonly market: Market, readonly cloud: Cloud, readonly registry: Registry }
+
+declare module 'fastify' {
+  interface FastifyInstance { catalogues: Catalogues }
+}
+
+/** `app.catalogues`: servers that may be added. They are read only: `POST /api/servers` adds one. */
+export default fp(async (app) => {
+  const sourceOf = (name: string): Source => new Source({
+    outbound: app.outbound,
+    name,
+    tell: (level, sentence) => { app.log[level](sentence) }
+  })
+  const [registry, cloud] = [sourceOf('The MCP registry'), sourceOf('The cloud catalogue')]
+  app.decorate('catalogues', {
+    market: new Market(await readAsset('market/servers.json')),
+    cloud: new Cloud(cloud, () => (app.settings.current.system as { mcpRouter?: object }).mcpRouter ?? {}),
+    registry: new Registry(registry, app.config.env.REGISTRY_URL)
+  })
+  app.addHook('onClose', async () => {
+    registry.close()
+    cloud.close()
+  })
+}, { name: 'catalogues', dependencies: ['config', 'settings', 'outbound'] })

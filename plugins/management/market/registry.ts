@@ -3,15 +3,14 @@ import type { RegistryEntry, RegistryPage, RegistryQuery } from '../../../schema
 import { problemOf } from '../../../schemas/problem.ts'
 import { official, RegistryMeta, ServerJson } from '../../../schemas/server-json.ts'
 import { isObject } from '../../../protocol/json.ts'
-import type { Pause } from '../../../protocol/large-message.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import { noSuch } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import type { SourceAnswer, SourceQuery, Source } from './source.ts'
 import { toConfigs } from './to-configs.ts'
 
-/** Who asks for an entry that was deleted is told so, and why. */
+/** Deleted entries are listed too, with the reason for the deletion. */
 const deletedToo = 'include_deleted=true'
-const entriesPerStep = 5
 /** Max length of a cursor, in characters: a longer one is not handed on, so that the list ends there. */
 const longestCursor = 512
 
@@ -56,12 +55,13 @@ function segment (text: string): string {
 }
 
 /** @throws TypeError for what is not a list of entries */
-async function pageOf (answer: unknown, pause: Pause): Promise<RegistryPage> {
+async function pageOf (answer: unknown): Promise<RegistryPage> {
   if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('there is no list of servers')
+  const budget = new LoopBudget()
   const servers: RegistryEntry[] = []
   for (const each of answer.servers.slice(0, limits.catalogues.entries) as unknown[]) {
     servers.push(entryOf(each))
-    if (servers.length % entriesPerStep === 0) await pause()
+    await budget.pause()
   }
   const next = isObject(answer.metadata) ? answer.metadata.nextCursor : undefined
   const nextCursor = typeof next === 'string' && next !== '' && next.length <= longestCursor ? next : undefined

@@ -1,11 +1,8 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
-import { parseInSteps } from '../../../protocol/json-builder.ts'
-import { TooDeep } from '../../../protocol/json-scanner.ts'
-import type { Pause } from '../../../protocol/large-message.ts'
 import { withoutMark } from '../../../protocol/text.ts'
 import { errors } from '../../base/errors/index.ts'
-import { BoundedMap, limits, Outage, ShareError, Shares, type Tell, turns } from '../../base/limits/index.ts'
+import { BoundedMap, limits, Outage, ShareError, Shares, type Tell } from '../../base/limits/index.ts'
 import type { Fetched, Outbound } from '../../base/outbound/index.ts'
 
 /** One question to a service. Questions with the same `key` have the same answer. */
@@ -15,8 +12,8 @@ export interface SourceQuery<Value> {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Record<string, string>
   readonly body?: string
-  /** Makes what is kept of an answer; of a large one in steps, with a pause between them. @throws Error for an answer that is not one */
-  readonly read: (answer: unknown, pause: Pause) => Value | Promise<Value>
+  /** Makes what is kept of an answer. @throws Error for an answer that is not one */
+  readonly read: (answer: unknown) => Value | Promise<Value>
 }
 
 /** An answer, and the time at which the service gave it where that is not now, as ISO 8601. */
@@ -47,7 +44,7 @@ interface SourceDeps {
 /** Max length of an ETag that is sent back, in characters. */
 const longestEtag = 256
 
-/** Thrown for a status that is about the question: the service has an answer to it, and this is it. */
+/** Thrown for a status that is the service's answer to the question. */
 class NotAnswered extends Error {
   readonly status: number
 
@@ -59,8 +56,7 @@ class NotAnswered extends Error {
 
 /**
  * Asks a service for parts of its catalogue, and keeps its answers: for a minute as they are, then it asks whether they have changed
- * (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Of one owner, those who ask the same wait for one
- * request. Large answers are read in the turns of the owner.
+ * (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Callers with the same question wait for one request.
  */
 export class Source {
   readonly #deps: Required<SourceDeps>
@@ -86,8 +82,7 @@ export class Source {
     if (kept && kept.dueAt > this.#deps.now()) return answerOf(kept)
     const release = this.#shares.take(owner)
     try {
-      // Of one owner: who has used up his CPU time waits for his own answers only.
-      const key = `${owner} ${question.key}`
+      const { key } = question
       let asking = this.#asking.get(key)
       if (!asking) {
         asking = this.#request(question, kept, owner).finally(() => { this.#asking.delete(key) })
@@ -145,9 +140,7 @@ export class Source {
     if (answer.status === 304 && kept) return this.#keep(key, { ...kept, ...times })
     const { etag = '' } = answer.headers
     const isUsable = method === 'GET' && etag !== '' && etag.length <= longestEtag
-    const value = answer.body.length <= limits.steppedBody
-      ? await read(parse(answer.body), async () => {})
-      : await turns.run(owner, async (pause) => await read(await parseLarge(answer.body, pause), pause))
+    const value = await read(parse(answer.body))
     return this.#keep(key, { value, etag: isUsable ? etag : undefined, size: answer.body.length, ...times })
   }
 
@@ -175,17 +168,6 @@ function checkStatus ({ status }: Fetched, isOfCaller: boolean): void {
     throw new UpstreamError('unauthorized', `it refuses the credentials (HTTP ${status})`, { isPublic: true })
   }
   throw new UpstreamError('refused', `it answered HTTP ${status}`, { isPublic: true })
-}
-
-/** The JSON of a large answer. @throws UpstreamError */
-async function parseLarge (body: Buffer, pause: Pause): Promise<unknown> {
-  try {
-    return await parseInSteps(withoutMark(body.toString()), limits.catalogues.depth, pause)
-  } catch (error) {
-    const isDeep = error instanceof TooDeep
-    if (!isDeep && !(error instanceof SyntaxError)) throw error
-    throw new UpstreamError('broken', isDeep ? 'its answer is nested too deeply' : 'its answer is not JSON', { isPublic: true })
-  }
 }
 
 /** The JSON of an answer. @throws UpstreamError */

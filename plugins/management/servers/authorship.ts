@@ -1,11 +1,12 @@
-import type { ServerConfig } from '../../../schemas/server.ts'
-import { addressPlaces, pointerTo, writtenByUser, type StoredByUser } from '../../../schemas/stored-by-user.ts'
+import { isObject } from '../../../protocol/json.ts'
 import { securityOf } from '../../../schemas/openapi-upstream.ts'
-import { addressesOf } from './target.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { addressPlaces, pointerTo, type StoredByUser, writtenByUser } from '../../../schemas/stored-by-user.ts'
+import { isMask } from '../../base/secrets/index.ts'
 
 /**
  * The values that a user wrote and that are still a user's after an admin's edit: an edit stands for a value only if it writes it, and a
- * value that is sent back as it was is not written (DECISIONS §15). An edit by a user makes all values the user's, since a user may send
+ * value that is sent back as it was is not written. An edit by a user makes all values the user's, since a user may send
  * an admin's header to another address.
  * @param stored the config before the edit
  * @param next the config after it, with masks replaced by the stored secrets
@@ -57,4 +58,34 @@ function valueAt (
   if (second === 'schema') return openapi?.schema && JSON.stringify(addressesOf(openapi.schema))
   const security = openapi?.security && securityOf(openapi.security)
   return third === 'tokenUrl' ? security?.tokenUrl : security?.url
+}
+
+/** Members of OpenAPI descriptions, of any version, that determine where calls and credentials are sent. */
+const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
+
+/** The values of those members, at any depth. @param schema the description, or its text, which then counts as a whole */
+export function addressesOf (schema: unknown): unknown[] {
+  if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
+  return Object.entries(schema)
+    .flatMap(([key, value]) => (addressMembers.has(key) ? [value] : addressesOf(value)))
+    .filter((each) => each !== undefined)
+}
+
+/** The addresses and the command to which the secrets of a config are sent, as a text for comparison. Masks are left out. */
+export function targetOf (config: unknown): string {
+  const { url, command, openapi, proxy, oauth } = config as ServerConfig
+  const security = openapi?.security && securityOf(openapi.security)
+  const targets = [
+    url,
+    command,
+    openapi?.url,
+    ...addressesOf(openapi?.schema),
+    security?.tokenUrl,
+    security?.url,
+    proxy?.url,
+    oauth?.authorizationEndpoint,
+    oauth?.tokenEndpoint,
+    oauth?.issuer
+  ]
+  return JSON.stringify(targets.map((target) => isMask(target) ? undefined : target))
 }

@@ -1,16 +1,18 @@
 import type { Server } from '../../../db/store.ts'
-import { eraOf, type Era } from '../../../protocol/era.ts'
+import { type Era, eraOf } from '../../../protocol/era.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
-import {
-  isEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, unmatchedIn
-} from '../../settings/index.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { typeOf } from '../../../schemas/server.ts'
+import { type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import { defaultOwner } from '../../identity/index.ts'
-import { ItemTexts } from './item-texts.ts'
+import {
+  canManage, isEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal, unmatchedIn
+} from '../../settings/index.ts'
+import type { Upstreams } from '../../upstream/index.ts'
+import { ItemTexts } from './record-json.ts'
 
 /** One tool, prompt or resource as the management API shows it: as the upstream listed it, with its override. */
 export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
@@ -39,7 +41,7 @@ export interface PresentedServer {
 /** The members of a config that are shown to those who may use a server but not manage it. */
 const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 
-/** A config with its defaults: a file may leave out what the gateway writes (DECISIONS §5). */
+/** A config with its defaults: a file may leave out what the gateway writes. */
 export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
   ...config,
   owner: config.owner ?? defaultOwner,
@@ -138,4 +140,49 @@ export function unlistedItem (kind: ItemKind, key: string, server: Server): Pres
     ...(override?.description === undefined ? {} : { description: override.description, overridden: true }),
     enabled: isEnabled(override)
   }
+}
+
+/** The logins at servers, as those see them who ask the management API. */
+export class ServerLogins {
+  readonly #upstreams: Upstreams
+
+  constructor (upstreams: Upstreams) {
+    this.#upstreams = upstreams
+  }
+
+  /** The login that a server wants of a principal, as far as is known; undefined: none. */
+  wanted (principal: Principal, server: Server): WantedLogin | undefined {
+    const holder = this.#holder(principal, server)
+    return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.required(holder)
+  }
+
+  /** Makes the address of such a login. Never throws. */
+  async prepare (principal: Principal, server: Server): Promise<void> {
+    const holder = this.#holder(principal, server)
+    if (holder !== undefined) await this.#upstreams.get(server.name)?.login?.prepare(holder)
+  }
+
+  /** @returns whether there was a login */
+  async leave (principal: Principal, server: Server): Promise<boolean> {
+    const holder = this.#holder(principal, server)
+    return holder !== undefined && await this.#upstreams.get(server.name)?.login?.leave(holder) === true
+  }
+
+  /** Who holds the login that a principal may see and change; undefined: nobody does. */
+  #holder (principal: Principal, server: Server): string | undefined {
+    if (server.config.isolation !== 'user' && !canManage(principal, server)) return undefined
+    // A system key without an owner has the rights of an admin on the management API, and its own name as a client.
+    const user = principal.kind === 'system-key' && principal.user === 'system' ? principal.key : principal.user
+    return this.#upstreams.get(server.name)?.login?.holder(user)
+  }
+}
+
+/** The reason why a stored server will not be connected, as a sentence; undefined: none is known. Needs no DNS look-up. */
+export function refusalToConnect (server: Server | undefined, outbound: Pick<Outbound, 'warning'>): string | undefined {
+  const { config: { url, command, openapi, ...config } = {}, problem } = server ?? {}
+  if (problem !== undefined) return `It will not be connected: ${problem}`
+  if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
+  const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
+  const reason = addresses.map((address) => outbound.warning(address, reachOf(config))).find((each) => each !== undefined)
+  return reason === undefined ? undefined : `It will not be connected: ${reason}`
 }

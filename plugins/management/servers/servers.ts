@@ -1,37 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import fp from 'fastify-plugin'
 import { jsonSize } from '../../../db/json-size.ts'
-import type { Change, Server, Snapshot } from '../../../db/store.ts'
-import { limits } from '../../base/limits/index.ts'
+import type { Server, Snapshot } from '../../../db/store.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { adopt } from '../../../schemas/foreign-config.ts'
+import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { errors, noSuch } from '../../base/errors/index.ts'
+import { limits, Shares } from '../../base/limits/index.ts'
+import type { Outbound } from '../../base/outbound/index.ts'
+import type { Gateway } from '../../gateway/index.ts'
+import { withoutNames } from '../../identity/index.ts'
 import {
   canManage, canSee, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal, type Settings,
   withOverride
 } from '../../settings/index.ts'
-import { isObject } from '../../../protocol/json.ts'
-import { adopt } from '../../../schemas/foreign-config.ts'
-import type { ForeignServer } from '../../../schemas/foreign-document.ts'
-import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
-import { type Outbound, reachOf } from '../../base/outbound/index.ts'
-import { withoutMember } from '../groups/groups.ts'
-import { withoutNames } from '../../identity/index.ts'
-import type { Gateway } from '../../gateway/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
-import { checkNewName, checkServerCount, groupNameWarning } from './new-name.ts'
-import { disabling, findItem, toRecord, unlistedItem, type PresentedServer, type PresentedItem } from './present.ts'
-import { ServerLogins } from './login.ts'
-import { checkMayRun, managed, visible } from './rights.ts'
-import { testRecord, Tests, type ServerTest } from './test-record.ts'
-import { isStored, toStore } from './to-store.ts'
+import { withoutMember } from '../groups/groups.ts'
+import { checkCount, checkMayRun, checkServerName, managed, sharedNameWarnings, visible } from '../checks.ts'
+import { additionsOf, batchOf, type BatchResult, type Outcome, type SentServers } from './add-many.ts'
+import {
+  disabling, findItem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toRecord, unlistedItem
+} from './present.ts'
+import { type ServerTest, testMessage, testRecord } from './server-test.ts'
+import { toStore } from './to-store.ts'
 
 /** The name under which a server is tested that has none yet: nothing can be stored under it. */
 const unnamed = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
-
-/** The result for one of several servers. `message`: the error, or the warnings. */
-/** The result for one of several servers. `unchanged`: it is there already, as it was sent. */
-interface Outcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
@@ -41,7 +38,7 @@ export class Servers {
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
   readonly #login: ServerLogins
-  readonly #testing = new Tests(limits.serverTests)
+  readonly #tests = new Shares(limits.serverTests.places, 'tests of servers')
 
   /** @param usersMayRun ALLOW_USER_STDIO */
   constructor (settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound) {
@@ -104,8 +101,8 @@ export class Servers {
   /** Adds a server; it connects in the background. @throws InvalidInput, Forbidden, ShareUsed */
   async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<PresentedServer> {
     await this.#settings.change((snapshot) => {
-      checkNewName(snapshot, principal, name, 'name')
-      checkServerCount(snapshot, principal, 0)
+      checkServerName(snapshot, principal, name, 'name')
+      checkCount(snapshot, principal, 'server')
       return [toStore(snapshot, principal, name, config, this.#usersMayRun)]
     }, principal)
     return this.get(principal, name)
@@ -116,21 +113,25 @@ export class Servers {
    * rules hold as for storing it.
    * @param name a stored server, whose masked secrets `config` may hold; undefined: a new one
    * @param signal aborted: nobody waits for the result
-   * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed
+   * @returns what it saw, and what to do next
+   * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed, ShareError
    */
-  async test (principal: Principal, name: string | undefined, config: Record<string, unknown>, signal: AbortSignal): Promise<ServerTest> {
+  async test (
+    principal: Principal, name: string | undefined, config: Record<string, unknown>, signal: AbortSignal
+  ): Promise<{ data: ServerTest, message: string }> {
     const snapshot = this.#settings.current
     const isStored = name !== undefined && snapshot.servers.has(name)
-    if (name !== undefined && !isStored) checkNewName(snapshot, principal, name, 'name')
-    if (!isStored) checkServerCount(snapshot, principal, 0)
+    if (name !== undefined && !isStored) checkServerName(snapshot, principal, name, 'name')
+    if (!isStored) checkCount(snapshot, principal, 'server')
     const { value } = toStore(snapshot, principal, name ?? unnamed, config, this.#usersMayRun)
     if (value === undefined) throw new errors.InvalidInput('"config" is missing')
-    const end = this.#testing.begin(principal)
+    const release = this.#tests.take(principal.user)
     try {
       const seen = await this.#upstreams.probe(name ?? unnamed, value, signal)
-      return testRecord(seen, value, [...adopt(config).warnings])
+      const data = testRecord(seen, value, [...adopt(config).warnings])
+      return { data, message: testMessage(data, name) }
     } finally {
-      end()
+      release()
     }
   }
 
@@ -143,7 +144,7 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       managed(snapshot, principal, name)
       const isRenamed = newName !== undefined && newName !== name
-      if (isRenamed) checkNewName(snapshot, principal, newName, 'newName', name)
+      if (isRenamed) checkServerName(snapshot, principal, newName, 'newName', name)
       const change = toStore(snapshot, principal, name, config, this.#usersMayRun)
       return [isRenamed ? { ...change, rename: newName } : change]
     }, principal)
@@ -156,19 +157,10 @@ export class Servers {
    * @param sent the config as it was sent, in whose members other programs may have written
    */
   warnings (name: string, sent: Record<string, unknown> = {}): string[] {
-    const sentences = [...adopt(sent).warnings, this.#refusal(name), groupNameWarning(this.#settings.current, name)]
+    const snapshot = this.#settings.current
+    const refusal = refusalToConnect(snapshot.servers.get(name), this.#outbound)
+    const sentences = [...adopt(sent).warnings, refusal, ...sharedNameWarnings(snapshot, name, 'server')]
     return sentences.filter((each) => each !== undefined)
-  }
-
-  /** The reason why a stored server will not be connected; undefined when none is known. */
-  #refusal (name: string): string | undefined {
-    const { config: { url, command, openapi, ...config } = {}, problem } = this.#settings.current.servers.get(name) ?? {}
-    if (problem !== undefined) return `It will not be connected: ${problem}`
-    if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
-    const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
-    const reasons = addresses.map((address) => this.#outbound.warning(address, reachOf(config)))
-    const reason = reasons.find((each) => each !== undefined)
-    return reason === undefined ? undefined : `It will not be connected: ${reason}`
   }
 
   /** @throws NoSuch also for an item that the server is known not to have, Forbidden */
@@ -211,43 +203,22 @@ export class Servers {
     return this.get(principal, name)
   }
 
-  /**
-   * Adds several servers. One that cannot be stored does not keep the others from it; they are stored in one commit. One that is there
-   * already, as it would be stored, stays.
-   * @returns the result of each, in their order
-   */
-  async createMany (principal: Principal, servers: readonly ForeignServer[]): Promise<Outcome[]> {
+  /** Adds several servers in one commit, and says how many. */
+  async addBatch (principal: Principal, { servers, warnings }: SentServers): Promise<BatchResult> {
+    return batchOf(await this.createMany(principal, servers), warnings)
+  }
+
+  /** Adds several servers in one commit. @returns the result of each, in their order */
+  async createMany (principal: Principal, servers: SentServers['servers']): Promise<Outcome[]> {
     let outcomes: Outcome[] = []
     await this.#settings.change((snapshot) => {
-      const names = new Set<string>()
-      const changes: Change[] = []
-      outcomes = servers.map((each, at): Outcome => {
-        const { name } = each
-        try {
-          if (name === '' || !isObject(each.config)) {
-            throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
-          }
-          if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
-          if (isStored(snapshot, principal, name, each.config, this.#usersMayRun)) {
-            names.add(name)
-            return { name, success: true, unchanged: true }
-          }
-          checkNewName(snapshot, principal, name, 'name')
-          checkServerCount(snapshot, principal, names.size)
-          changes.push(toStore(snapshot, principal, name, each.config, this.#usersMayRun))
-          names.add(name)
-          return { name, success: true }
-        } catch (error) {
-          if (!isRefusal(error)) throw error
-          return { name, success: false, message: error.message }
-        }
-      })
-      return changes
+      const additions = additionsOf(snapshot, principal, servers, this.#usersMayRun)
+      outcomes = additions.outcomes
+      return additions.changes
     }, principal)
     return outcomes.map((outcome, at): Outcome => {
       const config = servers[at]?.config
-      if (!outcome.success || !isObject(config)) return outcome
-      const warnings = this.warnings(outcome.name, config)
+      const warnings = outcome.success && isObject(config) ? this.warnings(outcome.name, config) : []
       return warnings.length === 0 ? outcome : { ...outcome, message: warnings.join('. '), warnings }
     })
   }
@@ -319,6 +290,12 @@ export class Servers {
   }
 }
 
-/** Whether an error says why a server cannot be stored. */
-const isRefusal = (error: unknown): error is Error =>
-  [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
+declare module 'fastify' {
+  interface FastifyInstance { servers: Servers }
+}
+
+/** `app.servers`: the configured servers. @param usersMayRun ALLOW_USER_STDIO */
+export default fp(async (app) => {
+  const { ALLOW_USER_STDIO: usersMayRun } = app.config.env
+  app.decorate('servers', new Servers(app.settings, app.upstreams, app.gateway, usersMayRun, app.outbound))
+}, { name: 'servers', dependencies: ['config', 'settings', 'outbound', 'upstream', 'gateway'] })

@@ -12,13 +12,11 @@ import { limits } from '../../base/limits/index.ts'
 import { canManage, type Principal } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, knownName } from '../../identity/index.ts'
-import { afterAdminsEdit } from './authorship.ts'
-import { checkConfigRoom } from './new-name.ts'
+import { afterAdminsEdit, targetOf } from './authorship.ts'
+import { checkConfigRoom, checkMayRun, managed } from '../checks.ts'
 import { withDefaults } from './present.ts'
-import { checkMayRun, managed } from './rights.ts'
-import { targetOf } from './target.ts'
 
-/** Members of a stored config that stay when an update leaves them out, beside the owner (DECISIONS §5). */
+/** Members of a stored config that stay when an update leaves them out, beside the owner. */
 const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
 
 /**

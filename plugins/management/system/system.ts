@@ -1,14 +1,17 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import fp from 'fastify-plugin'
 import { isObject } from '../../../protocol/json.ts'
 import { separatorWarning } from '../../../schemas/names.ts'
+import { problemOf } from '../../../schemas/problem.ts'
 import { withTodaysNames } from '../../../schemas/smart-routing.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { errors } from '../../base/errors/index.ts'
-import type { Principal, Settings } from '../../settings/index.ts'
 import { isMask, maskConfig } from '../../base/secrets/index.ts'
-import { checkSections, checkTargets } from './checks.ts'
 import { legacyKeyIgnored, legacyKeyWarning } from '../../identity/index.ts'
-import { merge } from './merge.ts'
+import type { Principal, Settings } from '../../settings/index.ts'
+import { checkSections, checkTargets } from './checks.ts'
 
 type Json = Record<string, unknown>
 
@@ -26,11 +29,16 @@ const open: Readonly<Record<string, true | readonly string[]>> = {
 /** The system configuration, as the management API reads and writes it. */
 export class System {
   readonly #settings: Settings
+  readonly #baseUrl: string | undefined
   readonly #afterChange: () => Promise<void>
 
-  /** @param afterChange called after each change; it migrates a legacy bearer key */
-  constructor (settings: Settings, afterChange: () => Promise<void>) {
+  /**
+   * @param baseUrl BASE_URL, which takes precedence over `install.baseUrl`
+   * @param afterChange called after each change; it migrates a legacy bearer key
+   */
+  constructor (settings: Settings, baseUrl: string | undefined, afterChange: () => Promise<void>) {
     this.#settings = settings
+    this.#baseUrl = baseUrl
     this.#afterChange = afterChange
   }
 
@@ -47,10 +55,10 @@ export class System {
 
   /**
    * Changes the sent members, at once.
-   * @returns the configuration as `get` returns it, and warnings about a sent `routing.bearerAuthKey` or `nameSeparator`
+   * @returns the configuration as `get` returns it, and warnings about sent members
    * @throws InvalidInput
    */
-  async update (principal: Principal, body: Json): Promise<{ data: Json, warning?: string }> {
+  async update (principal: Principal, body: Json): Promise<{ data: Json, warnings: string[] }> {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(
         'The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, ' +
@@ -70,8 +78,15 @@ export class System {
       return [{ entity: 'systemConfig', value: next }]
     }, principal)
     await this.#afterChange()
-    const sentences = [warning, separatorWarning(body.nameSeparator)].filter((each) => each !== undefined)
-    return { data: this.get(principal), warning: sentences.length === 0 ? undefined : sentences.join('. ') }
+    const warnings = [warning, separatorWarning(body.nameSeparator), this.#baseUrlWarning(body)].filter((each) => each !== undefined)
+    return { data: this.get(principal), warnings }
+  }
+
+  /** The warning about a sent `install.baseUrl` that BASE_URL keeps from having an effect; undefined: there is none. */
+  #baseUrlWarning ({ install }: Json): string | undefined {
+    const sent = isObject(install) ? install.baseUrl : undefined
+    if (this.#baseUrl === undefined || typeof sent !== 'string' || sent === this.#baseUrl) return undefined
+    return '"install.baseUrl" has no effect while the environment variable BASE_URL is set, which takes precedence'
   }
 }
 
@@ -96,4 +111,53 @@ function show (system: Json): Json {
   const sections: Json = { routing: {}, install: {}, smartRouting: {}, toolResultCompression: {}, mcpRouter: {}, oauthServer: {} }
   const given = Object.fromEntries(Object.entries(renamed(system)).filter(([, value]) => value !== undefined && value !== null))
   return maskConfig(Value.Default(SystemSections, structuredClone({ ...sections, ...given })) as Json)
+}
+
+declare module 'fastify' {
+  interface FastifyInstance { system: System }
+}
+
+/** `app.system`: the system configuration. */
+export default fp(async (app) => {
+  app.decorate('system', new System(app.settings, app.config.env.BASE_URL, async () => { await app.keys.migrate() }))
+}, { name: 'system', dependencies: ['config', 'settings', 'keys'] })
+
+/** The properties of an object schema; undefined for any other schema. */
+const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undefined =>
+  schema?.type === 'object' ? (schema.properties as Record<string, TSchema>) : undefined
+
+/**
+ * Merges sent values into the stored ones: a given key replaces its value, in nested objects likewise; absent keys stay;
+ * null resets to the default. A value equal to the shown one changes nothing, even under a key that is not in the schema.
+ * @param shown the answer of a GET for `stored`: masks for secrets, defaults for absent values
+ * @throws InvalidInput naming the key that is unknown, or whose value is invalid
+ */
+export function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = ''): Json {
+  const next: Json = { ...stored }
+  const members = membersOf(schema) ?? {}
+  for (const [key, value] of Object.entries(sent)) {
+    const place = path === '' ? key : `${path}.${key}`
+    if (Object.hasOwn(shown, key) && isDeepStrictEqual(value, shown[key])) continue
+    const known = Object.hasOwn(members, key) ? members[key] : undefined
+    if (!known) throw new errors.InvalidInput(`"${place}" is not known; the documentation of this route lists what it takes`)
+    if (value === null) {
+      delete next[key]
+      continue
+    }
+    if (isMask(value)) throw new errors.InvalidInput(`"${place}": this is a mask, not a value; send the value itself, or leave it out`)
+    if (membersOf(known) && isObject(value)) {
+      next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, place)
+      continue
+    }
+    const wrong = problemOf(known, value)
+    if (wrong) throw new errors.InvalidInput(`"${place}${wrong.path === '' ? '' : `.${wrong.path}`}": ${wrong.message}`)
+    next[key] = value
+  }
+  return next
+}
+
+/** An own member that is an object, or an empty object. */
+const objectIn = (value: Json, key: string): Json => {
+  const member = Object.hasOwn(value, key) ? value[key] : undefined
+  return isObject(member) ? member : {}
 }

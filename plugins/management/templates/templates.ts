@@ -1,48 +1,66 @@
-import { isObject } from '../../../protocol/json.ts'
-import type { Pause } from '../../../protocol/large-message.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import fp from 'fastify-plugin'
 import { lockOf } from '../../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../../db/order.ts'
-import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template, TemplateGroup } from '../../../schemas/templates.ts'
+import { isObject } from '../../../protocol/json.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
+import type {
+  ImportDetail, Imported, NewTemplate, SentTemplate, Template, TemplateGroup
+} from '../../../schemas/templates.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
-import { canManage, type Principal, type Settings } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import type { Groups, ShownGroup } from '../groups/groups.ts'
-import { limits, turns } from '../../base/limits/index.ts'
-import type { Servers } from '../servers/servers.ts'
+import { limits } from '../../base/limits/index.ts'
+import { canManage, type Principal, type Settings } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../../upstream/index.ts'
-import { portable, referenced, withoutSecrets } from './config.ts'
-import { readGroup, readServer, warningsOf } from './read.ts'
+import type { Bundles } from '../bundles/bundles.ts'
+import type { Groups, ShownGroup } from '../groups/groups.ts'
+import { refusalOf } from '../servers/add-many.ts'
+import type { Servers } from '../servers/servers.ts'
+import { portable, readGroup, readServer, referenced, warningsOf, withoutSecrets } from './config.ts'
 import { TemplateVariables } from './variables.ts'
 
 const version = '1.0'
 
-/** A template, and the names of members of groups that the principal does not manage: they are left out. */
-interface Exported { template: Template, leftOut: string[] }
+/** A template. `message`: what a person has to know of it. */
+interface Exported { data: Template, message?: string }
+
+/** The result of an import, and warnings about the template itself. */
+interface ImportResult { data: Imported, message: string, warnings: string[], outcome?: 'partial' }
 
 const nameOf = (member: string | GroupMember): string => typeof member === 'string' ? member : member.name
 
-/** Templates: servers and groups without owners and secrets, to be taken to another gateway (DECISIONS §13). */
+/** Templates: servers and groups without owners and secrets, to be taken to another gateway. */
 export class Templates {
   readonly #settings: Settings
   readonly #servers: Servers
   readonly #groups: Groups
   readonly #environment: ProcessEnvironment
+  readonly #bundlesIn: (configs: readonly ServerConfig[]) => string[]
 
-  /** @param environment the one that variables of configs are filled in from */
-  constructor (settings: Settings, servers: Servers, groups: Groups, environment: ProcessEnvironment) {
+  /**
+   * @param environment the one that variables of configs are filled in from
+   * @param bundlesIn the names of the bundles that configs run
+   */
+  constructor (
+    settings: Settings,
+    servers: Servers,
+    groups: Groups,
+    environment: ProcessEnvironment,
+    bundlesIn: (configs: readonly ServerConfig[]) => string[]
+  ) {
     this.#settings = settings
     this.#servers = servers
     this.#groups = groups
     this.#environment = environment
+    this.#bundlesIn = bundlesIn
   }
 
   /**
    * Makes a template of servers and groups that the principal manages; with neither named, of all of them. Groups bring their servers.
-   * @param owner in whose turns it is made (`ownerOf`): servers may have thousands of secrets
-   * @throws NoSuch, Forbidden, SecretsLocked, ShareError
+   * @throws NoSuch, Forbidden, SecretsLocked
    */
-  async export (principal: Principal, owner: string, { name, description, groupIds, serverNames }: NewTemplate): Promise<Exported> {
+  async export (principal: Principal, { name, description, groupIds, serverNames }: NewTemplate): Promise<Exported> {
     const isEverything = groupIds === undefined && serverNames === undefined
     const groups = isEverything
       ? this.#ownGroups(principal)
@@ -58,13 +76,14 @@ export class Templates {
       [each, lookedUp('server', each, () => this.#servers.managed(principal, each))] as const)
     const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
-    const { covered, required } = await turns.run(owner, async (pause) => {
-      const named = await inSteps(configs, ([, config]) => referenced(portable(config)), pause)
-      const variables = new TemplateVariables(named.flat(), this.#environment)
-      const covered = await inSteps(configs, ([each, config]) => [each, withoutSecrets(each, config, variables)] as const, pause)
-      return { covered, required: await inSteps(covered, ([, config]) => referenced(config), pause) }
-    })
-    const template: Template = {
+    const variables = new TemplateVariables(configs.flatMap(([, config]) => referenced(portable(config))), this.#environment)
+    const covered: Array<[name: string, config: Record<string, unknown>]> = []
+    for (const [each, config] of configs) {
+      covered.push([each, withoutSecrets(each, config, variables)])
+      // A server may have thousands of secrets.
+      await nextTurn()
+    }
+    const data: Template = {
       version,
       name,
       ...(description === undefined ? {} : { description }),
@@ -75,23 +94,24 @@ export class Templates {
         ...(group.description === undefined ? {} : { description: group.description }),
         servers: group.servers.filter((member) => !leftOut.has(nameOf(member)))
       })),
-      requiredEnvVars: [...new Set(required.flat())].sort()
+      requiredEnvVars: [...new Set(covered.flatMap(([, config]) => referenced(config)))].sort()
     }
-    return { template, leftOut: [...leftOut] }
+    const message = remarksOn([...leftOut], this.#bundlesIn(configs.map(([, config]) => config)))
+    return { data, ...(message !== '' && { message }) }
   }
 
   /** The same of one group. @param name of the template; by default that of the group */
-  async exportGroup (principal: Principal, owner: string, idOrName: string, name?: string): Promise<Exported> {
+  async exportGroup (principal: Principal, idOrName: string, name?: string): Promise<Exported> {
     const { id, name: groupName, description } = this.#groups.managed(principal, idOrName)
-    return await this.export(principal, owner, { name: name ?? groupName, description, groupIds: [id] })
+    return await this.export(principal, { name: name ?? groupName, description, groupIds: [id] })
   }
 
   /**
    * Adds the servers and groups of a template, each as `POST /api/servers` and `POST /api/groups` would; existing names are skipped.
-   * @returns what became of each, the variables that the new servers need, and warnings about the template itself
+   * @returns what became of each, with the variables that the new servers need in the message
    * @throws InvalidInput for a template of another version, or with too many entries
    */
-  async import (principal: Principal, sent: SentTemplate): Promise<Imported & { variables: string[], warnings: string[] }> {
+  async import (principal: Principal, sent: SentTemplate): Promise<ImportResult> {
     const { version: given, servers = {}, groups = [] } = sent
     if (given !== version) {
       throw new errors.InvalidInput(`"version": ${JSON.stringify(given)} is not known here; templates have version "${version}"`)
@@ -105,15 +125,16 @@ export class Templates {
     for (const [at, group] of groups.entries()) details.push(await this.#importGroup(principal, group, at))
     const count = (type: ImportDetail['type'], action: ImportDetail['action']): number =>
       details.filter((each) => each.type === type && each.action === action).length
-    return {
+    const variables = entries.flatMap(([name, config]) => created.has(name) && isObject(config) ? referenced(config) : [])
+    const data: Imported = {
       serversCreated: count('server', 'created'),
       serversSkipped: count('server', 'skipped'),
       groupsCreated: count('group', 'created'),
       groupsSkipped: count('group', 'skipped'),
-      details,
-      variables: [...new Set(entries.flatMap(([name, config]) => created.has(name) && isObject(config) ? referenced(config) : []))].sort(),
-      warnings: warningsOf(sent)
+      details
     }
+    const isPartial = details.some(({ action }) => action === 'failed')
+    return { data, message: resultOf(data, variables), warnings: warningsOf(sent), ...(isPartial && { outcome: 'partial' }) }
   }
 
   async #importServers (principal: Principal, entries: ReadonlyArray<[string, unknown]>): Promise<ImportDetail[]> {
@@ -166,27 +187,28 @@ const pickGroup = ({ name, description, servers }: TemplateGroup): TemplateGroup
 const told = (warnings: readonly string[]): { message?: string } =>
   warnings.length === 0 ? {} : { message: [...new Set(warnings)].join('. ') }
 
-/** The reason why an item cannot be added. @throws the error, when it is none of that item alone */
-function refusalOf (error: unknown): string {
-  const isRefusal = [errors.InvalidInput, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
-  if (!isRefusal || !(error instanceof Error)) throw error
-  return error.message
-}
+const quoted = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
 
-/** Time after which a step gives way, in ms. */
-const stepTime = 1
+/** Sentences about what a template lacks: members of groups, and bundles that its servers run; empty: there is nothing to say. */
+const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): string => [
+  ...(leftOut.length === 0 ? [] : [`Left out, since you do not manage them: ${quoted(leftOut)}`]),
+  ...(bundles.length === 0
+    ? []
+    : [`Bundles are not in a template, and configs name their folder of this gateway: upload ${quoted(bundles)} there, and put that in`])
+].join('. ')
 
-/** Maps a list, and gives way to others after each `stepTime`. @param pause called between two steps */
-async function inSteps<Item, Result> (items: readonly Item[], work: (item: Item) => Result, pause: Pause): Promise<Result[]> {
-  const results: Result[] = []
-  let begun = performance.now()
-  for (const item of items) {
-    results.push(work(item))
-    if (performance.now() - begun < stepTime) continue
-    await pause()
-    begun = performance.now()
-  }
-  return results
+/** The result of an import in words. @param variables names of environment variables that the new servers need */
+function resultOf ({ details }: Imported, variables: readonly string[]): string {
+  const has = (action: ImportDetail['action']): boolean => details.some((each) => each.action === action)
+  const cause = '`details` says why'
+  const result = has('created')
+    ? has('failed') ? `A part of the template was imported: ${cause} the rest was not` : 'The template was imported'
+    : has('failed')
+      ? `Nothing of the template was imported: ${cause}`
+      : has('skipped') ? 'Nothing was imported: all names of the template exist already' : 'The template is empty: nothing was imported'
+  if (variables.length === 0) return result
+  const names = [...new Set(variables)].sort().join(', ')
+  return `${result}. Its servers need these environment variables of the gateway, which are filled in for admins' servers only: ${names}`
 }
 
 /** Looks up one of several names, which a refusal then names. @throws as `find` */
@@ -200,3 +222,18 @@ function lookedUp<Value> (kind: 'server' | 'group', name: string, find: () => Va
 }
 
 const unique = (groups: readonly ShownGroup[]): ShownGroup[] => [...new Map(groups.map((group) => [group.id, group])).values()]
+
+declare module 'fastify' {
+  interface FastifyInstance { templates: Templates }
+}
+
+interface TemplateOptions {
+  /** The gateway's own environment, which variables of configs are filled in from. */
+  environment: ProcessEnvironment
+}
+
+/** `app.templates`: servers and groups without owners and secrets, from one gateway to another. */
+export default fp<TemplateOptions>(async (app, { environment }) => {
+  const bundlesIn: Bundles['namesIn'] = (configs) => app.bundles.namesIn(configs)
+  app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment, bundlesIn))
+}, { name: 'templates', dependencies: ['bundles', 'settings', 'servers', 'groups', 'throttle'] })

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '../../../protocol/errors.ts'
 import { StorageError, type Resealing, type SealedCounts } from '../../../db/store.ts'
 
 interface KeyRotationDeps {
@@ -105,4 +106,3 @@ export class KeyRotation {
 
 const sealedAnew = (count: number): string => `${count} ${count === 1 ? 'secret was' : 'secrets were'} sealed anew`
 const failed = 'Secrets that former keys have sealed could not be sealed anew'
-const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)

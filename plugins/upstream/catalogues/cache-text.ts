@@ -1,7 +1,5 @@
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { parseInSteps } from '../../../protocol/json-builder.ts'
-import { largeText } from '../../../protocol/large-message.ts'
 import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
 import { LineReader } from '../../../protocol/transports/line-reader.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
@@ -9,8 +7,6 @@ import type { Claims, KeptClaims } from '../../gateway/index.ts'
 
 /** Characters after which a line ends: a catalogue may have many megabytes, and the event loop is not held for all of it. */
 const lineSize = 64 * 1024
-/** Max nesting of a line that is read in steps. What a server sent is in strings. */
-const maxDepth = 256
 /** The last line. Without it a text is cut off. */
 const end = { isWhole: true }
 
@@ -70,7 +66,7 @@ function * elementsText (elements: readonly unknown[]): Generator<string> {
  * Parses a server's cached catalogues, without holding the event loop.
  * @param text in pieces; none at all: nothing was cached
  * @returns undefined when they were cached for a server of another owner
- * @throws SyntaxError when a line is not JSON, or the text is cut off; TooDeep; what reading it throws
+ * @throws SyntaxError when a line is not JSON, or the text is cut off; what reading it throws
  */
 export async function readKept (text: AsyncIterable<string>, target: string, owner: string): Promise<Kept | undefined> {
   const budget = new LoopBudget()
@@ -79,7 +75,7 @@ export async function readKept (text: AsyncIterable<string>, target: string, own
   let isWhole = false
   for await (const line of linesOf(text)) {
     if (!head && !line.startsWith(headOf(owner)) && !line.startsWith(formerHeadOf(target))) return undefined
-    const value = line.length > largeText ? await parseInSteps(line, maxDepth, budget.pause) : JSON.parse(line) as unknown
+    const value = JSON.parse(line) as unknown
     await budget.pause()
     if (!isObject(value)) return undefined
     if (!head) {

@@ -1,13 +1,12 @@
 import { kinds, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../../base/limits/index.ts'
+import { limits, TokenBucket } from '../../base/limits/index.ts'
 
 /** The size of the catalogues that the servers of each user list, which has a bound for each user, and how often they are read. */
 export class CatalogueShares {
   /** By server. */
   readonly #held = new Map<string, { readonly user: string, readonly size: number }>()
-  /** When what was read is forgotten, in ms since the epoch, by owner. */
-  readonly #paidOff = new Map<string, number>()
+  readonly #reads = new TokenBucket(limits.catalogueReads)
 
   /** How much more a server may list, in bytes of memory. @param user its owner; undefined: an admin, who has no bound */
   room (server: string, user: string | undefined): number {
@@ -25,22 +24,17 @@ export class CatalogueShares {
 
   /** How long a server's lists are not to be read again, in ms: those of one user's servers are counted together, an admin's by itself. */
   wait (server: string, user: string | undefined): number {
-    const { burst, perSecond } = limits.catalogueReads
-    return Math.max(0, this.#due(ownerOf(server, user)) - Date.now() - burst / perSecond * 1_000)
+    return this.#reads.wait(readerOf(server, user), 0)
   }
 
   /** Notes that lists were read. @param size in bytes of memory */
   spend (server: string, user: string | undefined, size: number): void {
-    const now = Date.now()
-    for (const [owner, time] of this.#paidOff) if (time <= now) this.#paidOff.delete(owner)
-    const owner = ownerOf(server, user)
-    this.#paidOff.set(owner, Math.max(this.#due(owner), now) + size / limits.catalogueReads.perSecond * 1_000)
+    this.#reads.spend(readerOf(server, user), size)
   }
-
-  #due (owner: string): number { return this.#paidOff.get(owner) ?? 0 }
 }
 
-const ownerOf = (server: string, user: string | undefined): string => user === undefined ? `server ${server}` : `user ${user}`
+/** The key under which reads are counted. */
+const readerOf = (server: string, user: string | undefined): string => user === undefined ? `server ${server}` : `user ${user}`
 
 /** The memory of a catalogue, in bytes. */
 export function catalogueSize ({ lists, instructions = '' }: Catalogue): number {

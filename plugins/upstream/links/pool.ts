@@ -1,7 +1,7 @@
 import { bridged, shareable } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { limits, Semaphore } from '../../base/limits/index.ts'
+import { limits, Semaphore, TokenBucket } from '../../base/limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 
@@ -9,8 +9,7 @@ import { Slot } from './slot.ts'
 export class Children {
   /** Those that are there, by owner. */
   readonly #counts = new Map<string, number>()
-  /** When an owner will have been given back all of its starts, in ms since the epoch. */
-  readonly #starts = new Map<string, number>()
+  readonly #starts = new TokenBucket({ burst: limits.childStarts.burst, perSecond: 1_000 / limits.childStarts.interval })
   readonly #launches = new Semaphore(limits.launches)
 
   /**
@@ -35,17 +34,10 @@ export class Children {
   }
 
   /** Whether an owner may cause one more to be started now. */
-  mayStart (owner: string): boolean {
-    const { burst, interval } = limits.childStarts
-    return (this.#starts.get(owner) ?? 0) - Date.now() <= (burst - 1) * interval
-  }
+  mayStart (owner: string): boolean { return this.#starts.wait(owner) === 0 }
 
   /** Notes that one is started. */
-  start (owner: string): void {
-    const now = Date.now()
-    for (const [each, time] of this.#starts) if (time <= now) this.#starts.delete(each)
-    this.#starts.set(owner, (this.#starts.get(owner) ?? now) + limits.childStarts.interval)
-  }
+  start (owner: string): void { this.#starts.spend(owner, 1) }
 }
 
 interface PoolOptions {

@@ -8,8 +8,7 @@ import { StdioTransport } from '../../../protocol/transports/stdio.ts'
 import type { Transport } from '../../../protocol/transports/transport.ts'
 import type { MessagePace } from '../../../protocol/transports/valve.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import type { LargeWork } from '../../../protocol/large-message.ts'
-import { memory, ShareError, turns } from '../../base/limits/index.ts'
+import { memory } from '../../base/limits/index.ts'
 import { causeOf, type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
 import { childEnvironment, type Install } from './environment.ts'
@@ -21,18 +20,6 @@ import type { SharedApi } from '../openapi/api.ts'
 import type { ProcessEnvironment } from './variables.ts'
 
 export type TransportKind = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
-
-/** Where large messages of servers are read. */
-const work: LargeWork = {
-  run: async (owner, read) => {
-    try {
-      return await turns.run(owner, read)
-    } catch (error) {
-      if (!(error instanceof ShareError)) throw error
-      throw new UpstreamError(error.isOwners ? 'share-used' : 'no-room', error.message, { isPublic: true })
-    }
-  }
-}
 
 /** The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE. */
 export function transportKinds ({ type, command }: ServerConfig): TransportKind[] {
@@ -52,6 +39,8 @@ export interface TransportDeps {
   problemOf?: (config: ServerConfig) => Promise<string | undefined>
   /** The package indexes for children, by the current settings. */
   install?: () => Install | undefined
+  /** Whether a value holds a credential of this gateway's. */
+  isOurs?: (value: string) => boolean
   /** Called for each line that a child prints which is no message. */
   onLine: (line: PrintedLine) => void
   /** Removes the secrets of the config from a text. */
@@ -78,13 +67,13 @@ interface ConnectionDeps extends TransportDeps {
 export function makeTransport (
   kind: TransportKind,
   config: ServerConfig,
-  { outbound, environment, childUser, install, onLine, redact, sharedApi, pace, warn, yields }: ConnectionDeps,
+  { outbound, environment, childUser, install, isOurs, onLine, redact, sharedApi, pace, warn, yields }: ConnectionDeps,
   passed?: () => Passed | undefined,
   authorization?: AuthorizationSource
 ): Transport {
   // Whoever stored the server causes what no client has asked for.
   const reach = reachOf(config)
-  const reading = { meter: memory, work, pace, owner: causeOf(reach) }
+  const reading = { meter: memory, pace, owner: causeOf(reach) }
   if (kind === 'stdio') {
     return new StdioTransport({
       command: config.command ?? '',
@@ -99,7 +88,7 @@ export function makeTransport (
       ...reading
     })
   }
-  if (kind === 'openapi') return new OpenApiTransport({ config, outbound, sharedApi, passed, warn, owner: reading.owner })
+  if (kind === 'openapi') return new OpenApiTransport({ config, outbound, sharedApi, passed, isOurs, warn, owner: reading.owner })
   if (config.url === undefined || !URL.canParse(config.url)) {
     throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
   }

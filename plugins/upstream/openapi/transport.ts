@@ -1,6 +1,7 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isLegacyVersion, latestLegacy } from '../../../protocol/legacy/versions.ts'
-import { parseMessage, type Request } from '../../../protocol/message.ts'
+import type { Request } from '../../../protocol/message.ts'
+import { parseMessage } from '../../../protocol/parse-message.ts'
 import { transportLimits, type Receiver, type SendOptions, type Transport } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
@@ -16,6 +17,8 @@ interface OpenApiTransportOptions {
   sharedApi: SharedApi
   /** Headers of the client that the connection is for, used where a request has none of its own. */
   passed?: () => Readonly<Record<string, string>> | undefined
+  /** Whether a value holds a credential of this gateway's. */
+  isOurs?: ((value: string) => boolean) | undefined
   /** Who causes what no client causes. */
   owner: string
   warn: (sentence: string) => void

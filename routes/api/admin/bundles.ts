@@ -1,47 +1,44 @@
 import multipart from '@fastify/multipart'
-import { ownerOf } from '../../../plugins/settings/index.ts'
 import { mayBeSlow } from '../../../plugins/base/body/index.ts'
 import { errors } from '../../../plugins/base/errors/index.ts'
 import { limits } from '../../../plugins/base/limits/index.ts'
+import { ownerOf, toAuthor } from '../../../plugins/settings/index.ts'
 import { Success } from '../../../schemas/api.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
-import { signalOf } from '../../disconnect.ts'
+import { signalOf } from '../../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { authorOf, principalOf } from '../principal.ts'
+import { principalOf } from '../principal.ts'
 
+/** The upload of bundles, whose bodies are multipart forms. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   await app.register(multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: limits.bundles.upload + 1 } })
 
-  app.post(
-    '/mcpb/upload',
-    {
-      schema: {
-        tags: ['Servers'],
-        summary: 'Upload a bundle',
-        description:
-          'Takes a `.mcpb` or `.dxt` file as `multipart/form-data`, in the field `mcpbFile`, and stores its files. No server is stored ' +
-          'and nothing runs: look at `config`, put the values that `required` lists in their places, and send it to ' +
-          '`POST /api/servers`. A bundle of the same name is replaced; servers that use it run the new version once they are reloaded. ' +
-          'A bundle is removed with the last server that uses it.',
-        consumes: ['multipart/form-data'],
-        response: { 200: Success(UploadedBundle) }
-      },
-      config: { effect: 'change' },
-      onRequest: (request, _reply, done) => {
-        if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) throw new errors.MultipartExpected()
-        // Its own times are in `limits.bundles`.
-        mayBeSlow(request.raw)
-        done()
-      }
+  app.post('/mcpb/upload', {
+    schema: {
+      tags: ['Servers'],
+      summary: 'Upload a bundle',
+      description:
+        'Takes a `.mcpb` or `.dxt` file as `multipart/form-data`, in the field `mcpbFile`, and stores its files. No server is stored ' +
+        'and nothing runs: look at `config`, put the values that `required` lists in their places, and send it to ' +
+        '`POST /api/servers`. A bundle of the same name is replaced; servers that use it run the new version once they are reloaded. ' +
+        'A bundle is removed with the last server that uses it.',
+      consumes: ['multipart/form-data'],
+      response: { 200: Success(UploadedBundle) }
     },
-    async (request, reply) => {
-      const data = await app.bundles.upload(ownerOf(principalOf(request), request.ip), request.parts(), signalOf(reply))
-      const { name, manifest, usedBy } = data
-      app.audit.note(authorOf(request), { entity: 'bundle', name, after: { name, manifest, usedBy } })
-      const message = [`The bundle ${JSON.stringify(data.name)} is stored`, ...data.warnings].join('. ')
-      return { success: true as const, data, message }
+    config: { effect: 'change' },
+    onRequest: async (request) => {
+      if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) throw new errors.MultipartExpected()
+      // `limits.bundles` has the time limits of an upload.
+      mayBeSlow(request.raw)
     }
-  )
+  }, async (request, reply) => {
+    const principal = principalOf(request)
+    const data = await app.bundles.upload(ownerOf(principal, request.ip), request.parts(), signalOf(reply))
+    const { name, manifest, usedBy } = data
+    app.audit.note(toAuthor(principal), { entity: 'bundle', name, after: { name, manifest, usedBy } })
+    const message = [`The bundle ${JSON.stringify(data.name)} is stored`, ...data.warnings].join('. ')
+    return { success: true as const, data, message }
+  })
 }
 export default routes

@@ -1,10 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { Done, Success } from '../../../schemas/api.ts'
+import { toAuthor } from '../../../plugins/settings/index.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { authorOf, principalOf } from '../principal.ts'
-
-const tags = ['Logs']
+import { endpointsOf } from '../endpoint.ts'
+import { principalOf } from '../principal.ts'
 
 const LogEntry = Type.Object(
   {
@@ -24,45 +23,36 @@ const LogStream = {
 }
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.get('/logs', {
-    schema: {
-      tags,
-      summary: 'The newest lines of the log',
-      description: 'The last 5,000 of this process, the oldest first, secrets masked; and what processes of servers print.',
-      response: { 200: Success(Type.Array(LogEntry)) }
-    },
-    config: { effect: 'read' }
-  }, async () => ({ success: true as const, data: app.logs.list() }))
+  const api = endpointsOf(app, 'Logs')
 
-  app.delete('/logs', {
-    schema: { tags, summary: 'Forget these lines', response: { 200: Done } },
-    config: { effect: 'change' }
-  }, async (request) => {
-    const author = authorOf(request)
+  api.get('/logs', {
+    summary: 'The newest lines of the log',
+    description: 'The last 5,000 of this process, the oldest first, secrets masked; and what processes of servers print.',
+    data: Type.Array(LogEntry)
+  }, () => ({ data: app.logs.list() }))
+
+  api.delete('/logs', { summary: 'Forget these lines' }, ({ principal, request }) => {
+    const author = toAuthor(principal)
     request.log.info(`${author.username}: cleared the log that admins read`)
     app.audit.note(author, { entity: 'logs', name: 'logs', before: {} })
     app.logs.clear()
-    return { success: true as const, message: 'The log was cleared' }
+    return { message: 'The log was cleared' }
   })
 
-  app.get(
-    '/logs/stream',
-    {
-      schema: {
-        tags,
-        summary: 'The log as it is written',
-        description:
-          'Server-sent events without names: `{"type":"initial","logs":[…]}`, then `{"type":"log","log":{…}}` for each line, and ' +
-          '`{"type":"clear"}`. Comments keep it open. A reader that stops reading is dropped.',
-        response: { 200: LogStream }
-      },
-      exposeHeadRoute: false,
-      config: { effect: 'read' }
+  app.get('/logs/stream', {
+    schema: {
+      tags: ['Logs'],
+      summary: 'The log as it is written',
+      description:
+        'Server-sent events without names: `{"type":"initial","logs":[…]}`, then `{"type":"log","log":{…}}` for each line, and ' +
+        '`{"type":"clear"}`. Comments keep it open. A reader that stops reading is dropped.',
+      response: { 200: LogStream }
     },
-    (request, reply) => {
-      app.streamLogs(request, reply, principalOf(request))
-      reply.hijack()
-    }
-  )
+    exposeHeadRoute: false,
+    config: { effect: 'read' }
+  }, (request, reply) => {
+    app.streamLogs(request, reply, principalOf(request))
+    reply.hijack()
+  })
 }
 export default routes

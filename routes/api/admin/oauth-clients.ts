@@ -1,125 +1,72 @@
-import type { Static } from '@sinclair/typebox'
-import { checkUnchanged } from '../../../plugins/base/body/index.ts'
-import type { IssuedClient } from '../../../plugins/identity/index.ts'
-import { Done, Success } from '../../../schemas/api.ts'
+import { toClientRecord } from '../../../plugins/identity/index.ts'
+import { toAuthor } from '../../../plugins/settings/index.ts'
 import {
-  NewOAuthClient,
-  OAuthClientId,
-  OAuthClientList,
-  OAuthClientPage,
-  OAuthClientRecord,
-  OAuthClientUpdate
+  NewOAuthClient, OAuthClientId, OAuthClientList, OAuthClientPage, OAuthClientRecord, OAuthClientUpdate
 } from '../../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { authorOf } from '../principal.ts'
-import { created } from '../succeeded.ts'
+import { endpointsOf } from '../endpoint.ts'
 
-const tags = ['OAuth']
+const keepSecret = 'Keep the secret: it is not shown again'
+const messageOf = (client: { clientSecret?: string }, otherwise: string): string =>
+  client.clientSecret === undefined ? otherwise : keepSecret
 
 /** The clients of the authorization server. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { clients } = app.oauth
-  app.addHook('onRequest', (_request, _reply, done) => {
-    app.oauth.mustBeOn()
-    done()
-  })
+  app.addHook('onRequest', async () => { app.oauth.mustBeOn() })
+  const api = endpointsOf(app, 'OAuth')
+  const one = { params: OAuthClientId, data: OAuthClientRecord }
 
-  app.get('/oauth/clients', {
-    schema: {
-      tags,
-      summary: 'List the OAuth clients',
-      description: 'Oldest first. Anybody may register one, so that there can be many: the list comes in pages.',
-      querystring: OAuthClientPage,
-      response: { 200: OAuthClientList }
-    },
-    config: { effect: 'read' }
+  api.get('/oauth/clients', {
+    summary: 'List the OAuth clients',
+    description: 'Oldest first. Anybody may register one, so that there can be many: the list comes in pages.',
+    query: OAuthClientPage,
+    response: { 200: OAuthClientList }
   }, async ({ query: { page = 1, limit = 100 } }) => {
     const { clients: listed, total } = await clients.list(page, limit)
     const pagination = { page, limit, total, totalPages: Math.ceil(total / limit) }
-    return { success: true as const, data: listed.map((client) => toRecord({ client })), pagination }
+    return { data: listed.map((client) => toClientRecord({ client })), pagination }
   })
 
-  app.post('/oauth/clients', {
-    schema: {
-      tags,
-      summary: 'Create an OAuth client',
-      description: 'The secret is shown in this answer and never again.',
-      body: NewOAuthClient,
-      response: { 201: Success(OAuthClientRecord) }
-    },
-    config: { effect: 'change' }
-  }, async (request, reply) => {
-    const issued = await clients.create(authorOf(request), request.body)
-    created(reply, 'oauth/clients', issued.client.clientId)
-    const message = messageOf(issued, 'The client was created; it is public, and has no secret')
-    return { success: true as const, data: toRecord(issued), message }
+  api.post('/oauth/clients', {
+    summary: 'Create an OAuth client',
+    description: 'The secret is shown in this answer and never again.',
+    body: NewOAuthClient,
+    data: OAuthClientRecord,
+    collection: '/oauth/clients'
+  }, async ({ principal, body }) => {
+    const data = toClientRecord(await clients.create(toAuthor(principal), body))
+    return { data, message: messageOf(data, 'The client was created; it is public, and has no secret'), created: data.clientId }
   })
 
-  app.get('/oauth/clients/:clientId', {
-    schema: { tags, summary: 'Show an OAuth client', params: OAuthClientId, response: { 200: Success(OAuthClientRecord) } },
-    config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, data: toRecord({ client: await clients.get(request.params.clientId) }) }))
+  api.get('/oauth/clients/:clientId', { ...one, summary: 'Show an OAuth client' }, async ({ params }) =>
+    ({ data: toClientRecord({ client: await clients.get(params.clientId) }) }))
 
-  app.put('/oauth/clients/:clientId', {
-    schema: {
-      tags,
-      summary: 'Change an OAuth client',
-      description: 'What is not given stays. A scope that is taken away ends the tokens of the client.',
-      params: OAuthClientId,
-      body: OAuthClientUpdate,
-      response: { 200: Success(OAuthClientRecord) }
-    },
-    config: { effect: 'change' },
-    // 404 before the body is validated (DECISIONS §1).
-    onRequest: async (request) => { await clients.get(request.params.clientId) }
-  }, async (request) => {
-    const record = toRecord({ client: await clients.get(request.params.clientId) })
-    checkUnchanged(request.body, record, ['clientId', 'origin', 'clientUri', 'createdAt'])
-    const issued = await clients.update(authorOf(request), request.params.clientId, request.body)
-    return { success: true as const, data: toRecord(issued), message: messageOf(issued, 'The client was changed') }
+  api.put('/oauth/clients/:clientId', {
+    ...one,
+    summary: 'Change an OAuth client',
+    description: 'What is not given stays. A scope that is taken away ends the tokens of the client.',
+    body: OAuthClientUpdate,
+    before: async ({ params }) => await clients.get(params.clientId)
+  }, async ({ principal, params, body }) => {
+    const data = toClientRecord(await clients.update(toAuthor(principal), params.clientId, body))
+    return { data, message: messageOf(data, 'The client was changed') }
   })
 
-  app.delete('/oauth/clients/:clientId', {
-    schema: { tags, summary: 'Remove an OAuth client', description: 'Its tokens end.', params: OAuthClientId, response: { 200: Done } },
-    config: { effect: 'change' }
-  }, async (request) => {
-    await clients.remove(authorOf(request), request.params.clientId)
-    return { success: true as const, message: 'The client was removed' }
+  api.delete('/oauth/clients/:clientId', {
+    summary: 'Remove an OAuth client',
+    description: 'Its tokens end.',
+    params: OAuthClientId
+  }, async ({ principal, params }) => {
+    await clients.remove(toAuthor(principal), params.clientId)
+    return { message: 'The client was removed' }
   })
 
-  app.post('/oauth/clients/:clientId/regenerate-secret', {
-    schema: {
-      tags,
-      summary: 'Give an OAuth client another secret',
-      description: 'Its tokens end. The secret is shown in this answer and never again.',
-      params: OAuthClientId,
-      response: { 200: Success(OAuthClientRecord) }
-    },
-    config: { effect: 'change' }
-  }, async (request) => {
-    const issued = await clients.regenerateSecret(authorOf(request), request.params.clientId)
-    return { success: true as const, data: toRecord(issued), message: 'Keep the secret: it is not shown again' }
-  })
+  api.post('/oauth/clients/:clientId/regenerate-secret', {
+    ...one,
+    summary: 'Give an OAuth client another secret',
+    description: 'Its tokens end. The secret is shown in this answer and never again.'
+  }, async ({ principal, params }) =>
+    ({ data: toClientRecord(await clients.regenerateSecret(toAuthor(principal), params.clientId)), message: keepSecret }))
 }
 export default routes
-
-const messageOf = ({ secret }: IssuedClient, otherwise: string): string =>
-  secret === undefined ? otherwise : 'Keep the secret: it is not shown again'
-
-const listOf = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
-
-const timeOf = (time: number | undefined): string | undefined => time === undefined || time === 0 ? undefined : new Date(time).toISOString()
-
-const toRecord = ({ client, secret }: IssuedClient): Static<typeof OAuthClientRecord> => ({
-  clientId: client.clientId,
-  ...(secret === undefined ? {} : { clientSecret: secret }),
-  name: client.name,
-  redirectUris: [...client.redirectUris],
-  grants: [...client.grantTypes],
-  scopes: listOf(client.scope),
-  requireSecret: client.secretHash !== undefined,
-  origin: client.origin,
-  clientUri: client.clientUri,
-  createdAt: timeOf(client.createdAt),
-  lastUsedAt: timeOf(client.lastUsedAt)
-})

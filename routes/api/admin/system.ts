@@ -1,29 +1,46 @@
 import { Type } from '@sinclair/typebox'
-import { Success } from '../../../schemas/api.ts'
+import { auditedEntities, toAuthor } from '../../../plugins/settings/index.ts'
+import { CleanupQuery, Deleted } from '../../../schemas/activities.ts'
+import { auditQuery, auditRecord } from '../../../schemas/audit.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { principalOf } from '../principal.ts'
+import { endpointsOf } from '../endpoint.ts'
 
+/** The system configuration, the audit log, and the end of old records. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.put(
-    '/system-config',
-    {
-      schema: {
-        tags: ['System'],
-        summary: 'Change the system configuration',
-        description:
-          'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, and nameSeparator and ' +
-          'enableSessionRebuild, as GET /settings shows them. A given key replaces its value, absent keys stay, null resets to the ' +
-          'default. Changes take effect at once.',
-        body: Type.Object({}, { additionalProperties: true, examples: [{ nameSeparator: '_', routing: { jsonBodyLimit: '5mb' } }] }),
-        response: { 200: Success(Type.Object({}, { additionalProperties: true })) }
-      },
-      config: { effect: 'change' }
-    },
-    async (request) => {
-      const { data, warning } = await app.system.update(principalOf(request), request.body)
-      const message = 'The system configuration was changed'
-      return { success: true as const, data, message: warning === undefined ? message : `${message}. ${warning}` }
+  const api = endpointsOf(app, 'System')
+
+  api.put('/system-config', {
+    summary: 'Change the system configuration',
+    description:
+      'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, and nameSeparator and ' +
+      'enableSessionRebuild, as GET /settings shows them. A given key replaces its value, absent keys stay, null resets to the ' +
+      'default. Changes take effect at once.',
+    body: Type.Object({}, { additionalProperties: true, examples: [{ nameSeparator: '_', routing: { jsonBodyLimit: '5mb' } }] }),
+    data: Type.Object({}, { additionalProperties: true })
+  }, async ({ principal, body }) => ({ message: 'The system configuration was changed', ...await app.system.update(principal, body) }))
+
+  api.get('/audit', {
+    summary: 'The audit log',
+    description:
+      'Newest first, secrets masked: the last 100,000 changes where there is a database, else the last 1,000 since the start of the ' +
+      'process. Filters match exactly. A `before` or `after` that is too large to be kept is ' +
+      '`{id?, name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
+    query: auditQuery(auditedEntities),
+    response: {
+      200: Type.Object({ success: Type.Literal(true), data: Type.Array(auditRecord(auditedEntities)), nextCursor: Type.Optional(Type.String()) })
     }
-  )
+  }, async ({ query }) => ({ ...await app.audit.list(query) }))
+
+  endpointsOf(app, 'Activities').delete('/activities/cleanup', {
+    summary: 'Remove old recorded calls',
+    description: 'Those that are older than so many days. What is older than ACTIVITY_RETENTION goes by itself.',
+    query: CleanupQuery,
+    data: Deleted,
+    before: () => { app.activities.mustBeAvailable() }
+  }, async ({ principal, query: { daysOld = 30 } }) => {
+    const deletedCount = await app.activities.cleanup(daysOld)
+    app.audit.note(toAuthor(principal), { entity: 'activities', name: 'activities', before: { daysOld, deletedCount } })
+    return { data: { deletedCount }, message: `${deletedCount} recorded calls were removed` }
+  })
 }
 export default routes

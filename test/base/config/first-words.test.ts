@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { FirstWords } from '../../../plugins/base/config/first-words.ts'
+import { FirstWords } from '../../../plugins/base/config/first-start.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 
 test('without a terminal the words of a first start are in a file for its owner only', async (t) => {
@@ -11,16 +11,18 @@ test('without a terminal the words of a first start are in a file for its owner 
   const words = new FirstWords({
     terminal: undefined, dataDir, makeFolder: () => { mkdirSync(dataDir, { recursive: true }) }, named: (path) => { named.push(path) }
   })
-  const file = join(dataDir, 'first-start.txt')
-  // One that somebody else left open is replaced, not filled.
+  const file = join(dataDir, 'first-start-2.txt')
+  const unread = join(dataDir, 'first-start.txt')
+  // One that nobody has deleted may be unread: it is neither replaced nor filled.
   mkdirSync(dataDir)
-  writeFileSync(file, 'of an earlier start', { mode: 0o644 })
+  writeFileSync(unread, 'of an earlier start', { mode: 0o644 })
   await words.tell('a password\n')
   await words.tell('a key\n')
   assert.match(readFileSync(file, 'utf8'), /^[^\n]*Delete this file[^\n]*\na password\na key\n$/)
   assert.equal(statSync(file).mode & 0o777, 0o600)
   assert.deepEqual(named, [file])
-  assert.deepEqual(readdirSync(dataDir), ['first-start.txt'])
+  assert.equal(readFileSync(unread, 'utf8'), 'of an earlier start')
+  assert.deepEqual(readdirSync(dataDir).sort(), ['first-start-2.txt', 'first-start.txt'])
 
   words.retract()
   assert.ok(!existsSync(file))

@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'tap'
 import { promisify } from 'node:util'
-import { readAsset } from '../../../plugins/base/config/assets.ts'
+import { readAsset } from '../../../package.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 import { path } from '../../helpers/hub.ts'
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
-import { BoundedMap } from '../../../plugins/base/limits/bounded-map.ts'
-import { OwnedMap } from '../../../plugins/base/limits/owned-map.ts'
+import { BoundedMap, OwnedMap } from '../../../plugins/base/limits/bounded-map.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)

@@ -3,30 +3,30 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'tap'
 import { parseLarge } from '../../../plugins/base/body/body.ts'
-import { ValueMemory } from '../../../plugins/base/body/memory.ts'
+import { holdUntilClosed } from '../../../plugins/base/body/memory.ts'
 import { costOfValues, memoryOfJson } from '../../../plugins/base/body/values.ts'
 import { chunkedReply } from '../../../plugins/base/limits/large-body.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
-import { largeText } from '../../../protocol/large-message.ts'
-import { copyOf, memoryOf, partOf } from '../../../protocol/text.ts'
+import { scanJson } from '../../../protocol/json-scanner.ts'
+import { copyOf, largeText, memoryOf, partOf } from '../../../protocol/text.ts'
 
 const reply = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 const close = (raw: ServerResponse): void => { raw.emit('close') }
 
 test('the cost of values is that of what is made of a text', async () => {
-  const cost = (text: string): number => costOfValues(text, 0, text.length)
-  assert.equal(cost('"text"'), 0)
+  const cost = (text: string): number => costOfValues(scanJson(text, { maxDepth: 9 }))
+  assert.equal(cost('"text"'), 48)
   assert.equal(cost('[]'), 112)
-  assert.equal(cost('[1,2]'), 160)
-  assert.equal(cost('{"a":1}'), 304)
-  assert.equal(cost('[{},{}]'), 3 * 112 + 48)
+  assert.equal(cost('[1,2]'), 208)
+  assert.equal(cost('{"a":1}'), 352)
+  assert.equal(cost('[{},{}]'), 3 * 112)
 })
 
 test('memory is taken in the name of the sender before values are made, until the request is answered', async () => {
   const before = memory.held
   const empty = `{"a":[${Array(200_000).fill('[]').join()}]}`
   const raw = reply()
-  const value = await parseLarge(empty, 'values of one', new ValueMemory(raw, 'values of one')) as { a: unknown[] }
+  const value = parseLarge(empty, holdUntilClosed(raw, 'values of one')) as { a: unknown[] }
   assert.equal(value.a.length, 200_000)
   assert.ok(memory.held - before > 20 * 1024 * 1024, String(memory.held - before))
   close(raw)
@@ -40,9 +40,9 @@ test('a body whose values do not fit is refused before they are made', async () 
   const last = memory.take('a fourth one', Math.floor(memory.max / 10))
   const empty = `{"a":[${Array(240_000).fill('{}').join()}]}`
   const raw = reply()
-  await assert.rejects(parseLarge(empty, 'values of one', new ValueMemory(raw, 'values of one')), { name: 'ShareError' })
+  assert.throws(() => parseLarge(empty, holdUntilClosed(raw, 'values of one')), { name: 'ShareError' })
   const words = JSON.stringify({ a: 'word '.repeat(100_000) })
-  assert.ok(await parseLarge(words, 'values of one', new ValueMemory(raw, 'values of one')))
+  assert.ok(parseLarge(words, holdUntilClosed(raw, 'values of one')))
   for (const each of [release, more, last]) each()
   close(raw)
   assert.equal(memory.held, held)

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { logOutput } from '../../../plugins/extensions/logs/output.ts'
-import { checkLoginSecret, loginSecret, replicasProblem } from '../../../plugins/base/secrets/login-secret.ts'
+import { checkLoginSecret, loginSecret, replicasProblem } from '../../../plugins/base/secrets/secret-file.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 
 const folder = async (t: Test): Promise<[dataDir: string, path: string]> => {

@@ -274,6 +274,19 @@ void test('diff: a removed line stays with the added one in its place, in fewer 
   assert.ok(signed(whole, '+').length >= signed(whole, '-').length)
 })
 
+void test('diff: of very many small files, some have whole changes', async () => {
+  const count = await loadTokenCounter()
+  for (const files of [40, 150, 300]) {
+    for (const maxOutputTokens of [400, 1_200]) {
+      const text = compress(diffOf(files, [1, 1]), { ...options, strategy: 'diff', maxOutputTokens }, count)?.text ?? ''
+      const [removed, added] = [text.match(/^-(?!--)/gm) ?? [], text.match(/^\+(?!\+\+)/gm) ?? []]
+      assert.ok(added.length >= 2 && removed.length === added.length, `${files} files, ${maxOutputTokens} tokens: ${text}`)
+      assert.match(text, /^… \d+ more files$/m)
+      assert.ok(count(text) <= maxOutputTokens)
+    }
+  }
+})
+
 void test('diff: what is added comes before what is only removed', async () => {
   const count = await loadTokenCounter()
   const hunk = (file: number): string => [

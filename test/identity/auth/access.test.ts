@@ -531,6 +531,7 @@ test('a replica that lost its database for a minute refuses every credential wit
     ['modern MCP', {
       url: '/mcp', method: 'POST', headers: { ...bearer, ...accept, ...modern }, payload: { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: meta } }
     }, 200],
+    ['a password', { url: '/api/auth/login', method: 'POST', payload: { username: 'nobody', password: 'wrong password' } }, 401],
     ['an unknown key', { url: '/mcp', method: 'POST', headers: { authorization: 'Bearer thk_0' }, payload: initialize() }, 401],
     ['an open route', { url: '/api/openapi.json', headers: bearer }, 200],
     ['the metrics', { url: '/metrics', headers: bearer }, 200],

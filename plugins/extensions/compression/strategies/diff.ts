@@ -10,6 +10,9 @@ interface FileDiff { path: string, headers: string[], hunks: Hunk[], count: numb
 
 const longestChange = 300
 
+/** How many files are named before any change is shown: of very many, their names alone would fill the room. */
+const filesFirst = 20
+
 /** How much of a line is looked at, in characters. */
 const looked = 1_000
 
@@ -24,25 +27,31 @@ export const diff: Strategy = (text) => {
   // What is only removed comes after all that is added.
   const byWeight = hunks.map(({ changes }) => [...changes].sort((one, other) => Number(isRemoval(one)) - Number(isRemoval(other))))
   const order = inTurns(hunks.map(({ changes }) => changes.length))
+  /** How many files and changes a level shows: some files, then a change for each further file, then the other changes. */
+  const shownAt = (level: number): { files: number, changes: number } => {
+    const first = Math.min(files.length, filesFirst)
+    const extra = Math.max(level - first, 0)
+    const more = Math.max(Math.min(files.length - first, Math.ceil(extra / 2)), extra - order.length)
+    return { files: Math.min(level, first) + more, changes: extra - more }
+  }
   const head = `${counted(files.length + others, 'file')} changed, +${figure(added)} -${figure(removed)}`
   return {
-    // First the files, a line for each; then the changes.
     highest: files.length + order.length,
     render: (level, most) => {
       // A file takes six characters, a change one.
-      if (level > most || (level > files.length && files.length * 6 > most)) return undefined
-      const left = files.length + others - Math.min(level, files.length)
+      const shown = shownAt(level)
+      if (level > most || shown.files * 6 > most) return undefined
+      const left = files.length + others - shown.files
       const more = left > 0 ? [`… ${counted(left, 'more file')}`] : []
-      if (level <= files.length) return [head, ...files.slice(0, level).map(summary), ...more].join('\n')
       const kept = new Map<Hunk, Change[]>()
-      for (const [index, at] of order.slice(0, level - files.length)) {
+      for (const [index, at] of order.slice(0, shown.changes)) {
         const [hunk, change] = [hunks[index], byWeight[index]?.[at]]
         if (!hunk || !change) continue
         const changes = kept.get(hunk)
         if (changes) changes.push(change)
         else kept.set(hunk, [change])
       }
-      return [head, ...files.map((file) => written(file, kept)), ...more].join('\n')
+      return [head, ...files.slice(0, shown.files).map((file) => written(file, kept)), ...more].join('\n')
     }
   }
 }

@@ -1,5 +1,5 @@
 import { isDeeperThan } from '../../../../protocol/json.ts'
-import { JsonScanner } from '../../../../protocol/json-scanner.ts'
+import { scanJson } from '../../../../protocol/json-scanner.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { Containers, TooCostly } from './containers.ts'
 import { eachLine } from './lines.ts'
@@ -73,14 +73,12 @@ const large = 64 * 1024
 function isJson (text: string): boolean {
   try {
     if (text.length < large) JSON.parse(text)
-    else new JsonScanner(text, deepest, none, 0).step(Infinity)
+    else scanJson(text, { maxDepth: deepest })
     return true
   } catch {
     return false
   }
 }
-
-const none: ReadonlySet<string> = new Set()
 
 /** Thrown where a rendering gets longer than is of use. */
 class TooLong extends Error {}

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../../db/store.ts'
 import type { BearerKey } from '../../../../schemas/settings.ts'
 import { type Credential, headerOf, type Principal } from '../../../settings/index.ts'
 import type { Keys } from '../../keys/keys.ts'
-import { counts, seesAll } from '../../keys/rights.ts'
+import { counts, seesAll } from '../../keys/state.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**
@@ -40,7 +40,7 @@ function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Pr
   return principal
 }
 
-/** The principal of a key on the management API: an unscoped system key acts as its owner with an admin's rights (DECISIONS §3). */
+/** The principal of a key on the management API: an unscoped system key acts as its owner with an admin's rights. */
 function managerOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'

@@ -1,5 +1,6 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Page, PageClient } from '../../../base/pages/index.ts'
+import { isObject } from '../../../../protocol/json.ts'
 import { defaultScope } from '../settings.ts'
 
 /** An error, as the library tells of it. */
@@ -72,8 +73,6 @@ async function holdBack (ctx: Context, { isAdmins, refusalPage }: CorrectionDeps
   ctx.remove('location')
   sendPage(ctx, refusalPage(problem, status, { name: client.clientName ?? client.clientId, redirectUri: location }, location))
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
 /** Where an answer redirects to; empty for any other. Koa returns undefined for a header that is not set, whatever its types say. */
 const locationOf = ({ response }: Pick<Context, 'response'>): string => (response.get('location') as string | undefined) ?? ''

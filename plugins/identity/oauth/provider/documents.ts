@@ -3,7 +3,7 @@ import { isObject, withoutAbsent } from '../../../../protocol/json.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { OAuthError } from '../../../base/errors/index.ts'
 import { limits } from '../../../base/limits/index.ts'
-import { checkRedirectUris } from '../redirect-uris.ts'
+import { checkRedirectUris } from '../client-metadata.ts'
 
 /** Checks what a Client ID Metadata Document states; clients in the storage were checked before. @throws InvalidClientMetadata */
 export function checkDocument (metadata: Record<string, unknown>): void {

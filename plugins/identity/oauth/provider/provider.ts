@@ -7,10 +7,9 @@ import { errors } from '../../../base/errors/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { limits } from '../../../base/limits/index.ts'
 import { matchesHash } from '../clients.ts'
-import { issuerPath } from '../issuer.ts'
-import { resourcePath } from '../resources.ts'
+import { issuerPath, resourcePath } from '../identifiers.ts'
 import { documentsAllowed, type OAuthSettings } from '../settings.ts'
-import { adapterOn, type AuthorizationStorage } from './adapter.ts'
+import { adapterOn, isRefreshable, type AuthorizationStorage } from './adapter.ts'
 import { answerAway, correct, type CorrectionDeps } from './corrections.ts'
 import { checkDocument, fetchFor } from './documents.ts'
 import { loadGrant, type RememberedConsent } from './grants.ts'
@@ -71,7 +70,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     },
     allowOmittingSingleRegisteredRedirectUri: false,
     rotateRefreshToken: true,
-    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    issueRefreshToken: (ctx) => isRefreshable(ctx),
     expiresWithSession: () => false,
     clientBasedCORS: () => true,
     cookies: cookiesOf(issuer),

@@ -1,8 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { fromFdPromise, type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
-import { ArchiveError, quoteEntryName, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
+import { type ArchiveBounds, type ArchiveEntry, ArchiveError, decodeName, Names, quoteEntryName } from './archive.ts'
 import { findEnd } from './end.ts'
-import { decodeName, Names } from './names.ts'
 
 /** Bits of the flags of an entry (APPNOTE 4.4.4). */
 const flag = { encrypted: 1, descriptor: 8, stronglyEncrypted: 0x40, utf8: 0x800, masked: 0x2000 } as const

@@ -1,11 +1,10 @@
 import type { Worker } from 'node:worker_threads'
-import { copyInSteps, lengthOf, LoopBudget } from '../../../../protocol/yield.ts'
 import { limits } from '../../../base/limits/index.ts'
 import { startWorker } from '../../../base/threads/index.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { textsOf } from './joined-texts.ts'
-import type { MemoryTask, more, ProvidedMemory, ReadPart, ReadResult, ThreadTask } from './worker.ts'
+import type { more, ReadPart, ReadResult, ThreadTask } from './worker.ts'
 
 interface ReaderLimits {
   /** Max time for one description, in ms. */
@@ -66,10 +65,6 @@ export class DescriptionReader {
   /** Posts a task to the thread, and waits for its result, its end, the time limit or the signal. */
   async #run ({ chunks, baseUrl }: ReadTask, signal: AbortSignal): Promise<ReadResult> {
     const worker = this.#worker
-    const begin = async (document: Uint8Array): Promise<void> => {
-      await copyInSteps(chunks, document, new LoopBudget().pause)
-      worker.postMessage({ document, baseUrl } satisfies ThreadTask)
-    }
     const { readTime, readHeap } = this.#limits
     let stopListening = (): void => {}
     try {
@@ -83,9 +78,8 @@ export class DescriptionReader {
         }
         const timer = setTimeout(onTimeout, readTime)
         let compiled: CompiledDescription | undefined
-        const onMessage = (message: ReadResult | ReadPart | ProvidedMemory): void => {
+        const onMessage = (message: ReadResult | ReadPart): void => {
           if ('problem' in message) { resolve(message); return }
-          if ('memory' in message) { void begin(message.memory); return }
           if ('compiled' in message) compiled = message.compiled
           else {
             compiled?.pages.push(message.page)
@@ -103,7 +97,7 @@ export class DescriptionReader {
           signal.removeEventListener('abort', onAbort)
         }
         if (signal.aborted) onAbort()
-        else worker.postMessage({ size: lengthOf(chunks) } satisfies MemoryTask)
+        else worker.postMessage({ document: Buffer.concat(chunks), baseUrl } satisfies ThreadTask)
       })
     } finally {
       stopListening()

@@ -8,7 +8,7 @@ import { compile, type Compiled } from './compile.ts'
 import { parseDocument } from './document.ts'
 import { joined, type JoinedTexts } from './joined-texts.ts'
 
-/** A document to read, in memory that the thread has provided. */
+/** A document to read. */
 export interface ThreadTask {
   document: Uint8Array
   /** The URL that relative servers are resolved against. */
@@ -21,10 +21,6 @@ export interface ReadPart { page: string, plans: JoinedTexts }
 export type ReadResult = { compiled: CompiledDescription } | { problem: string }
 /** Asks for the next part. */
 export const more = 'more'
-
-/** Asks for memory for the bytes of a document. */
-export interface MemoryTask { size: number }
-export interface ProvidedMemory { memory: Uint8Array }
 
 giveWay()
 
@@ -71,9 +67,6 @@ function firstAnswer (task: ThreadTask): ReadResult {
   return { compiled: { ...compiled, plans: [], pages: [] } }
 }
 
-/** The system provides new memory page by page while it is first written, which takes longer than to copy a document there. */
-const provide = ({ size }: MemoryTask): ProvidedMemory => ({ memory: new Uint8Array(new SharedArrayBuffer(size)).fill(0) })
-
-parentPort?.on('message', (task: ThreadTask | MemoryTask | typeof more) => {
-  parentPort?.postMessage(task === more ? nextPart() : 'size' in task ? provide(task) : firstAnswer(task))
+parentPort?.on('message', (task: ThreadTask | typeof more) => {
+  parentPort?.postMessage(task === more ? nextPart() : firstAnswer(task))
 })

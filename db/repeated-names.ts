@@ -1,0 +1,32 @@
+import { isObject } from '../schemas/unknown-members.ts'
+import type { Document } from './apply.ts'
+import { endOfString } from './text-order.ts'
+
+const repeated = new WeakMap<object, readonly string[]>()
+
+/** The names of servers that the text of the settings has more than once: the last entry of each is in force. */
+export const repeatedIn = (servers: object): readonly string[] => repeated.get(servers) ?? []
+
+/** Notes the names of servers that a settings text repeats, which are gone once it is parsed. @param document parsed from the text */
+export function noteRepeated (text: string, document: Document): void {
+  const { mcpServers: servers } = document
+  if (!isObject(servers)) return
+  const seen = new Map<string, number>()
+  let [depth, section, start, end] = [0, '', 0, 0]
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]
+    if (character === '"') {
+      start = at
+      at = endOfString(text, at)
+      end = at + 1
+    } else if (character === '{' || character === '[') depth++
+    else if (character === '}' || character === ']') depth--
+    else if (character === ':' && depth <= 2) {
+      const name = JSON.parse(text.slice(start, end)) as string
+      if (depth === 1) section = name
+      else if (section === 'mcpServers') seen.set(name, (seen.get(name) ?? 0) + 1)
+    }
+  }
+  const names = [...seen].filter(([, count]) => count > 1).map(([name]) => name)
+  if (names.length > 0) repeated.set(servers, names)
+}

@@ -1,0 +1,33 @@
+import { isIPv4 } from 'node:net'
+import type { Env } from '../../../schemas/env.ts'
+
+/** Whether a host name or address is a loopback one; an IPv6 address with or without brackets. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
+
+/** The loopback address of a gateway, from the address it listens at; undefined: it does not listen there. */
+export function localUrl (base: string): string | undefined {
+  const url = new URL(base)
+  if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
+  return isLoopback(url.hostname) ? url.href.replace(/\/$/, '') : undefined
+}
+
+/** Replaces an error of `listen` by a message that says what to change. */
+export function explainListenError (error: unknown, { HOST: host, PORT: port }: Pick<Env, 'HOST' | 'PORT'>): unknown {
+  switch (error instanceof Error && 'code' in error ? error.code : undefined) {
+    case 'EADDRINUSE':
+      return new Error(`Port ${port} on ${host} is in use already. Stop what uses it, or choose another with PORT.`)
+    case 'EACCES':
+      return new Error(`This user may not listen on port ${port}. Choose one above 1023 with PORT.`)
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EINVAL':
+      return new Error(
+        `HOST cannot be ${JSON.stringify(host)}: it is not an address of this machine. ` +
+        '127.0.0.1 is for this machine only, 0.0.0.0 for all networks.'
+      )
+    default:
+      return error
+  }
+}

@@ -1,0 +1,92 @@
+import { BoundedMap } from './bounded-map.ts'
+
+export interface Rate {
+  /** Max tokens at once. */
+  readonly burst: number
+  /** Tokens that come back per second. */
+  readonly perSecond: number
+}
+
+interface TokenBucketOptions {
+  /** Max keys with a bucket; beyond: the one used longest ago starts again with a full bucket. */
+  readonly maxKeys?: number
+  /** A clock, in ms. */
+  readonly now?: () => number
+}
+
+interface Bucket { readonly left: number, readonly updated: number }
+
+/** Covers the rounding of times, in ms. */
+const tolerance = 1e-6
+
+/**
+ * A rate limiter with a bucket of tokens for each key. Spending is allowed while one token is left, and may exceed what is left: the
+ * key then waits until the debt is paid.
+ */
+export class TokenBucket {
+  readonly #rate: Rate
+  readonly #now: () => number
+  readonly #buckets: BoundedMap<string, Bucket>
+
+  /** @param rate read at each use */
+  constructor (rate: Rate, { maxKeys = 10_000, now = () => performance.now() }: TokenBucketOptions = {}) {
+    this.#rate = rate
+    this.#now = now
+    this.#buckets = new BoundedMap(maxKeys)
+  }
+
+  /** Spends tokens. @returns false: none is left, and nothing was spent */
+  take (key: string, amount = 1): boolean {
+    if (this.wait(key) > 0) return false
+    this.spend(key, amount)
+    return true
+  }
+
+  /** Spends tokens, whether or not any are left. A negative amount gives tokens back. */
+  spend (key: string, amount: number): void {
+    this.#buckets.setNewest(key, { left: this.#leftOf(key) - amount, updated: this.#now() })
+  }
+
+  /** The time until so many tokens are left, in ms; 0: now. */
+  wait (key: string, amount = 1): number {
+    const missing = amount - this.#leftOf(key)
+    return Math.max(0, Math.ceil(missing / this.#rate.perSecond * 1_000 - tolerance))
+  }
+
+  #leftOf (key: string): number {
+    const { burst, perSecond } = this.#rate
+    const bucket = this.#buckets.get(key)
+    return bucket ? Math.min(burst, bucket.left + (this.#now() - bucket.updated) / 1_000 * perSecond) : burst
+  }
+}
+
+/**
+ * Limits the lines that one source writes to the log. After a burst, lines are left out until the bucket is full again, so that lines
+ * that belong together stay together; then their number is reported.
+ */
+export class LineLimit {
+  readonly #bucket: TokenBucket
+  readonly #rate: Rate
+  readonly #report: (omitted: number) => void
+  #isSilent = false
+  #omitted = 0
+
+  /** @param now a clock, in ms */
+  constructor (rate: Rate, report: (omitted: number) => void, now?: () => number) {
+    this.#bucket = new TokenBucket(rate, { maxKeys: 1, now })
+    this.#rate = rate
+    this.#report = report
+  }
+
+  /** Whether the log may have a line. @param cost in tokens */
+  allows (cost = 1): boolean {
+    if (this.#isSilent && this.#bucket.wait('', this.#rate.burst) === 0) {
+      if (this.#omitted > 0) this.#report(this.#omitted)
+      this.#isSilent = false
+      this.#omitted = 0
+    }
+    this.#isSilent ||= !this.#bucket.take('', cost)
+    if (this.#isSilent) this.#omitted++
+    return !this.#isSilent
+  }
+}

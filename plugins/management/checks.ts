@@ -1,0 +1,121 @@
+import { foldName } from '../../db/invariants.ts'
+import { jsonSize } from '../../db/json-size.ts'
+import type { Server, Snapshot } from '../../db/store.ts'
+import { looksLikeId, newNameProblem } from '../../schemas/names.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import { errors, noSuch } from '../base/errors/index.ts'
+import { limits } from '../base/limits/index.ts'
+import { defaultOwner } from '../identity/index.ts'
+import { canManage, canSee, groupNamed, isRestricted, type Principal, takesPlace } from '../settings/index.ts'
+
+/** Checks a name that a server or group is about to get, whoever gives it. @param place the member of the request @throws InvalidInput */
+function checkName (name: string, place: string, noun: 'server' | 'group', isTaken: boolean): void {
+  const problem = newNameProblem(name)
+  if (problem !== undefined) throw new errors.InvalidInput(`"${place}": ${problem}`)
+  if (isTaken) throw new errors.InvalidInput(`There is a ${noun} named ${JSON.stringify(name)} already`)
+  if (looksLikeId(name)) throw new errors.InvalidInput(`"${place}" must not look like an id`)
+}
+
+/**
+ * Checks a name that a server is about to get. A user's server must not be taken for another one or for a group.
+ * @param former the server's current name, if it has one
+ * @throws InvalidInput
+ */
+export function checkServerName (
+  snapshot: Snapshot, principal: Principal, name: string, place: 'name' | 'newName', former?: string
+): void {
+  checkName(name, place, 'server', snapshot.servers.has(name))
+  if (principal.isAdmin) return
+  const folded = foldName(name)
+  const others = countFolded(snapshot, folded) - (former !== undefined && foldName(former) === folded ? 1 : 0)
+  if (others > 0) {
+    const sentence = `There is a server whose name differs from ${JSON.stringify(name)} only by case`
+    throw new errors.InvalidInput(`${sentence}; only an admin may add such a name`)
+  }
+  if (groupNamed(snapshot, name)) {
+    throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)}; only an admin may give a server its name`)
+  }
+}
+
+/** The same for a group. @throws InvalidInput */
+export function checkGroupName (snapshot: Snapshot, principal: Principal, { id, name }: { id: string, name: string }): void {
+  const other = groupNamed(snapshot, name) ?? snapshot.groups.get(name)
+  checkName(name, 'name', 'group', other !== undefined && other.id !== id)
+  if (snapshot.servers.has(name) && !principal.isAdmin) {
+    throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)}; only an admin may give a group its name`)
+  }
+}
+
+/** The number of servers by folded name. Kept with the servers, since an import checks many names. */
+const foldedNames = new WeakMap<Snapshot['servers'], Map<string, number>>()
+
+function countFolded ({ servers }: Snapshot, folded: string): number {
+  let counts = foldedNames.get(servers)
+  if (!counts) {
+    counts = new Map()
+    for (const name of servers.keys()) counts.set(foldName(name), (counts.get(foldName(name)) ?? 0) + 1)
+    foldedNames.set(servers, counts)
+  }
+  return counts.get(folded) ?? 0
+}
+
+/** The warning for a server and a group that share a name. @param about the one that was stored */
+export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
+  const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
+  if (!group || !server) return []
+  const target = takesPlace(snapshot, group, server) ? 'group' : 'server, since the owner of the group is not an admin'
+  const other = about === 'group' ? 'server' : 'group'
+  const owner = about === 'group' ? '' : `, owned by ${JSON.stringify(group.owner ?? defaultOwner)}`
+  return [`There is a ${other} named ${JSON.stringify(name)} too${owner}: routes with this name lead to the ${target}`]
+}
+
+/**
+ * Checks that a principal may have one more server or group. Admins may have any number.
+ * @param added how many others the same request adds
+ * @throws ShareUsed
+ */
+export function checkCount ({ servers, groups }: Snapshot, { isAdmin, username }: Principal, noun: 'server' | 'group', added = 0): void {
+  if (isAdmin || (noun === 'server' && username === undefined)) return
+  const owned = noun === 'server' ? [...servers.values()].map(({ config }) => config) : [...groups.values()]
+  const max = noun === 'server' ? limits.serversPerUser : limits.groupsPerUser
+  if (owned.filter(({ owner }) => owner === username).length + added < max) return
+  throw new errors.ShareUsed(`You have ${max} ${noun}s already: remove one first`)
+}
+
+/** Checks that a principal may store a config of this size beside those of its other servers. @throws ShareUsed */
+export function checkConfigRoom ({ servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object): void {
+  if (isAdmin || username === undefined) return
+  let size = jsonSize(config)
+  for (const other of servers.values()) {
+    if (other.name !== name && other.config.owner === username) size += jsonSize(other.config)
+  }
+  if (size > limits.configPerUser) {
+    const sentence = `The configs of your servers would be larger than ${limits.configPerUser} characters together: remove one first`
+    throw new errors.ShareUsed(sentence)
+  }
+}
+
+/** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
+export function visible (snapshot: Snapshot, principal: Principal, name: string): Server {
+  const server = snapshot.servers.get(name)
+  if (!server || !canSee(principal, server, 'public')) throw noSuch('server', name)
+  return server
+}
+
+/** A server that the principal may change. @throws NoSuch, Forbidden */
+export function managed (snapshot: Snapshot, principal: Principal, name: string): Server {
+  const server = visible(snapshot, principal, name)
+  if (!canManage(principal, server)) throw new errors.Forbidden('Only its owner or an admin may change this server')
+  return server
+}
+
+/**
+ * Checks that a principal may store or connect a server of this type: only admins may do so for servers that run a command, or are of type
+ * `openapi`, unless ALLOW_USER_STDIO lifts this.
+ * @param usersMayRun ALLOW_USER_STDIO
+ * @throws Forbidden
+ */
+export function checkMayRun (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
+  if (principal.isAdmin || usersMayRun || !isRestricted(config)) return
+  throw new errors.Forbidden('Only an admin may store servers that run a command or are of type "openapi" (ALLOW_USER_STDIO lifts this)')
+}

@@ -1,0 +1,96 @@
+import fp from 'fastify-plugin'
+import { documentText } from '../../db/document-text.ts'
+import { lockOf } from '../../db/document.ts'
+import { factsOf, listNames, type Entity, type MemberOf } from '../../db/entities.ts'
+import { jsonSize } from '../../db/json-size.ts'
+import { orderedObject } from '../../db/order.ts'
+import type { Server, Snapshot } from '../../db/store.ts'
+import { errors } from '../base/errors/index.ts'
+import { maskConfig } from '../base/secrets/index.ts'
+import { canManage, type Principal, type Settings } from '../settings/index.ts'
+import type { Groups, ShownGroup } from './groups/groups.ts'
+
+type Json = Record<string, unknown>
+
+/** Max names listed in an error. */
+const mostNamed = 20
+
+/** The settings in the format of a settings file: another gateway can start with it. */
+interface Exported {
+  mcpServers: Json
+  groups: ShownGroup[]
+  /** This and the following: for admins only. */
+  systemConfig?: Json
+  [section: string]: unknown
+}
+
+/** Exports the settings: everything for an admin, their own servers and groups for others. */
+export class Export {
+  readonly #settings: Settings
+  readonly #groups: Groups
+
+  constructor (settings: Settings, groups: Groups) {
+    this.#settings = settings
+    this.#groups = groups
+  }
+
+  /**
+   * The settings that a principal manages.
+   * @param secrets whether to include secrets, and hashes of passwords and tokens, instead of masks; for admins only
+   * @throws Forbidden, SecretsLocked when some secrets cannot be decrypted, ShareError
+   */
+  get (principal: Principal, secrets: boolean): Exported {
+    if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
+    // With skipAuth anybody may act as an admin, and secrets are good elsewhere, and later, too.
+    if (secrets && principal.kind === 'guest') throw new errors.Forbidden('Log in to export secrets: a guest gets masks')
+    const snapshot = this.#settings.current
+    if (secrets) checkLocks(snapshot)
+    const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
+    // It is put into words in one piece.
+    this.#settings.countLarge(principal, managed(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0))
+    const mcpServers = orderedObject(managed(snapshot, principal).map(({ name, config }) => [name, mask(config)]))
+    const groups = this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
+    if (!principal.isAdmin) return { mcpServers, groups }
+    return {
+      mcpServers,
+      groups,
+      systemConfig: mask(snapshot.system),
+      ...Object.fromEntries(listNames.flatMap((section) => {
+        const { member, credentials } = factsOf(section)
+        const items = [...snapshot[member as MemberOf<Entity>].values()] as Json[]
+        if (section === 'groups' || (items.length === 0 && credentials === undefined)) return []
+        return [[section, secrets || credentials === undefined ? items : items.map((item) => without(item, credentials))]]
+      }))
+    }
+  }
+
+  /** An export as the text of a settings file. It keeps the order of the servers, also where their names are numbers. */
+  text (exported: object): string { return documentText(exported) }
+}
+
+/**
+ * Refuses settings that hold masks in place of secrets that cannot be decrypted: their export must not pass for a complete backup.
+ * @throws SecretsLocked
+ */
+function checkLocks ({ servers, system }: Snapshot): void {
+  const locked = [...servers.values()].flatMap(({ name, config }) => lockOf(config) === undefined ? [] : [JSON.stringify(name)])
+  if (lockOf(system) !== undefined) locked.push('"systemConfig"')
+  if (locked.length === 0) return
+  const ellipsis = locked.length > mostNamed ? ' …' : ''
+  throw new errors.SecretsLocked(`${locked.slice(0, mostNamed).join(', ')}${ellipsis}`)
+}
+
+const without = (item: Json, names: readonly string[]): Json =>
+  Object.fromEntries(Object.entries(item).filter(([name]) => !names.includes(name)))
+
+const managed = (snapshot: Snapshot, principal: Principal): Server[] =>
+  [...snapshot.servers.values()].filter((server) => canManage(principal, server))
+
+declare module 'fastify' {
+  interface FastifyInstance { export: Export }
+}
+
+/** `app.export`: the export of the settings. */
+export default fp(async (app) => {
+  app.decorate('export', new Export(app.settings, app.groups))
+}, { name: 'export', dependencies: ['settings', 'groups'] })

@@ -1,0 +1,83 @@
+import { orderedEntries } from '../../../db/order.ts'
+import type { Change, Snapshot } from '../../../db/store.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { type ForeignServer, readForeign } from '../../../schemas/foreign-document.ts'
+import { errors } from '../../base/errors/index.ts'
+import type { Principal } from '../../settings/index.ts'
+import { checkCount, checkServerName } from '../checks.ts'
+import { isStored, toStore } from './to-store.ts'
+
+/** Max servers of one request. */
+const maxEntries = 1_000
+
+/** The servers of a request, and sentences about its members that are no servers. */
+export interface SentServers { readonly servers: readonly ForeignServer[], readonly warnings: string[] }
+
+/** The result for one of several servers. `unchanged`: it is there already, as it was sent. */
+export interface Outcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
+
+/** The servers of a request, in its order: a list, or the configuration file of a client. @throws InvalidInput */
+export function serverEntries (body: unknown): SentServers {
+  const document = readForeign(body, orderedEntries)
+  if (document === undefined || document.servers.length === 0) {
+    throw new errors.InvalidInput('"servers": expected a list of {"name": "…", "config": {…}}, or "mcpServers": {"<name>": {…}}')
+  }
+  const { servers, members } = document
+  if (servers.length > maxEntries) throw new errors.InvalidInput(`There are ${servers.length} servers; send ${maxEntries} at most`)
+  return { servers, warnings: members.slice(0, 20).map((name) => `${JSON.stringify(name)} holds no servers, and is not stored`) }
+}
+
+/**
+ * The changes that add several servers. A server that cannot be stored does not keep the others from it; one that is stored already as it
+ * would be stays.
+ * @returns with the result of each server, in their order
+ */
+export function additionsOf (
+  snapshot: Snapshot, principal: Principal, servers: readonly ForeignServer[], usersMayRun: boolean
+): { changes: Change[], outcomes: Outcome[] } {
+  const names = new Set<string>()
+  const changes: Change[] = []
+  const add = ({ name, config }: ForeignServer, at: number): Outcome => {
+    if (name === '' || !isObject(config)) throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
+    if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+    const isUnchanged = isStored(snapshot, principal, name, config, usersMayRun)
+    if (!isUnchanged) {
+      checkServerName(snapshot, principal, name, 'name')
+      checkCount(snapshot, principal, 'server', names.size)
+      changes.push(toStore(snapshot, principal, name, config, usersMayRun))
+    }
+    names.add(name)
+    return { name, success: true, ...(isUnchanged && { unchanged: true }) }
+  }
+  const outcomes = servers.map((each, at): Outcome => {
+    try {
+      return add(each, at)
+    } catch (error) {
+      return { name: each.name, success: false, message: refusalOf(error) }
+    }
+  })
+  return { changes, outcomes }
+}
+
+/** The reason why one of several servers or groups cannot be stored. @throws the error, when it concerns more than that one */
+export function refusalOf (error: unknown): string {
+  const isRefusal = [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
+  if (!isRefusal || !(error instanceof Error)) throw error
+  return error.message
+}
+
+/** The results for several servers, and what to say of them. */
+export interface BatchResult {
+  readonly data: { readonly results: Outcome[], readonly successCount: number, readonly failureCount: number }
+  readonly message: string
+  readonly warnings: string[]
+  readonly outcome?: 'partial' | 'failed'
+}
+
+export function batchOf (results: Outcome[], warnings: string[]): BatchResult {
+  const successCount = results.filter(({ success }) => success).length
+  const data = { results, successCount, failureCount: results.length - successCount }
+  if (successCount === 0) return { data, message: 'None of the servers could be added', warnings: [], outcome: 'failed' }
+  const message = `${successCount} of ${results.length} servers were added`
+  return { data, message, warnings, ...(data.failureCount > 0 && { outcome: 'partial' }) }
+}

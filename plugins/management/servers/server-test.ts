@@ -1,0 +1,51 @@
+import { type Era, eraOf } from '../../../protocol/era.ts'
+import type { Catalogue } from '../../../protocol/lists.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { type ItemKind, unmatchedIn } from '../../settings/index.ts'
+import type { Probe } from '../../upstream/index.ts'
+import { ItemTexts } from './record-json.ts'
+
+/** What a test of a server saw. */
+export interface ServerTest {
+  connected: boolean
+  status: Probe['status']
+  /** Why it does not connect. */
+  error: string | null
+  warnings: string[]
+  /** The MCP revision of the connection, its era, and what the server says of itself. */
+  protocolVersion?: string
+  era?: Era
+  serverInfo?: unknown
+  tools: ItemTexts
+  prompts: ItemTexts
+  resources: ItemTexts
+  /** In ms. */
+  duration: number
+}
+
+/** @param warnings about the config as it was sent */
+export function testRecord ({ status, error, catalogue, time, ...probe }: Probe, config: ServerConfig, warnings: string[]): ServerTest {
+  const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { config }, kind)
+  return {
+    connected: status === 'connected',
+    status,
+    error,
+    warnings: [...warnings, ...probe.warnings, ...catalogue ? unmatchedIn({ config }, catalogue) : []],
+    ...(catalogue ? spoken(catalogue) : {}),
+    tools: items('tools'),
+    prompts: items('prompts'),
+    resources: items('resources'),
+    duration: time
+  }
+}
+
+/** What a test saw in one sentence, and what to do next. @param name of a stored server */
+export function testMessage ({ connected, status, tools }: ServerTest, name: string | undefined): string {
+  if (connected) return `It connects, and lists ${tools.length} tools`
+  if (status !== 'oauth_required') return 'It does not connect'
+  const first = name === undefined ? 'store it, and open' : 'open'
+  return `It wants a login: ${first} the address that its record shows (oauth.authorizationUrl)`
+}
+
+const spoken = ({ version, serverInfo }: Catalogue): Pick<ServerTest, 'protocolVersion' | 'era' | 'serverInfo'> =>
+  ({ protocolVersion: version, era: eraOf(version), serverInfo: JSON.parse(serverInfo) as unknown })

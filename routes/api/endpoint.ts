@@ -1,0 +1,181 @@
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyReply, FastifyRequest, preSerializationAsyncHookHandler } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
+import type { Effect } from '../../plugins/base/scopes/index.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
+import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/api.ts'
+import { principalOf } from './principal.ts'
+
+/** What a handler gets: the caller, and what the request holds, as its schemas say. */
+export interface Call<Params extends TSchema = TSchema, Query extends TSchema = TSchema, Body extends TSchema = TSchema> {
+  readonly principal: Principal
+  readonly params: Static<Params>
+  readonly query: Static<Query>
+  readonly body: Static<Body>
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+}
+
+/** An answer without its `success`. Warnings are appended to the message, which is all that some clients show. */
+interface Answer {
+  readonly data?: unknown
+  /** A sentence without a full stop. */
+  readonly message?: string
+  readonly warnings?: readonly string[]
+  /** What was created: 201, with its location. */
+  readonly created?: string
+  /** Of several items, some failed (207) or all (400). */
+  readonly outcome?: 'partial' | 'failed'
+  // Members of single routes.
+  readonly nextCursor?: string
+  readonly pagination?: object
+  readonly token?: string
+  readonly user?: object
+}
+
+interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends TSchema> {
+  readonly summary: string
+  readonly description?: string
+  readonly params?: Params
+  readonly query?: Query
+  readonly body?: Body
+  /** The schema of `data`; undefined: the answer has none. */
+  readonly data?: TSchema
+  /** The schemas of whole answers by status, in place of that of `data`. */
+  readonly response?: Readonly<Record<number, unknown>>
+  /** The path of the collection that the route adds to. */
+  readonly collection?: string
+  /** By default `read` for GET, else `change`. */
+  readonly effect?: Effect
+  /** Runs before the body is validated, so that 404 and 403 come before 400. */
+  readonly before?: (call: Pick<Call<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
+  readonly preSerialization?: preSerializationAsyncHookHandler
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+type Add = <Params extends TSchema, Query extends TSchema, Body extends TSchema>(
+  path: string,
+  endpoint: Endpoint<Params, Query, Body>,
+  answer: (call: Call<Params, Query, Body>) => Answer | Promise<Answer>
+) => void
+
+/** Adds routes that answer `{success: true, data?, message?, warnings?}` to an instance. */
+interface Endpoints {
+  readonly get: Add
+  readonly post: Add
+  readonly put: Add
+  readonly delete: Add
+  /** Adds a GET that lists items in pages. @param key the member that is unique in the list */
+  readonly list: <Item extends object> (
+    path: string,
+    endpoint: { summary: string, item: TObject, key: keyof Item & string },
+    items: (call: Call) => readonly Item[] | Promise<readonly Item[]>
+  ) => void
+}
+
+/** @param tag under which the API's document lists the routes */
+export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
+  const add = (method: Method): Add => (path, { query: querystring, before, effect, preSerialization, ...endpoint }, answer) => {
+    const { summary, description, params, body, collection } = endpoint
+    app.route({
+      method,
+      url: path,
+      schema: {
+        tags: [tag],
+        summary,
+        ...(description === undefined ? {} : { description }),
+        ...(params && { params }),
+        ...(querystring && { querystring }),
+        ...(body && { body }),
+        response: endpoint.response ?? { [collection === undefined ? 200 : 201]: responseOf(method, endpoint.data) }
+      },
+      config: { effect: effect ?? (method === 'GET' ? 'read' : 'change') },
+      ...(before && {
+        onRequest: async (request: FastifyRequest) => { await before({ principal: principalOf(request), params: request.params, request }) }
+      }),
+      ...(preSerialization && { preSerialization }),
+      handler: async (request, reply) => {
+        const { params, query, body } = request
+        const made = await answer({ principal: principalOf(request), params, query, body, request, reply })
+        if (made.created !== undefined && collection !== undefined) setCreated(reply, collection, made.created)
+        if (made.outcome !== undefined) reply.code(made.outcome === 'partial' ? 207 : 400)
+        return toEnvelope(made)
+      }
+    })
+  }
+  const get = add('GET')
+  return {
+    get,
+    post: add('POST'),
+    put: add('PUT'),
+    delete: add('DELETE'),
+    list: (path, { summary, item, key }, items) => {
+      get(path, { summary, query: PageQuery, response: { 200: PageOf(Type.Partial(item)) } }, async (call) =>
+        page(await items(call), call.query, item, (each) => String(each[key])))
+    }
+  }
+}
+
+function responseOf (method: Method, data: TSchema | undefined): TSchema {
+  if (!data) return Done
+  return method === 'GET' ? Success(data) : SuccessWithWarnings(data)
+}
+
+function toEnvelope ({ created: _, outcome, message, warnings = [], ...answer }: Answer): object {
+  const text = message === undefined ? undefined : [message, ...warnings.map((each) => each.replace(/\.$/, ''))].join('. ')
+  return {
+    success: outcome !== 'failed',
+    ...answer,
+    message: text,
+    ...(warnings.length > 0 && { warnings }),
+    ...(outcome === 'failed' && { code: 'TH_INVALID_INPUT' })
+  }
+}
+
+/** Says that a resource was created, and where it is (RFC 9110, section 15.3.2). @param collection its path below `/api` */
+export function setCreated (reply: FastifyReply, collection: string, key: string): void {
+  reply.code(201).header('location', `${reply.server.config.basePath}/api${collection}/${encodeURIComponent(key)}`)
+}
+
+/**
+ * One page of a list, with the members that `fields` asks for. The cursor is the base64url of the last key of the page before, so that
+ * a page stays right when other items come and go.
+ * @param record the schema of an item, which says what members it may have
+ * @param keyOf the key of an item, unique in the list
+ * @throws InvalidInput for a cursor whose item is not in the list, and for a field that items do not have
+ */
+export function page<Item extends object> (
+  items: readonly Item[],
+  { limit = items.length, cursor, fields }: Static<typeof PageQuery>,
+  record: TObject,
+  keyOf: (item: Item) => string
+): { data: Array<Partial<Item>>, nextCursor?: string } {
+  const pick = fields === undefined ? undefined : picker(fields, Object.keys(record.properties))
+  const from = cursor === undefined ? 0 : positionAfter(items.map(keyOf), cursor)
+  const data = items.slice(from, from + limit)
+  const last = data.at(-1)
+  const hasMore = last !== undefined && from + limit < items.length
+  return {
+    data: pick ? data.map(pick) : data,
+    ...(hasMore ? { nextCursor: Buffer.from(keyOf(last)).toString('base64url') } : {})
+  }
+}
+
+function positionAfter (names: readonly string[], cursor: string): number {
+  const name = Buffer.from(cursor, 'base64url').toString()
+  const at = names.indexOf(name)
+  if (at < 0) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+  return at + 1
+}
+
+/** @param fields names of members, comma-separated; those that are empty do not count @throws InvalidInput for one that is not known */
+function picker (fields: string, known: readonly string[]): (<Item extends object>(item: Item) => Partial<Item>) | undefined {
+  const wanted = new Set(fields.split(',').map((field) => field.trim()).filter((field) => field !== ''))
+  const unknown = [...wanted].find((field) => !known.includes(field))
+  if (unknown !== undefined) {
+    throw new errors.InvalidInput(`"fields": ${JSON.stringify(unknown.slice(0, 100))} is not known; there are ${known.join(', ')}`)
+  }
+  if (wanted.size === 0) return undefined
+  return <Item extends object>(item: Item) =>
+    Object.fromEntries(Object.entries(item).filter(([key]) => wanted.has(key))) as Partial<Item>
+}

@@ -1,0 +1,114 @@
+import type { Static } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import { GroupId, GroupRecord, GroupUpdate, KeyId, KeyRecord, KeyUpdate, NewGroup, NewKey } from '../../schemas/api.ts'
+import {
+  BuiltInId, NewPrompt, NewResource, PromptRecord, PromptUpdate, ResourceRecord, ResourceUpdate
+} from '../../schemas/builtins.ts'
+import { NewUser, UserName, UserRecord, UserUpdate } from '../../schemas/users.ts'
+import type { Entity } from './entity.ts'
+
+/** The groups. Every path takes the id of a group or its name. */
+export const groupsOf = ({ groups }: FastifyInstance): Entity<Static<typeof GroupRecord>, typeof NewGroup, typeof GroupUpdate> => ({
+  tag: 'Groups',
+  path: '/groups',
+  params: GroupId,
+  noun: 'group',
+  listed: 'groups that you may see',
+  item: GroupRecord,
+  newItem: NewGroup,
+  change: GroupUpdate,
+  key: 'id',
+  pageKey: 'name',
+  about: { get: ', by id or name' },
+  list: (principal) => groups.list(principal),
+  get: (principal, id) => groups.get(principal, id),
+  mustManage: (principal, id) => { groups.mustManage(principal, id) },
+  create: async (principal, input) => await groups.create(principal, input),
+  update: async (principal, id, change) => await groups.update(principal, id, change),
+  remove: async (principal, id) => { await groups.remove(principal, id) }
+})
+
+export const keysOf = ({ keys }: FastifyInstance): Entity<Static<typeof KeyRecord>, typeof NewKey, typeof KeyUpdate> => ({
+  tag: 'Bearer keys',
+  path: '/auth/keys',
+  params: KeyId,
+  noun: 'bearer key',
+  listed: 'bearer keys that you may manage',
+  item: KeyRecord,
+  newItem: NewKey,
+  change: KeyUpdate,
+  key: 'id',
+  about: {
+    create: 'The token is shown in this answer and never again.',
+    update: 'The name and `enabled`; as an admin also its scope. The token stays, and is not shown.'
+  },
+  addedMessage: 'Keep the token: it is not shown again',
+  list: (principal) => keys.list(principal),
+  get: (principal, id) => keys.get(principal, id),
+  create: async (principal, input) => await keys.create(principal, input),
+  update: async (principal, id, change) => await keys.update(principal, id, change),
+  remove: async (principal, id) => { await keys.remove(principal, id) }
+})
+
+export const usersOf = ({ users }: FastifyInstance): Entity<Static<typeof UserRecord>, typeof NewUser, typeof UserUpdate> => ({
+  tag: 'Users',
+  path: '/users',
+  params: UserName,
+  noun: 'user',
+  listed: 'users',
+  item: UserRecord,
+  newItem: NewUser,
+  change: UserUpdate,
+  key: 'username',
+  about: {
+    update: 'A new password ends earlier logins; a change of `isAdmin` takes effect at once.',
+    remove: 'Its servers and groups pass to `admin`, servers become private, bearer keys are removed, logins and sessions end.'
+  },
+  list: () => users.list(),
+  get: (_principal, username) => users.mustGet(username),
+  create: async (principal, input) => ({ data: await users.create(principal, input) }),
+  update: async (principal, username, change) => ({ data: await users.update(principal, username, change) }),
+  remove: async (principal, username) => { await users.remove(principal, username) }
+})
+
+export const promptsOf = (
+  { builtIns: { prompts } }: FastifyInstance
+): Entity<Static<typeof PromptRecord>, typeof NewPrompt, typeof PromptUpdate> => ({
+  tag: 'Built-ins',
+  path: '/prompts',
+  params: BuiltInId,
+  noun: 'built-in prompt',
+  listed: 'built-in prompts',
+  item: PromptRecord,
+  newItem: NewPrompt,
+  change: PromptUpdate,
+  key: 'id',
+  pageKey: 'name',
+  about: { create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of that name.' },
+  list: () => prompts.list(),
+  get: (_principal, id) => prompts.get(id),
+  create: async (principal, input) => ({ data: await prompts.create(principal, input) }),
+  update: async (principal, id, change) => ({ data: await prompts.update(principal, id, change) }),
+  remove: async (principal, id) => { await prompts.remove(principal, id) }
+})
+
+export const resourcesOf = (
+  { builtIns: { resources } }: FastifyInstance
+): Entity<Static<typeof ResourceRecord>, typeof NewResource, typeof ResourceUpdate> => ({
+  tag: 'Built-ins',
+  path: '/resources',
+  params: BuiltInId,
+  noun: 'built-in resource',
+  listed: 'built-in resources',
+  item: ResourceRecord,
+  newItem: NewResource,
+  change: ResourceUpdate,
+  key: 'id',
+  pageKey: 'uri',
+  about: { create: 'It is listed on the global MCP route.' },
+  list: () => resources.list(),
+  get: (_principal, id) => resources.get(id),
+  create: async (principal, input) => ({ data: await resources.create(principal, input) }),
+  update: async (principal, id, change) => ({ data: await resources.update(principal, id, change) }),
+  remove: async (principal, id) => { await resources.remove(principal, id) }
+})

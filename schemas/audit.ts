@@ -1,0 +1,50 @@
+import { Type } from '@sinclair/typebox'
+import { StringEnum } from './string-enum.ts'
+
+const Open = Type.Object({}, { additionalProperties: true })
+/** One change, as admins see it. @param entities what it may be about */
+export const auditRecord = <Name extends string>(entities: readonly Name[]) => Type.Object(
+  {
+    id: Type.String(),
+    timestamp: Type.String({ description: 'ISO 8601' }),
+    username: Type.String({ description: 'A user; for a system key its owner, or `system`' }),
+    keyId: Type.Optional(Type.String({ description: 'The bearer key that the request came with' })),
+    keyName: Type.Optional(Type.String({ description: 'Its name then' })),
+    action: StringEnum(['create', 'update', 'delete']),
+    entity: StringEnum([...entities]),
+    name: Type.String(),
+    before: Type.Optional(Open),
+    after: Type.Optional(Open),
+    locked: Type.Optional(
+      Type.Literal(true, {
+        description: '`before`, `after` and the bearer key cannot be opened: they are sealed with a key that is not in ENCRYPTION_KEY'
+      })
+    )
+  },
+  {
+    examples: [
+      {
+        id: '7c1e8f0a-53a1-4d8c-8b3f-0a9d0d6c1f42',
+        timestamp: '2026-11-20T09:00:00.000Z',
+        username: 'ada',
+        action: 'update',
+        entity: 'group',
+        name: 'daily',
+        before: { name: 'daily', servers: [] },
+        after: { name: 'daily', servers: ['issues'] }
+      }
+    ]
+  }
+)
+
+/** Which changes to list. @param entities as for `auditRecord` */
+export const auditQuery = <Name extends string>(entities: readonly Name[]) => Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+  username: Type.Optional(Type.String()),
+  action: Type.Optional(StringEnum(['create', 'update', 'delete'])),
+  entity: Type.Optional(StringEnum([...entities])),
+  name: Type.Optional(Type.String()),
+  startDate: Type.Optional(Type.String({ description: 'ISO 8601: a date (in UTC), or a date with time; inclusive' })),
+  endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' })),
+  cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' }))
+})
