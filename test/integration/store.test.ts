@@ -289,6 +289,17 @@ onFile(
   }
 )
 
+onFile('a file that an edit leaves open to others is closed, and that is told', {}, async ({ store, path, warnings }) => {
+  await store.load()
+  const text = '{"mcpServers":{"a":{"command":"x"}}}'
+  await writeFile(`${path}.new`, text)
+  await chmod(`${path}.new`, 0o666)
+  await rename(`${path}.new`, path)
+  await until(async () => (await store.load()).servers.has('a'))
+  assert.equal(await mode(path), 0o600)
+  assert.equal(warnings.filter((sentence) => /open to writes of other users/.test(sentence)).length, 1)
+})
+
 onFile(
   'a commit on top of an edit tells of the edit first',
   { mcpServers: { a: { command: 'x' } } },

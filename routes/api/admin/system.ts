@@ -27,7 +27,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       '`{id?, name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
     query: auditQuery(auditedEntities),
     response: {
-      200: Type.Object({ success: Type.Literal(true), data: Type.Array(auditRecord(auditedEntities)), nextCursor: Type.Optional(Type.String()) })
+      200: Type.Object({
+        success: Type.Literal(true),
+        data: Type.Array(auditRecord(auditedEntities)),
+        nextCursor: Type.Optional(Type.String())
+      })
     }
   }, async ({ query }) => ({ ...await app.audit.list(query) }))
 
