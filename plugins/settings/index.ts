@@ -1,6 +1,8 @@
 import fp from 'fastify-plugin'
 import type { SettingsOptions } from './parts.ts'
 
+export { auditedEntities } from '../../db/audit-trail.ts'
+export { listNames } from '../../db/entities.ts'
 export { type Author, authorKey, sponsorsOf, toAuthor } from './access/author.ts'
 export { countServers } from './access/count-servers.ts'
 export type { Access } from './access/index.ts'
@@ -19,7 +21,6 @@ export {
   type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, mayRun, mcpScope
 } from './access/view.ts'
 export { type VisibleServer, canManage, canSee, groupNamed, isAdmins, takesPlace } from './access/visibility.ts'
-export type { ShownEntry } from './audit/audit.ts'
 export type { Parts } from './audit/entries.ts'
 export {
   type AddressConfig, configuredBase, listeningOrigin, publicBase, statedAddress, withBasePath

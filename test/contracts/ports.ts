@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
 import type { AuditEntry } from '../../db/audit-trail.ts'
-import { maxClientIdle, maxRecords, touchInterval, type Activities, type Activity, type OAuthClient, type LoginState } from '../../db/ports.ts'
+import { maxClientIdle, touchInterval, type Activities, type Activity, type OAuthClient, type LoginState } from '../../db/ports.ts'
+import { collections } from '../../db/records.ts'
 import type { Storage } from '../../db/store.ts'
 import type { Cleanup } from '../helpers/hub.ts'
 import {
@@ -408,7 +409,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   it('of too many consents of a user, the oldest goes', async ({ consents }) => {
     const [username, other] = [randomUUID(), consent()]
     await consents.put(other)
-    const all = Array.from({ length: maxRecords.consentsPerUser + 2 }, (_, n) => consent({ username, grantedAt: 1_000 + n }))
+    const all = Array.from({ length: collections.consents.maxPerOwner + 2 }, (_, n) => consent({ username, grantedAt: 1_000 + n }))
     for (const each of all) await consents.put(each)
     assert.deepEqual(await consents.list(username), all.slice(2).reverse())
     assert.deepEqual(await consents.find(other.username, other.clientId), other)
@@ -509,7 +510,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
 
   it('of too many login sessions of a user, the oldest ends', async ({ loginStates }) => {
     const username = randomUUID()
-    const hashes = Array.from({ length: maxRecords.loginStatesPerUser + 2 }, fresh)
+    const hashes = Array.from({ length: collections.loginStates.maxPerOwner + 2 }, fresh)
     for (const [n, hash] of hashes.entries()) {
       await loginStates.put(hash, { kind: 'session', username, value: '', createdAt: 1_000 + n }, soon())
     }
