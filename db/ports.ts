@@ -72,7 +72,8 @@ export type Revocation =
   | { readonly hash: string }
   | { readonly family: string }
   | { readonly clientId: string, readonly username?: undefined }
-  | { readonly clientId?: undefined, readonly username: string }
+  // `mark`: only those that were issued with it.
+  | { readonly clientId?: undefined, readonly username: string, readonly mark?: string }
   | { readonly clientId: string, readonly username: string }
 
 /**

@@ -26,9 +26,9 @@ interface Known { readonly token: StoredToken, readonly at: number, reading: Pro
 interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**
- * Access tokens of the authorization server, from a cache. Emits `ended` with the family of tokens that were revoked: what hangs on them
- * ends. A revocation made here counts at once, one made on another replica within 5 s. Emits `expired` with a family whose access token
- * has expired: its client may have a refresh token, and most clients use that only when they are refused.
+ * Access tokens of the authorization server, from a cache. Emits `ended` with the family of tokens that were revoked: its sessions and
+ * calls end. A revocation made here counts at once, one made on another replica within 5 s. Emits `expired` with a family whose access
+ * token has expired: its client may have a refresh token, and most clients use that only when they are refused.
  */
 export class AccessTokens extends EventEmitter<{ ended: [family: string], expired: [family: string] }> {
   readonly #tokens: Tokens
@@ -65,7 +65,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     return known.token.expiresAt > Date.now() ? known.token : undefined
   }
 
-  /** Revokes tokens, and ends what hangs on them. @throws StorageError */
+  /** Revokes tokens, and ends their sessions and calls. @throws StorageError */
   async revoke (target: Revocation): Promise<void> {
     await this.#tokens.revoke(target)
     this.#revocations++
@@ -75,13 +75,13 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     for (const family of families) this.#end(family)
   }
 
-  /** Ends what hangs on families that the storage has revoked by itself. */
+  /** Ends the sessions and calls of families that the storage has revoked by itself. */
   async endRevoked (): Promise<void> {
     this.#revocations++
     await this.#sweep()
   }
 
-  /** Ends what hangs on a family that is not valid any more. */
+  /** Ends the sessions and calls of a family. */
   #end (family: string): void {
     for (const [hash, { token }] of this.#known) if (token.family === family) this.#known.delete(hash)
     this.#authorizations.delete(family)
@@ -130,7 +130,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     this.#authorizations.setNewest(token.family, { token, isExpired: false })
   }
 
-  /** Ends what hangs on tokens that have expired, or were revoked on another replica. */
+  /** Ends the sessions and calls of tokens that have expired, or were revoked on another replica. */
   async #sweep (): Promise<void> {
     const now = Date.now()
     for (const [family, authorization] of this.#authorizations) {
@@ -152,6 +152,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
 function isTarget (token: StoredToken, target: Revocation): boolean {
   if ('hash' in target) return token.hash === target.hash
   if ('family' in target) return token.family === target.family
+  if ('mark' in target && target.mark !== token.mark) return false
   const { clientId = token.clientId, username = token.username } = target
   return token.clientId === clientId && token.username === username
 }

@@ -3,7 +3,7 @@ import type { IdentityOptions } from './parts.ts'
 
 export { checkScopes } from './auth/rights.ts'
 export type { StandingOf } from './auth/standings.ts'
-export { legacyKeyIgnored, legacyKeyWarning } from './keys/state.ts'
+export { legacyKeyIgnored, legacyKeyOf, legacyKeyOfGuest, legacyKeyWarning, legacyPeople } from './keys/legacy-key.ts'
 export { withNewName, withoutNames } from './keys/state.ts'
 export { toRegistered } from './oauth/client-metadata.ts'
 export { type IssuedClient, toClientRecord } from './oauth/client-statement.ts'
@@ -19,7 +19,7 @@ export { defaultOwner, knownName } from './users/rules.ts'
 export type { FirstAdmin } from './users/first-admin.ts'
 export type { IdentityOptions } from './parts.ts'
 
-/** Who is asking. */
+/** Identification of callers: accounts, keys, tokens, logins, and the authorization server. */
 export default fp<IdentityOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'identity', dependencies: ['settings-wing'] })

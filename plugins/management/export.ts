@@ -48,7 +48,9 @@ export class Export {
     const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
     // It is put into words in one piece.
     this.#settings.countLarge(principal, managed(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0))
-    const mcpServers = orderedObject(managed(snapshot, principal).map(({ name, config }) => [name, mask(config)]))
+    const mcpServers = orderedObject(
+      managed(snapshot, principal).map(({ name, config: { storedBy: _, ...config } }) => [name, mask(config)])
+    )
     const groups = this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
     if (!principal.isAdmin) return { mcpServers, groups }
     return {

@@ -6,7 +6,7 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/api.ts'
 import { principalOf } from './principal.ts'
 
-/** What a handler gets: the caller, and what the request holds, as its schemas say. */
+/** The arguments of a handler: the caller, and the request as its schemas type it. */
 export interface Call<Params extends TSchema = TSchema, Query extends TSchema = TSchema, Body extends TSchema = TSchema> {
   readonly principal: Principal
   readonly params: Static<Params>
@@ -22,7 +22,7 @@ interface Answer {
   /** A sentence without a full stop. */
   readonly message?: string
   readonly warnings?: readonly string[]
-  /** What was created: 201, with its location. */
+  /** The key of the created item: 201, with its location. */
   readonly created?: string
   /** Of several items, some failed (207) or all (400). */
   readonly outcome?: 'partial' | 'failed'

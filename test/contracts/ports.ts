@@ -192,6 +192,16 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.deepEqual(found, [true, false, true, true])
   })
 
+  it('tokens of a user are revoked by the mark that they were issued with', async ({ tokens }) => {
+    const username = randomUUID()
+    const owners = ['a', 'b', undefined].map((mark) => authorization({ username, ...(mark !== undefined && { mark }) }))
+    const all = owners.map(() => issued('refresh'))
+    for (const [n, owner] of owners.entries()) await tokens.put(owner, all.slice(n, n + 1))
+    await tokens.revoke({ username, mark: 'a' })
+    const found = await Promise.all(all.map(async ({ hash }) => await tokens.find(hash) !== undefined))
+    assert.deepEqual(found, [false, true, true])
+  })
+
   it('families that were revoked lately are listed, and no others', async ({ tokens }) => {
     const [one, other, kept] = [authorization({ username: randomUUID() }), authorization(), authorization()]
     for (const each of [one, other, kept]) await tokens.put(each, [issued('access')])

@@ -12,7 +12,7 @@ import {
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { cacheText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
-import { Catalogues, type CataloguesDeps } from '../../plugins/upstream/catalogues/catalogues.ts'
+import { Catalogues, type CatalogueAllowance } from '../../plugins/upstream/catalogues/catalogues.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey, type LinkKey } from '../../plugins/upstream/links/link-key.ts'
@@ -322,22 +322,25 @@ test('catalogues: by class, and for single clients where that differs', async (t
     for (const piece of pieces) if (piece !== undefined) yield piece
   }
   interface Made { catalogues: Catalogues, listed: () => number, kept: string[], warnings: string[] }
-  const make = (target = 'one', shares?: Partial<CataloguesDeps>): Made => {
+  interface Shares extends Partial<CatalogueAllowance> { owner?: string, owned?: () => Iterable<Catalogue> }
+  const make = (target = 'one', { owner = 'ann', owned = () => [], ...allowance }: Shares = {}): Made => {
     let listed = 0
     const kept: string[] = []
     const warnings: string[] = []
     return {
       catalogues: new Catalogues({
-        room: () => Infinity,
-        hold: () => {},
-        owned: () => [],
-        wait: () => 0,
-        spend: () => {},
-        owner: 'ann',
-        ...shares,
+        owned,
+        owner,
         target,
         changed: () => { listed++ },
-        keep: (text) => { kept.push([...text].join('')) },
+        allowance: {
+          room: () => Infinity,
+          hold: () => {},
+          wait: () => 0,
+          spend: () => {},
+          keep: (text) => { kept.push([...text].join('')) },
+          ...allowance
+        },
         warn: (sentence) => { warnings.push(sentence) }
       }),
       listed: () => listed,
@@ -602,7 +605,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
   await t.test('since when items are listed is kept with them', async (t) => {
     type Since = { isInitial: boolean, reading: number } | undefined
     const since = (of: Catalogues, ...keys: string[]): Since[] => keys.map((key) => of.claims.first('tools', key))
-    const restored = async (kept: string | undefined, target?: string, more?: Partial<CataloguesDeps>): Promise<Made> => {
+    const restored = async (kept: string | undefined, target?: string, more?: Shares): Promise<Made> => {
       const made = make(target, more)
       await made.catalogues.restoreFrom(() => cached(kept))
       return made

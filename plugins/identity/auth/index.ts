@@ -155,10 +155,16 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   app.accessTokens.on('expired', (family) => { standings.expire(family) })
   endExpired(app, standings)
 
-  /** Notes a credential that identified nobody. Tokens of an earlier version have no prefix. */
+  /** Notes a refused credential. Tokens of an earlier version have no prefix. */
   const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
     if (sent === undefined) return
-    const isToken = app.settings.current.system.oauthServer?.enabled === true && !String(sent).includes(credentialPrefixes.key)
+    const text = String(sent)
+    const known = app.keys.refusal(/^bearer +(.+)$/i.exec(text)?.[1]?.trim() ?? text.trim())
+    if (known !== undefined) {
+      app.refusals.noteInactive(request.ip, known)
+      return
+    }
+    const isToken = app.settings.current.system.oauthServer?.enabled === true && !text.includes(credentialPrefixes.key)
     app.refusals.note(isToken ? 'token' : 'key', request.ip)
   }
 
@@ -256,7 +262,7 @@ const isReading = ({ method, routeOptions }: FastifyRequest): boolean =>
 /** Max delay of a timer, in ms (Node: 2³¹ − 1). */
 const longestDelay = 24 * 3_600_000
 
-/** Ends what hangs on a key when it expires, which is no change of the settings. */
+/** Ends sessions and calls of a key when it expires, which is no change of the settings. */
 function endExpired (app: FastifyInstance, standings: Standings): void {
   let timer: NodeJS.Timeout | undefined
   const schedule = (): void => {

@@ -15,7 +15,7 @@ export function checkScopes ({ scopes }: Principal, effect: Effect = 'change'): 
   if (scopes !== undefined && needed !== undefined && !scopes.includes(needed)) throw new errors.InsufficientScope(needed)
 }
 
-/** What the holder of a token for another resource is told. */
+/** The refusal of a token for another resource. */
 export const otherResource = 'The access token is for another resource'
 
 /**

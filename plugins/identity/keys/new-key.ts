@@ -1,6 +1,6 @@
 import type { BearerKey, User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
-import type { Principal } from '../../settings/index.ts'
+import { type Principal, sponsorsOf } from '../../settings/index.ts'
 import { knownName } from '../users/rules.ts'
 import { toExpiry } from './state.ts'
 
@@ -8,7 +8,7 @@ type Scope = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 
 type Asked = Partial<Pick<BearerKey, keyof Scope | 'owner'>>
 type Users = ReadonlyMap<string, User>
 
-/** What a key opens that is not narrowed: all that its owner sees, by MCP. */
+/** The scope of a key without restrictions: all that its owner sees, by MCP. */
 export const userScope: Scope = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
 /** The scope of lists without an access type: only what they name. */
@@ -48,7 +48,7 @@ export function authorship (
   kind: BearerKey['kind'],
   { owner: named, kind: askedKind }: Pick<Asked, 'owner' | 'kind'>
 ): Pick<BearerKey, 'owner' | 'createdBy'> {
-  const { username = '', maker } = principal
+  const { username = '' } = principal
   const self = users.has(username) ? username : undefined
   const isByKey = principal.kind === 'system-key'
   // A key of a system key's owner rests on both of its people, as that key does.
@@ -72,7 +72,22 @@ export function authorship (
       throw new errors.InvalidInput(`"owner": with a key of ${JSON.stringify(self)} you make system keys of ${JSON.stringify(self)} only`)
     }
   }
-  return { owner, createdBy: isByKey ? maker : self ?? owner }
+  const sponsors = sponsorsOf(users, principal)
+  return { owner, createdBy: sponsors.length > 0 ? makerOf(sponsors, owner) : isByKey ? undefined : owner }
+}
+
+/**
+ * The maker of a key with this owner. A key rests on two people at most, its maker and its owner.
+ * @param sponsors those on whose rights the maker acts, one at least
+ * @throws Forbidden when the key would have to rest on three people
+ */
+export function makerOf (sponsors: readonly string[], owner: string | undefined): string | undefined {
+  const [maker = owner, ...more] = sponsors.filter((name) => name !== owner)
+  if (more.length === 0) return maker
+  throw new errors.Forbidden(
+    `The key that you use rests on the rights of ${sponsors.map((name) => JSON.stringify(name)).join(' and ')}. ` +
+    'To give rights to another key, log in, or use a key that rests on your rights alone'
+  )
 }
 
 /** The members of a key that a caller sends. One with the same value as before is not a change. */

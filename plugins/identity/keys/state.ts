@@ -57,28 +57,6 @@ export function toExpiry (text: string): string {
   return new Date(text).toISOString()
 }
 
-type Users = Snapshot['users']
-
-const isAdmin = (users: Users, username: string): boolean => users.get(username)?.isAdmin === true
-
-/**
- * Whether a key that is enabled and has not expired counts now. A system key has an admin's rights from its maker, and from
- * its owner where it has one: it counts while they are admins. Without a maker it is the operator's.
- */
-export function counts (key: BearerKey, { users }: Pick<Snapshot, 'users'>): boolean {
-  if (key.enabled === false || (key.expiresAt !== undefined && expiryOf(key) <= Date.now())) return false
-  if (key.kind === 'user') return true
-  const { createdBy, owner } = key
-  return (createdBy === undefined || isAdmin(users, createdBy)) && (owner === undefined || isAdmin(users, owner))
-}
-
-/**
- * Whether a key of kind `user` sees what an admin sees. It does as long as its owner is an admin, and so is whoever made it: only admins
- * make keys for others.
- */
-export const seesAll = ({ owner = '', createdBy = owner }: BearerKey, users: Users): boolean =>
-  isAdmin(users, owner) && isAdmin(users, createdBy)
-
 /** The members of a key that list its scope. */
 type List = 'allowedServers' | 'allowedGroups'
 
@@ -102,13 +80,3 @@ function relisted ({ keys }: Snapshot, list: List, names: readonly string[], cha
     return [{ entity: 'bearerKeys', key: key.id, value }]
   })
 }
-
-/** What becomes of the one key of old settings, for the operator and for the client whose change did it. */
-export const legacyKeyWarning =
-  'routing.bearerAuthKey became the bearer key "default". It opens every MCP route, and the management API with the rights of an admin. ' +
-  'To narrow it, set its "accessType" to "groups", "servers" or "custom" (PUT /api/auth/keys/:id), or remove it and create other keys'
-
-/** The same for one that is not taken. */
-export const legacyKeyIgnored =
-  '"routing.bearerAuthKey" was ignored: this gateway has bearer keys of its own, and that member becomes one only once, where there are ' +
-  'none. Create a key with POST /api/auth/keys'

@@ -7,7 +7,7 @@ import { errors, OAuthError } from '../../base/errors/index.ts'
 import { checkRedirectUris, type ClientMetadata } from './client-metadata.ts'
 import { allGrantTypes, manageScope, type OAuthSettings } from './settings.ts'
 
-/** What an admin states of a client, in the words of the management API. */
+/** The members of a client that an admin sets by the management API. */
 export type ClientStatement = Static<typeof OAuthClientUpdate>
 
 /** Members of a client's record that an admin may send back, and cannot change. */

@@ -65,7 +65,7 @@ export function resourceName (issuer: string, uri: string): string | undefined {
 }
 
 /**
- * A user as a login left it: the name and the mark of the account. It stands for nobody once the account has another password or other
+ * A user at the time of a login: the name and the mark of the account. It becomes invalid once the account has another password or other
  * rights, or was removed, so that nothing that was issued for it is of use then.
  */
 export interface Account { readonly username: string, readonly mark: string }

@@ -25,10 +25,10 @@ export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
   return settings
 }
 
-/** What beside the settings decides about the addresses that clients are told. */
+/** The environment variables that decide about the addresses that clients are told. */
 interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
 
-/** What is wrong with the stored settings, in a sentence each: members that have their default instead, and addresses. */
+/** A sentence for each problem of the stored settings: invalid members, whose default counts, and addresses. */
 export function problemsOf (system: SystemConfig, addressing: Addressing): string[] {
   const { oauthServer } = system
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
@@ -61,7 +61,7 @@ export const manageScope = 'manage'
 /**
  * The scopes that a client may be granted: of those that the settings allow, those that it was registered with. `manage` only where an
  * admin made it.
- * @param client undefined: one that a document of its own describes
+ * @param client undefined: a client that a metadata document describes
  */
 export function scopesFor (client: Pick<OAuthClient, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings): string[] {
   const own = client?.scope.split(' ')

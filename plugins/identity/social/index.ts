@@ -57,14 +57,14 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
       const later = users.get(user.username)
       if (later && subjectOf(later) === subjectOf(user)) continue
       social.forget(user).catch((error: unknown) => {
-        // They are of no use any more, since they carry what identified the former account.
+        // They are invalid already, since they name the former account.
         app.log.warn({ err: error }, 'the social logins of a removed account could not be removed')
       })
     }
   })
 }, { name: 'social', dependencies: ['config', 'settings', 'users', 'outbound'] })
 
-/** What is never asked while social login is off. */
+/** Stands in for the storage, which is not asked while social login is off. */
 const none = {
   find: async () => undefined,
   put: async () => {},

@@ -63,7 +63,7 @@ export class LocalAccounts {
     if (!user || subjectOf(user) !== identity.subject) return undefined
     const isVerified = emailNames(person, user)
     if (identity.created && isVerified && !identity.verified) await this.#bind(person, hash, user, true)
-    // Who entered by an address enters for as long as it is that person's.
+    // An identity that was bound by an address counts while the address is the person's.
     return identity.created || isVerified ? user : undefined
   }
 
@@ -85,7 +85,7 @@ export class LocalAccounts {
 
   async #create (person: Person, hash: string): Promise<User> {
     const user = { username: this.#nameOf(person, hash), isAdmin: false, createdAt: new Date().toISOString() }
-    // Bound first: an account that is bound to nobody could be entered by nobody.
+    // Bound first: nobody could enter an account without a bound identity.
     await this.#bind(person, hash, user, true)
     try {
       await this.#deps.users.createWithoutPassword(user)

@@ -100,7 +100,7 @@ function providersOf (
     const needed = { [`${name}_CLIENT_ID`]: clientId, [`${name}_CLIENT_SECRET`]: clientSecret, ...more }
     const missing = Object.entries(needed).filter(([, value]) => value === undefined).map(([variable]) => variable)
     if (missing.length === 0 && clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret }
-    // Who sets nothing of a provider does not want it.
+    // A provider of which nothing is set is not wanted.
     if (asked === true || missing.length < Object.keys(needed).length) {
       warnings.push(`Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set`)
     }
@@ -143,7 +143,7 @@ function oidcSettings (env: SocialEnv, stored: StoredOidc, discoveryUrl: string)
   }
 }
 
-/** The origin of an address; undefined for a text that is none, and for schemes that have no origin. */
+/** The origin of an address; undefined for an invalid one, and for schemes without origins. */
 export function originOf (address: string | undefined): string | undefined {
   if (address === undefined || !URL.canParse(address)) return undefined
   const { origin } = new URL(address)

@@ -46,10 +46,10 @@ interface Session {
   readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
 }
 
-/** What is known of the login that a request is part of. */
+/** The login that a request is part of. */
 interface Login { readonly iss?: string, entered?: Entered, problem?: unknown }
 
-/** What is made at the first login and holds until the end of the process. */
+/** The running library, from the first login until the end of the process. */
 interface Running { readonly auth: BetterAuth, readonly mount: URL, readonly cookies: CookieNames, readonly trusted: ReadonlySet<string> }
 
 /** Login by providers elsewhere, on better-auth. Emits `ended` with the credential's id of a session that its user has ended. */

@@ -6,8 +6,8 @@ import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { needsRehash, Passwords } from '../../base/secrets/index.ts'
-import type { Principal, Settings } from '../../settings/index.ts'
-import { removalOf } from './account.ts'
+import { type Principal, type Settings, sponsorsOf } from '../../settings/index.ts'
+import { demotionOf, removalOf } from './account.ts'
 import {
   canonicalName, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwner, knownName, usernameProblem
 } from './rules.ts'
@@ -42,18 +42,12 @@ export class Users {
     this.#options = options
   }
 
-  get (username: string): User | undefined {
-    return find(this.#settings.current, username)
-  }
+  get (username: string): User | undefined { return find(this.#settings.current, username) }
 
-  list (): ShownUser[] {
-    return [...this.#settings.current.users.values()].map(shown)
-  }
+  list (): ShownUser[] { return [...this.#settings.current.users.values()].map(shown) }
 
   /** @throws NoSuch */
-  mustGet (username: string): ShownUser {
-    return shown(existing(this.#settings.current, username))
-  }
+  mustGet (username: string): ShownUser { return shown(existing(this.#settings.current, username)) }
 
   stats (): { totalUsers: number; adminUsers: number; regularUsers: number } {
     const { users } = this.#settings.current
@@ -154,7 +148,8 @@ export class Users {
     const snapshot = await this.#settings.change((base) => {
       const user = existing(base, username)
       const changed = { ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) }
-      return [put({ ...user, ...changed })]
+      const isDemoted = user.isAdmin === true && isAdmin === false
+      return [put({ ...user, ...changed }), ...isDemoted ? demotionOf(base, user.username) : []]
     }, by)
     return shown(existing(snapshot, username))
   }
@@ -167,14 +162,12 @@ export class Users {
     await this.#settings.change((base) => {
       const user = existing(base, username)
       if (user.username === by.username) throw new errors.InvalidInput('You cannot delete your own account: another admin can')
-      return removalOf(base, user.username)
+      return removalOf(base, user.username, sponsorsOf(base.users, by))
     }, by)
   }
 
   /** A sentence for each rule that a user's own choice of a password breaks without being refused. @throws WeakPassword */
-  judge (password: string): string[] {
-    return checkChosenPassword(password)
-  }
+  judge (password: string): string[] { return checkChosenPassword(password) }
 
   /** The account of a principal. @throws Forbidden when it has none, and so no password */
   accountOf ({ username }: Principal): User {

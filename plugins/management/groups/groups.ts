@@ -200,7 +200,7 @@ const ownerOf = ({ users }: Snapshot, { username }: Principal): string =>
   username !== undefined && users.has(username) ? username : defaultOwner
 
 /**
- * The owner that an admin names. What others say of it has no effect.
+ * The owner that an admin names. Other callers cannot choose one.
  * @param before the owner until now
  * @throws InvalidInput for an unknown one: a user who is created later with that name would inherit the group
  */

@@ -37,7 +37,7 @@ export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<
   if (catalogues.length === 0) return []
   return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
     const selected = member[kind] ?? 'all'
-    // What a template stands for may be selected, too.
+    // Resources that match a template may be selected, too.
     const isOpen = kind === 'resources' && catalogues.some(({ lists }) => lists.resourceTemplates.length > 0)
     if (selected === 'all' || isOpen) return []
     const listed = new Set(catalogues.flatMap(({ lists }) => lists[kind].map(({ key }) => key)))

@@ -74,7 +74,7 @@ export class Source {
 
   /**
    * The answer to a question.
-   * @param owner in whose name it is asked (`ownerOf`)
+   * @param owner the caller's owner (`ownerOf`), for its share of requests
    * @throws NoSuch for 404 · InvalidInput for 400 and 422 · UpstreamFailed when there is no answer, and none was kept · ShareError
    */
   async ask<Value> (question: SourceQuery<Value>, owner: string): Promise<SourceAnswer<Value>> {

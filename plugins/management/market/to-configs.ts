@@ -6,7 +6,7 @@ import { Inputs, nameOfEntry, plainText, quoteText, Unusable } from './inputs.ts
 
 /**
  * What `POST /api/servers` takes for each package and each remote of an entry, remotes first; or the reason why there is nothing. An
- * entry with neither has one reason for the whole. Each config has a name of its own, so that all of them can be added.
+ * entry with neither has one reason for the whole. The names of the configs differ, so that all of them can be added.
  */
 export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJson): Ready[] {
   const name = nameOfEntry(given)
@@ -73,7 +73,7 @@ interface Runner {
   readonly hints: readonly string[]
   /** The registry that the command takes packages from; undefined: the identifier says it. */
   readonly registry?: RegExp
-  /** What an identifier looks like, so that it cannot be an option of the command. */
+  /** The form of an identifier, so that it cannot be an option of the command. */
   readonly identifier: RegExp
   /** The arguments up to the package. @param env the names of variables that the command has to hand on */
   readonly args: (runtime: string[], target: string, env: readonly string[]) => string[]

@@ -12,8 +12,8 @@ import type { Outbound } from '../../base/outbound/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { withoutNames } from '../../identity/index.ts'
 import {
-  canManage, canSee, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal, type Settings,
-  withOverride
+  canManage, canSee, isInForce, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal,
+  type Settings, withOverride, withPresentRights
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { withoutMember } from '../groups/groups.ts'
@@ -23,7 +23,7 @@ import {
   disabling, findItem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toRecord, unlistedItem
 } from './present.ts'
 import { type ServerTest, testMessage, testRecord } from './server-test.ts'
-import { toStore } from './to-store.ts'
+import { toStore, withStorer } from './to-store.ts'
 
 /** The name under which a server is tested that has none yet: nothing can be stored under it. */
 const unnamed = '$test'
@@ -112,7 +112,7 @@ export class Servers {
    * Connects to a server once, as it would be stored, and tells what it lists or why it does not connect. Nothing is stored. The same
    * rules hold as for storing it.
    * @param name a stored server, whose masked secrets `config` may hold; undefined: a new one
-   * @param signal aborted: nobody waits for the result
+   * @param signal aborted when the caller is gone
    * @returns what it saw, and what to do next
    * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed, ShareError
    */
@@ -154,11 +154,11 @@ export class Servers {
   /**
    * Warnings about a stored server, in sentences. They need no DNS look-up: where a host name resolves to shows in the server's status when
    * it connects.
-   * @param sent the config as it was sent, in whose members other programs may have written
+   * @param sent the config as it was sent, which may have members of other programs
    */
   warnings (name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
-    const refusal = refusalToConnect(snapshot.servers.get(name), this.#outbound)
+    const refusal = refusalToConnect(snapshot, name, this.#outbound)
     const sentences = [...adopt(sent).warnings, refusal, ...sharedNameWarnings(snapshot, name, 'server')]
     return sentences.filter((each) => each !== undefined)
   }
@@ -172,9 +172,7 @@ export class Servers {
   managed (principal: Principal, name: string): ServerConfig { return managed(this.#settings.current, principal, name).config }
 
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
-  mustManage (principal: Principal, name: string): void {
-    managed(this.#settings.current, principal, name)
-  }
+  mustManage (principal: Principal, name: string): void { managed(this.#settings.current, principal, name) }
 
   /** Removes a server, from groups and from the scopes of keys too. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
@@ -189,7 +187,10 @@ export class Servers {
     await this.#ended(name)
   }
 
-  /** Enables or disables a server. @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError */
+  /**
+   * Enables or disables a server. An admin who enables one that is not in force stands for it from then on.
+   * @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError
+   */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     await this.#settings.change((snapshot) => {
@@ -197,7 +198,9 @@ export class Servers {
       checkMayRun(principal, server.config, this.#usersMayRun)
       const badName = disabling(server)
       if (enabled && badName !== undefined) throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
-      return [{ entity: 'mcpServers', key: name, value: { ...server.config, enabled } }]
+      const isTaken = enabled && principal.isAdmin && !isInForce(snapshot, server)
+      const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
+      return [{ entity: 'mcpServers', key: name, value: { ...config, enabled } }]
     }, principal)
     if (!enabled) await this.#ended(name)
     return this.get(principal, name)
@@ -280,7 +283,7 @@ export class Servers {
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
     const wanted = this.#login.wanted(principal, server)
-    // With a login of each user, the status is that of whoever asks.
+    // With a login of each user, the status is the caller's.
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
     const status = upstream && isOwn ? (wanted ? 'oauth_required' : upstream.available ? 'connected' : upstream.status) : upstream?.status
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null

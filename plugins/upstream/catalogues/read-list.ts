@@ -21,9 +21,9 @@ export interface ListRead {
 /**
  * Reads all pages of one of an upstream's lists. Where a later page fails, the earlier ones count.
  * @param request sends a request to the upstream; resolves to the text of its result
- * @param warn called with a sentence for everything that is left out, and for what is mended
- * @param most max memory of its items, in bytes; never more than `limits.listSize`
- * @throws RpcError, UpstreamError: what the first page failed by
+ * @param warn gets a sentence for everything that is left out or mended
+ * @param most max memory of its items, in bytes; at most `limits.listSize`
+ * @throws RpcError, UpstreamError of the first page
  */
 export async function readList (
   kind: ListKind,
@@ -90,7 +90,7 @@ class ListReader {
       const { list, next, rest, problem } = partsOf(result, this.#kind)
       if (problem !== undefined) this.#warn(`${page === 0 ? '' : `page ${page + 1}: `}${problem}`)
       if (budget.spent) await budget.yieldToEventLoop()
-      // How long it may be kept is not a part of the list: it may be another time with each reading.
+      // How long the list may be kept differs from one reading to the next.
       if (page === 0) extra = copyOf(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
       caching = page === 0 ? cachingOf(rest) : strictestCaching(caching, cachingOf(rest))
       if (extra.length > limits.itemSize) {
@@ -116,7 +116,6 @@ class ListReader {
     }
   }
 
-  /** Takes the items of one page. */
   async #take (list: string, budget: LoopBudget, page: number): Promise<void> {
     const notes = {
       warn: (sentence: string) => { this.#warn(sentence) },
@@ -147,7 +146,7 @@ class ListReader {
     else for (const key of repeated) this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first one counts`)
   }
 
-  /** Why this item and those behind it are not taken; undefined: it is, and is counted. */
+  /** Why this item and the ones behind it are not taken; undefined: it is taken, and counted. */
   #refusal ({ text }: Item): string | undefined {
     if (this.#items.length >= limits.listItems) return `only the first ${limits.listItems} are taken`
     this.#size += memoryOf(text)
@@ -155,7 +154,9 @@ class ListReader {
   }
 }
 
-/** Takes the items from one on off the text of their page, where much of that was left out: they would keep all of it. */
+/**
+ * Copies the items from one on out of the text of their page, if much of that is left out: they would keep all of it.
+ */
 function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   if (!isMuchLeftOut) return
   for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: copyOf(text) }

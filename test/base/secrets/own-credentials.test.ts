@@ -135,7 +135,6 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
   const passthroughHeaders = ['X-A', 'X-Api-Key', 'Authorization']
   const hash = bcrypt.hashSync(password, 4)
   const localToken = `thl_${hex}`
-  const metrics = 'metrics-token-abcdef0123456789'
   const app = await appFor(t, {
     users: [{ username: 'admin', password: hash, isAdmin: true, createdAt: '2026-01-01T00:00:00.000Z' }],
     bearerKeys: [bearerKey(), { id: 'i', name: 'imported', token: imported.long, enabled: true }],

@@ -7,7 +7,7 @@ import type { AuthStep } from '../chain.ts'
 
 /**
  * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is read from the
- * settings: demotion, deletion and another password end it at once. What it may do there follows from its scopes.
+ * settings: demotion, deletion and another password end it at once. Its rights there follow from its scopes.
  */
 export const accessToken = (tokens: AccessTokens, config: AddressConfig): AuthStep => (credentials, _routes, snapshot) => {
   if (snapshot.system.oauthServer?.enabled !== true) return undefined

@@ -166,7 +166,7 @@ const tokenPayload = (text: string, kind: TokenKind, token: StoredToken): Adapte
   ...(kind === 'access' ? { aud: token.resource } : { resource: token.resource })
 })
 
-/** What a user allowed a client, as the code or refresh token of this request says it. */
+/** The grant behind the code or refresh token of this request. */
 function derivedGrant (id: string): AdapterPayload | undefined {
   const source = presented.get(context())
   if (source?.grantId !== id) return undefined
@@ -213,7 +213,7 @@ const idPlaceholder = '{id}'
 
 /** Login sessions of browsers, and authorization requests that wait for a user. */
 function loginStatesOn ({ loginStates, stands }: AuthorizationStorage, kind: 'session' | 'interaction'): Adapter {
-  /** A session of an account that does not stand any more is none: its browser is asked to log in. */
+  /** A session counts only while its account stands; otherwise its browser is asked to log in. */
   const payloadOf = (id: string, state: LoginState | undefined): AdapterPayload | undefined => {
     if (state?.kind !== kind) return undefined
     const payload = state.value as AdapterPayload

@@ -41,7 +41,7 @@ export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string):
   return new Response(status === 200 ? cleaned(body) : new Uint8Array(body), { status, headers: kept })
 }
 
-/** The text of a document without members that stand for nothing. What is no object of JSON stays: the library says so. */
+/** The text of a document without null members. Text that is not a JSON object stays, and the library refuses it. */
 function cleaned (body: Buffer): string {
   const text = new TextDecoder().decode(body)
   try {

@@ -4,10 +4,10 @@ import type { FastifyRequest } from 'fastify'
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Consent } from '../../../../db/ports.ts'
 
-/** What a user has allowed a client before, where that is enough not to ask again. */
+/** An earlier consent that spares the user the question. */
 export type RememberedConsent = (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
 
-/** What a user has just allowed a client. */
+/** The consent that a user has just given. */
 export interface GivenConsent {
   readonly scope: string
   /** Whether the client was registered for refresh tokens then. */
@@ -24,13 +24,13 @@ export async function loadGrant (provider: Provider, ctx: KoaContextWithOIDC, re
     ? await rememberedConsent(remembered, account.accountId, client.clientId, resources, provider.issuer)
     : { scope: given.scope }
   if (!consent) return undefined
-  // Each authorization is a family of tokens of its own.
+  // Each authorization is a separate family of tokens.
   const grant = new provider.Grant({ accountId: account.accountId, clientId: client.clientId })
   grant.jti = randomUUID()
   grant.addOIDCScope(consent.scope)
   for (const resource of resources) grant.addResourceScope(resource, consent.scope)
   if (given === undefined) return grant
-  // What was asked for and not allowed is rejected, or the user would be asked for ever.
+  // Scopes that the user did not allow are rejected, or the library would ask for them again and again.
   const allowed = new Set(consent.scope.split(' '))
   const rejected = [...ctx.oidc.requestParamScopes].filter((scope) => !allowed.has(scope)).join(' ')
   if (rejected !== '') {
@@ -40,7 +40,7 @@ export async function loadGrant (provider: Provider, ctx: KoaContextWithOIDC, re
   return grant
 }
 
-/** What was allowed before, unless it was for another resource. */
+/** The earlier consent, unless it was for another resource. */
 async function rememberedConsent (
   remembered: RememberedConsent,
   accountId: string,
@@ -90,7 +90,7 @@ export function handOver (
   requests.set(raw, request)
   addressTo(issuer, raw)
   raw.url = path
-  // Fastify's note of the URL as it came: the library would take the path of its own URLs from it, in place of the issuer's.
+  // Fastify's copy of the original URL: the library would build its URLs from it instead of the issuer.
   delete raw.originalUrl
   reply.setHeader('x-content-type-options', 'nosniff')
   void provider.callback()(raw, reply)

@@ -8,7 +8,7 @@ import {
   ProviderClient, withQuery
 } from './provider.ts'
 
-/** What is used of a provider's discovery document (OpenID Connect Discovery, section 3). */
+/** The used part of a provider's discovery document (OpenID Connect Discovery, section 3). */
 interface Metadata {
   readonly issuer: string
   readonly authorizationEndpoint: string

@@ -5,9 +5,9 @@ import { limits } from '../../../base/limits/index.ts'
 import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
 import { holdsCredential } from '../../../base/secrets/index.ts'
 import type { DescribedApi } from '../api.ts'
-import { toHeader } from '../headers.ts'
+import { toHeader } from '../http-syntax.ts'
 import type { CompiledDescription, OperationPlan, SecurityDefaults } from '../plan.ts'
-import { ArgumentError } from '../problems.ts'
+import { ArgumentError } from '../plan.ts'
 import { toRequest, type ApiRequest } from './request.ts'
 import { errorResult, toToolResult, type ApiResponse } from './result.ts'
 
@@ -26,18 +26,18 @@ interface OperationCall {
   name: unknown
   paramsText: string
   headers: Readonly<Record<string, string>> | undefined
-  /** Who causes the answer. */
+  /** The owner that the answer counts to. */
   cause: string
   signal: AbortSignal
 }
 
-/** The timeout of an HTTP request in ms, as good as none: the call's own deadline ends the request. */
+/** No timeout, in ms: the deadline of the call ends the request. */
 const noTimeout = 2 ** 31 - 1
 
 /** Calls the operations of an API as tools. */
 export class OperationCaller {
   readonly #options: OperationCallerOptions
-  /** Origins of which was warned that they get no credentials. */
+  /** Origins about which a warning was logged. */
   readonly #warned = new Set<string>()
 
   constructor (options: OperationCallerOptions) {
@@ -141,7 +141,7 @@ export class OperationCaller {
       })
       return { method, url, configuredQuery, ...response }
     } catch (error) {
-      // "refused" keeps the link: an API that is unreachable is no reason to read its description again.
+      // "refused" keeps the link: an unreachable API is no reason to read its description again.
       throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('refused', error.message) : error
     }
   }
@@ -153,8 +153,9 @@ export class OperationCaller {
   }
 
   /**
-   * The one origin that configured headers and credentials are sent to: that of the configured URL of the API, else that of the
-   * description's address (DECISIONS §15). A description that is fetched does not choose another; one that the configuration holds does.
+   * The one origin that configured headers and credentials are sent to: that of the configured URL of the API, else
+   * that of the description's address. A fetched description does not choose another one; a description in the
+   * configuration does.
    */
   #credentialOrigin (compiled: CompiledDescription): string | undefined {
     const { url, openapi } = this.#options.config
@@ -173,7 +174,7 @@ export class OperationCaller {
     return { apiKey, tokenUrl: admitted(tokenUrl), openIdConnectUrl: admitted(openIdConnectUrl) }
   }
 
-  /** Tells those who manage the server, once for each origin. */
+  /** Logs a warning, once for each origin. */
   #warnOf (origin: string): void {
     if (this.#warned.has(origin) || this.#warned.size >= limits.openapi.warnings) return
     this.#warned.add(origin)
@@ -186,12 +187,11 @@ export class OperationCaller {
     return openapi?.url !== undefined || openapi?.schema !== undefined ? url : undefined
   }
 
-  /** The server URL of an operation. */
   #serverOf ({ server }: OperationPlan, compiled: CompiledDescription): string {
     const configuredUrl = this.#configuredUrl
     if (server === undefined) return this.#defaultServer(compiled)
     if (configuredUrl === undefined || compiled.serverUrl === undefined) return server
-    // A server on the host of the description's own server is on the host that the configuration states.
+    // A server on the host of the description's server is on the host that the configuration states.
     const [own, described] = [new URL(server), new URL(compiled.serverUrl)]
     if (own.host !== described.host) return server
     return own.pathname === described.pathname ? configuredUrl : new URL(`${own.pathname}${own.search}`, configuredUrl).href
