@@ -56,13 +56,9 @@ export class RecordedTokens implements Tokens {
       await this.#end([target.family])
       return
     }
-    const { clientId, username } = target
-    const byUser = username === undefined ? undefined : userLabel(username)
-    const [label = ''] = labelsOf(clientId, username)
-    const mark = 'mark' in target ? target.mark : undefined
-    const found = await this.#records.list(this.#tokens, { labels: [label] }, true)
-    const affected = found.filter(({ labels, value }) =>
-      (byUser === undefined || labels.includes(byUser)) && (mark === undefined || (value as Stored).mark === mark))
+    const wanted = labelsOf(target)
+    const found = await this.#records.list(this.#tokens, { labels: wanted.slice(0, 1) }, true)
+    const affected = found.filter(({ labels }) => wanted.every((label) => labels.includes(label)))
     await this.#end([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
   }
 
@@ -82,9 +78,10 @@ export class RecordedTokens implements Tokens {
 
 const familyLabel = (family: string): string => `family:${family}`
 
-const labelsOf = (clientId: string | undefined, username: string | undefined): string[] => [
+const labelsOf = ({ clientId, username, mark }: Partial<TokenFamily>): string[] => [
   ...clientId === undefined ? [] : [clientLabel(clientId)],
-  ...username === undefined ? [] : [userLabel(username)]
+  ...username === undefined ? [] : [userLabel(username)],
+  ...mark === undefined ? [] : [`mark:${mark}`]
 ]
 
 function toEntry ({ family, clientId, username, mark }: TokenFamily, { hash, kind, scope, resource, expiresAt }: IssuedToken): Entry {
@@ -99,5 +96,5 @@ function toEntry ({ family, clientId, username, mark }: TokenFamily, { hash, kin
     ...resource === undefined ? {} : { resource },
     expiresAt
   }
-  return { key: hash, value, owner: family, labels: [familyLabel(family), ...labelsOf(clientId, username)], expiresAt }
+  return { key: hash, value, owner: family, labels: [familyLabel(family), ...labelsOf({ clientId, username, mark })], expiresAt }
 }

@@ -1,9 +1,9 @@
 import fp from 'fastify-plugin'
 import type { SettingsOptions } from './parts.ts'
 
+export { type Author, authorKey, sponsorsOf, toAuthor } from './access/author.ts'
 export { auditedEntities } from '../../db/audit-trail.ts'
 export { listNames } from '../../db/entities.ts'
-export { type Author, authorKey, sponsorsOf, toAuthor } from './access/author.ts'
 export { countServers } from './access/count-servers.ts'
 export type { Access } from './access/index.ts'
 export {
