@@ -17,7 +17,6 @@ import {
 import { logOutput, lostTerminals } from './plugins/extensions/index.ts'
 import { loginSecret, openKeyRing, SealedVault, sealerOf } from './plugins/base/secrets/index.ts'
 import { configuredBase } from './plugins/settings/index.ts'
-import { launcher } from './plugins/upstream/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
 import { doubtsOf, milliseconds, misspeltIn } from './schemas/env.ts'
 import { WaitingRoom } from './routes/waiting-room.ts'
@@ -62,6 +61,7 @@ async function start (): Promise<void> {
     drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
     environment: process.env,
     childUser,
+    childRecord: join(dataDir, 'processes'),
     localToken,
     developmentPassword
   })
@@ -74,7 +74,6 @@ async function start (): Promise<void> {
     // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
     await firstAdmin
     await app.close()
-    await launcher.close()
   })
   await app.ready()
   await room.close()

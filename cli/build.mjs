@@ -14,7 +14,6 @@ const entries = [
   'cli/db',
   'cli/restore',
   'plugins/extensions/compression/worker',
-  'plugins/upstream/launcher/main',
   'plugins/upstream/openapi/describe/worker'
 ]
 

@@ -7,11 +7,10 @@ import type { Message } from '../message.ts'
 import { Chunks } from '../pieces.ts'
 import { LastWords } from './last-words.ts'
 import { keptLine, shownLine, type PrintedLine } from './printed-line.ts'
-import { guardGroup } from './process-group.ts'
-import { lowerPriority, startFailure } from './process-start.ts'
-import { ProcessTree } from './process-tree.ts'
-import { mayEnter, type ProcessUser } from './process-user.ts'
-import { startChild, type ProcessExit, type StartedProcess, type StartProcess } from './started-process.ts'
+import { guardGroup, ProcessTree } from './process-tree.ts'
+import {
+  mayEnter, startChild, startFailure, type ProcessExit, type ProcessUser, type StartedProcess, type StartProcess
+} from './started-process.ts'
 import {
   answeredId,
   messagesIn,
@@ -35,8 +34,6 @@ export interface StdioOptions {
   user?: ProcessUser
   /** Starts it. Default: as a child of this process. */
   startProcess?: StartProcess
-  /** True: it gets less of the CPU than this process where they compete for it. */
-  yields?: boolean
   /** Called for each line of the child's stderr, and of its stdout that is no message. */
   onLine: (line: PrintedLine) => void
   /** Removes secrets from a line, before the line is cut. */
@@ -110,7 +107,7 @@ export class StdioTransport implements Transport {
   get lastWords (): string { return this.#lastWords.detail }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    const { command, args, env, user, yields, startProcess = startChild } = this.#options
+    const { command, args, env, user, startProcess = startChild } = this.#options
     let { cwd } = this.#options
     this.#receiver = counting(receiver, this.#options.pace ?? noPace)
     // Not the gateway's own folder, which may be closed to that user.
@@ -126,7 +123,6 @@ export class StdioTransport implements Transport {
     })
     const { pid, stdin, stdout } = child
     guardGroup(pid)
-    if (yields === true) lowerPriority(pid)
     this.#child = child
     stdout.on('data', (chunk: Buffer) => { this.#valve.push(chunk) })
     drain(child.stderr, (line) => { this.#note(line) })

@@ -72,7 +72,7 @@ export const limits = {
    * Look-ups of access tokens. `places`: max at the same time, of known tokens and of unknown ones each; `waiting`: max of unknown ones
    * that run or wait, of which each address has a share; beyond: 429 or 503.
    */
-  tokenLookUps: { places: 8, waiting: 1_000 },
+  tokenLookUps: { places: 8 },
 
   /** Bounds of the authorization server. */
   oauth: authorization,
@@ -344,12 +344,6 @@ export const limits = {
    * one more, in ms; beyond: -32001.
    */
   childStarts: { burst: 16, interval: 2_000 },
-  /**
-   * Processes of stdio servers that clients cause and that have not answered yet: each takes most of a core. `places`: max at the same
-   * time, `perOwner`: of one owner, half of the cores at most; beyond: the others wait, and owners take turns. `time`: max time that one
-   * counts, in ms.
-   */
-  launches: { places: Math.max(4, availableParallelism()), perOwner: availableParallelism() < 4 ? 1 : 2, time: 2_500 },
   /** Max size of a client header that is passed on to a server (`passthroughHeaders`), in bytes; beyond: 400 or -32602. */
   passthroughHeader: 8 * 1024,
   /** Max servers being spawned or dialled at the same time; beyond: the others wait, and owners take turns. */

@@ -1,10 +1,13 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
+import { type ServerConfig, typeOf } from '../../../schemas/server.ts'
+import { isRestrictedType } from '../../../schemas/transports.ts'
 import { isAdmins } from './visibility.ts'
 
-/** Whether a server runs a command or is of type `openapi`: only admins may store such a one, unless ALLOW_USER_STDIO lifts this. */
-export const isRestricted = ({ type, command }: ServerConfig): boolean =>
-  type === 'openapi' || type === 'stdio' || command !== undefined
+/** Whether a server runs a command, or is of a restricted type: only admins may store it, unless ALLOW_USER_STDIO lifts this. */
+export function isRestricted (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): boolean {
+  const type = typeOf(config)
+  return config.command !== undefined || (type !== undefined && isRestrictedType(type))
+}
 
 const unowned = (owner = ''): string =>
   `its owner ${JSON.stringify(owner)} is no admin, and only admins' servers run commands or are of type "openapi" ` +
