@@ -19,7 +19,7 @@ const lastChance = 1_000
 
 /** The whole program as one list: each line needs only lines above it. It does not listen yet. */
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
-  const { logger, ring, credentials } = startLog(options.logger)
+  const { logger, ring, credentials } = startLog(options.logger, options.env.METRICS_TOKEN)
   const app = createServer({ ...options, logger })
   await app.register(base, { ...options, credentials })
   await app.register(settings, options)

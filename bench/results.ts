@@ -28,15 +28,16 @@ export function machine (quick: boolean): string {
 }
 
 /**
- * Replaces one section of RESULTS.md; the others stay as they are.
- * @param order all titles, in the order of the sections
+ * Replaces one section of RESULTS.md; the others stay as they are, and those that no benchmark writes come last.
+ * @param order the titles of all benchmarks, in the order of the sections
  * @returns the whole text
  */
 export function writeResults (title: string, section: string, order: string[]): string {
   const sections = new Map([...read(), [title, section]])
+  const others = [...sections.keys()].filter((heading) => !order.includes(heading))
   const text = [
     introduction,
-    ...order.filter((heading) => sections.has(heading)).map((heading) => `## ${heading}\n\n${sections.get(heading) ?? ''}\n`)
+    ...[...order, ...others].filter((heading) => sections.has(heading)).map((heading) => `## ${heading}\n\n${sections.get(heading) ?? ''}\n`)
   ].join('\n')
   writeFileSync(file, text)
   return text

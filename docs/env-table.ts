@@ -1,5 +1,5 @@
-// The README's table of environment variables, from the schema that reads them: `node --import tsx docs/env-table.ts` prints it,
-// with `--write` it goes into the README.
+// The table of environment variables, from the schema that reads them: `node --import tsx docs/env-table.ts` prints it, and `--write`
+// writes it into configuration.md.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { TSchema } from '@sinclair/typebox'
@@ -7,13 +7,13 @@ import { Env } from '../schemas/env.ts'
 
 const begin = '<!-- env -->'
 const end = '<!-- /env -->'
-const readme = new URL('../README.md', import.meta.url)
+const page = new URL('configuration.md', import.meta.url)
 
-/** A value in code, or a dash for none. */
+/** A value as code, or a dash. */
 const shown = (value: unknown): string => value === undefined || value === '' ? '–' : `\`${String(value)}\``
 const cell = (text: string): string => text.replaceAll('|', '\\|')
 
-/** One row for each variable, in the order of the schema. */
+/** The table with one row for each variable, in the order of the schema. */
 export function envTable (): string {
   const rows = Object.entries<TSchema>(Env.properties).map(([name, schema]) => {
     const description = `${schema.description ?? ''}${schema.secret === true ? `. Or \`${name}_FILE\`: the file that holds it` : ''}`
@@ -22,7 +22,7 @@ export function envTable (): string {
   return ['| variable | default | what it is |', '| --- | --- | --- |', ...rows].join('\n')
 }
 
-/** Where the table stands in a document: just past the first mark, and just before the second. @throws Error when they are not there */
+/** The offsets of the table in a document, between the two marks. @throws Error when a mark is missing */
 function place (text: string): [from: number, to: number] {
   const from = text.indexOf(begin) + begin.length
   const to = text.indexOf(end)
@@ -30,16 +30,16 @@ function place (text: string): [from: number, to: number] {
   return [from, to]
 }
 
-/** The table that a document shows. */
+/** The table in a document. */
 export const tableIn = (text: string): string => text.slice(...place(text)).trim()
 
-/** The document with the table as it should be. */
+/** The document with the current table. */
 export function withTable (text: string): string {
   const [from, to] = place(text)
   return `${text.slice(0, from)}\n${envTable()}\n${text.slice(to)}`
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (process.argv.includes('--write')) writeFileSync(readme, withTable(readFileSync(readme, 'utf8')))
+  if (process.argv.includes('--write')) writeFileSync(page, withTable(readFileSync(page, 'utf8')))
   else console.log(envTable())
 }

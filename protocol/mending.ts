@@ -1,6 +1,7 @@
 // Runtimes that have no value for "absent" write `null` for it, and PHP writes `[]` for an object without members. MCP and JSON
-// Schema allow neither in most places, and clients that check refuse a whole list, result or connection for one.
-import { decodedKey, skipSpace, skipString, skipValue } from './json.ts'
+// Schema allow neither in most places, and clients that check refuse a whole list, result or connection for one. So they do for a value of
+// another type, and for a member that has to be there and is not.
+import { decodedKey, membersOf, skipSpace, skipString, skipValue } from './json.ts'
 import { truncate } from './text.ts'
 
 /** What belongs in one place of a message, as far as reading `null` and `[]` there needs it. In a place without a shape, both stay. */
@@ -13,14 +14,43 @@ export interface Shape {
   readonly each?: Shape
   /** Every element of a list. */
   readonly element?: Shape
+  /** The type of the value: what is of another one is read as `coerce` says, and by default as `null` is. Default: types do not count. */
+  readonly type?: JsonType
+  /** The values that count, as JSON texts; others are read as one of another type. */
+  readonly values?: readonly string[]
+  /** What a value of another type stands for, as JSON text. @returns undefined: it is read as absent */
+  readonly coerce?: (text: string) => string | undefined
+  /** The members that an object gets where it lacks them, each with its `fallback`. */
+  readonly required?: readonly string[]
   /** What `null` stands for where the place may not be empty, as JSON text. Default: the member or element goes. */
-  readonly fallback?: string
+  readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
   /** When `fallback` counts. @param textOf the text of a member beside this one; undefined: it is not there, or null */
   readonly isNeeded?: (textOf: (key: string) => string | undefined) => boolean
   /** A member that an object is nothing without: where that is null, the object is. */
   readonly needs?: string
   /** The shape that counts for this text. */
   readonly of?: (text: string) => Shape
+}
+
+type JsonType = 'string' | 'number' | 'boolean' | 'object' | 'list'
+
+/** The type of the value that begins here; undefined: null. */
+function typeAt (text: string, at: number): JsonType | undefined {
+  switch (text[at]) {
+    case '{': return 'object'
+    case '[': return 'list'
+    case '"': return 'string'
+    case 't': case 'f': return 'boolean'
+    case 'n': return undefined
+    default: return 'number'
+  }
+}
+
+/** The list that PHP writes as an object, once a list has lost its first element: `{"1": …, "2": …}`. Undefined: it is none. */
+export function listOf (text: string): string | undefined {
+  const members = membersOf(text)
+  if (members.length === 0 || !members.every(({ key }) => /^\d{1,9}$/.test(key))) return undefined
+  return `[${members.map(({ start, end }) => text.slice(start, end)).join()}]`
 }
 
 /** `null`, or an empty list. It may stand within a string. */
@@ -36,14 +66,19 @@ interface Mended {
   readonly places: readonly string[]
 }
 
-/** A text whose known members have neither `null` nor `[]` for what is absent. Everything else keeps its bytes. */
-export function mend (text: string, shape: Shape): Mended {
-  return mayHaveGaps(text) ? new Mender(text).mended(shape) : { text, places: [] }
+/**
+ * A text whose known members have neither `null` nor `[]` for what is absent. Everything else keeps its bytes.
+ * @param isChecked types count as well, and members that have to be there: the text is read whether or not it has `null` or `[]`
+ */
+export function mend (text: string, shape: Shape, isChecked = false): Mended {
+  return isChecked || mayHaveGaps(text) ? new Mender(text).mended(shape) : { text, places: [] }
 }
 
 /** What was mended, as a clause. @param places as `Mended` has them */
-export const mendedAt = (places: readonly string[]): string =>
-  `null, or [] for an object, is read as absent (${places.map((place) => place === '' ? 'the whole' : JSON.stringify(place)).join(', ')})`
+export function mendedAt (places: readonly string[]): string {
+  const where = places.map((place) => place === '' ? 'the whole' : JSON.stringify(place)).join(', ')
+  return `null, [] for an object, or a value of another type is read as absent (${where})`
+}
 
 interface Edit { readonly start: number, readonly end: number, readonly text: string }
 /** A member of an object that was read. */
@@ -70,6 +105,12 @@ const CLOSE_BRACKET = 0x5d
 const COMMA = 0x2c
 const QUOTE = 0x22
 
+type TextOf = (key: string) => string | undefined
+const hasFallback = (shape: Shape | undefined, textOf: TextOf): shape is Shape =>
+  shape?.fallback !== undefined && shape.isNeeded?.(textOf) !== false
+const fallbackOf = ({ fallback = 'null' }: Shape, textOf: TextOf = () => undefined): string =>
+  typeof fallback === 'string' ? fallback : fallback(textOf)
+
 /** Reads one text, once from its beginning to its end, and notes what changes. */
 class Mender {
   readonly #text: string
@@ -87,11 +128,12 @@ class Mender {
     const start = skipSpace(this.#text, 0)
     if (!this.#value(start, shape)) {
       if (shape.fallback === undefined) return { text: this.#text, places: [] }
-      this.#edit(start, this.#at, shape.fallback)
+      this.#edit(start, this.#at, fallbackOf(shape))
     }
     let text = ''
     let from = 0
-    for (const edit of this.#edits.sort((a, b) => a.start - b.start)) {
+    // What is inserted stands before what is replaced there.
+    for (const edit of this.#edits.sort((a, b) => a.start - b.start || a.end - b.end)) {
       text += this.#text.slice(from, edit.start) + edit.text
       from = edit.end
     }
@@ -111,13 +153,14 @@ class Mender {
     this.#left--
     const first = text.charCodeAt(start)
     if (shape.of) shape = shape.of(text.slice(start, skipValue(text, start)))
+    if (!this.#isOfType(start, shape)) return this.#coerced(start, shape)
     if (first === OPEN_BRACE && (shape.members ?? shape.each)) return this.#object(start, shape)
     if (first === OPEN_BRACKET) {
       const end = shape.isObject === true ? skipSpace(text, start + 1) : start
       if (text.charCodeAt(end) === CLOSE_BRACKET) {
         this.#at = end + 1
         this.#note()
-        this.#edit(start, this.#at, '{}')
+        this.#edit(start, this.#at, shape.required === undefined ? '{}' : mend('{}', shape, true).text)
         return true
       }
       if (shape.element) {
@@ -129,6 +172,25 @@ class Mender {
     if (this.#at - start !== 4 || !text.startsWith('null', start)) return true
     this.#note()
     return false
+  }
+
+  /** Null, and an empty list for an object, are of every type here: they are read otherwise. */
+  #isOfType (start: number, { type, values, isObject }: Shape): boolean {
+    if (type === undefined && values === undefined) return true
+    const text = this.#text
+    const found = typeAt(text, start)
+    if (found === undefined || (isObject === true && /^\[\s*\]/.test(text.slice(start, start + 64)))) return true
+    if (type !== undefined && found !== type) return false
+    return values?.includes(text.slice(start, skipValue(text, start))) !== false
+  }
+
+  #coerced (start: number, { coerce }: Shape): boolean {
+    this.#at = skipValue(this.#text, start)
+    this.#note()
+    const coerced = coerce?.(this.#text.slice(start, this.#at))
+    if (coerced === undefined) return false
+    this.#edit(start, this.#at, coerced)
+    return true
   }
 
   #object (start: number, shape: Shape): boolean {
@@ -152,6 +214,7 @@ class Mender {
       at = skipSpace(text, at + 1)
     }
     this.#at = text.charCodeAt(at) === CLOSE_BRACE ? at + 1 : at
+    this.#addTo(start, shape, parts)
     if (!parts.some(({ isAbsent }) => isAbsent)) return true
     const { needs } = shape
     if (needs !== undefined && !this.#isCut && parts.some(({ key, isAbsent }) => isAbsent && key === needs)) {
@@ -163,21 +226,41 @@ class Mender {
     return true
   }
 
+  /** Adds the members that an object has to have, and does not. */
+  #addTo (start: number, { required, members }: Shape, parts: readonly Part[]): void {
+    if (required === undefined || this.#isCut) return
+    const textOf = this.#textOf(parts)
+    const stays = parts.some(({ key, isAbsent, shape }, at) =>
+      !isAbsent || hasFallback(shape, textOf) || parts.some((other, place) => place !== at && other.key === key))
+    const added = required.flatMap((key) => {
+      const shape = members?.[key]
+      if (parts.some((part) => part.key === key) || !hasFallback(shape, textOf)) return []
+      this.#path.push(`${key} (missing)`)
+      this.#note()
+      this.#path.pop()
+      return [`${JSON.stringify(key)}:${fallbackOf(shape, textOf)}`]
+    })
+    if (added.length > 0) this.#edit(start + 1, start + 1, `${added.join()}${stays ? ',' : ''}`)
+  }
+
+  /** The text of a member; undefined: it is not there, or absent. */
+  readonly #textOf = (parts: readonly Part[]) => (key: string): string | undefined => {
+    const part = parts.findLast((each) => each.key === key)
+    return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined
+  }
+
   /** Takes out the members of an object that are absent, each with one of the commas beside it, or writes what they stand for. */
   #removeFrom (parts: readonly Part[]): void {
     const counts = new Map<string, number>()
     for (const { key } of parts) counts.set(key, (counts.get(key) ?? 0) + 1)
-    const textOf = (key: string): string | undefined => {
-      const part = parts.findLast((each) => each.key === key)
-      return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined
-    }
+    const textOf = this.#textOf(parts)
     const run = new Run()
     for (const part of parts) {
       const { key, keyStart, start, end, shape } = part
       // Of a repeated member parsers read one or the other: it stays, to be refused.
       let isRemoved = part.isAbsent && counts.get(key) === 1
-      if (isRemoved && shape?.fallback !== undefined && shape.isNeeded?.(textOf) !== false) {
-        this.#edit(start, end, shape.fallback)
+      if (isRemoved && hasFallback(shape, textOf)) {
+        this.#edit(start, end, fallbackOf(shape, textOf))
         isRemoved = false
       }
       run.next(keyStart, end, isRemoved, this.#edit)
@@ -195,7 +278,7 @@ class Mender {
       if (this.#isCut) break
       this.#path.pop()
       if (isRemoved && shape.fallback !== undefined) {
-        this.#edit(at, this.#at, shape.fallback)
+        this.#edit(at, this.#at, fallbackOf(shape))
         isRemoved = false
       }
       run.next(at, this.#at, isRemoved, this.#edit)

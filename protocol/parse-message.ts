@@ -3,7 +3,7 @@ import { countMembers, elementsOf, isDeeperThan, isObject, memberOf, membersOf, 
 import { scanJson, TooDeep } from './json-scanner.ts'
 import { checkedNames, withoutLookalikes } from './lookalikes.ts'
 import type { Malformed, Message, RequestId } from './message.ts'
-import { copyOf, largeText, partOf, withoutMark } from './text.ts'
+import { copyOf, largeText, partOf, truncate, withoutMark } from './text.ts'
 
 /** Who wrote a message. Servers may leave out the version, and write `null` for members that are absent, as some of their libraries do. */
 type Sender = 'client' | 'server'
@@ -184,9 +184,20 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
     throw new RpcError(code.invalidRequest, 'Invalid request: "method" must be a string')
   }
   const id = isId(value.id) ? value.id : null
-  if (result !== undefined && !(result === null && isObject(error))) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
+  const hasError = isObject(error) || (isServers && id !== null && error !== undefined && error !== null)
+  if (result !== undefined && !(result === null && hasError)) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
   if (isObject(error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
+  if (hasError) return { kind: 'response', id, errorText: errorFrom(textOf('error') ?? 'null') }
   throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
+}
+
+/** Max characters that are told of an error that is no object. */
+const maxErrorMessage = 2_000
+
+/** The error that is no object, but a text. */
+function errorFrom (text: string): string {
+  const message = truncate(text.startsWith('"') ? JSON.parse(text) as string : text, maxErrorMessage)
+  return JSON.stringify({ code: code.internal, message })
 }
 
 /** Whether a message lacks the version of JSON-RPC alone. One that has neither that nor an id or a method is something else. */

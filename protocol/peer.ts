@@ -1,6 +1,7 @@
 import { UpstreamError } from './errors.ts'
-import { membersOf } from './json.ts'
-import { errorShape, paramsShape, resultShape } from './mended-members.ts'
+import { memberOf, membersOf } from './json.ts'
+import { lookalikeMethod, unknownMethod } from './lookalikes.ts'
+import { errorShape, isToBeChecked, paramsShape, resultShape } from './mended-members.ts'
 import { mayHaveGaps, mend, type Shape } from './mending.ts'
 import {
   errorText,
@@ -42,6 +43,8 @@ interface Follower {
 
 interface PendingRequest {
   readonly method: string
+  /** Of a resource that is read: its URI, as JSON text. */
+  readonly uri: string | undefined
   readonly resolve: (response: Response | Promise<Response>) => void
   readonly reject: (error: UpstreamError) => void
   readonly follower: Follower | undefined
@@ -91,7 +94,8 @@ export class Peer implements Receiver {
   ): Promise<Response> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { method, resolve, reject, follower })
+      const uri = method === 'resources/read' ? memberOf(paramsText ?? '{}', 'uri') : undefined
+      this.#pending.set(id, { method, uri, resolve, reject, follower })
       if (this.#over) { this.failed(id, new UpstreamError('unreachable', this.#over.message)); return }
       this.#transport.send(requestText(id, method, paramsText), { id, headers, owner, protocol })
     })
@@ -116,25 +120,32 @@ export class Peer implements Receiver {
   }
 
   message (message: Message, origin: number | undefined): boolean {
-    if (message.kind === 'request') this.handlers.request(this.#withParams(message), origin)
+    if (message.kind !== 'response' && lookalikeMethod(message.method) !== undefined) {
+      // A client may take it for a method of MCP, which the gateway has not checked it as.
+      if (message.kind !== 'request') return false
+      const { id, idText, method } = message
+      this.answer(idText, { kind: 'response', id, errorText: unknownMethod(method).toText() })
+    } else if (message.kind === 'request') this.handlers.request(this.#withParams(message), origin)
     else if (message.kind === 'notification') this.handlers.notification(this.#withParams(message), origin)
     else if (typeof message.id === 'number') {
       const pending = this.#pending.take(message.id)
       if (!pending) return false
-      this.#mendAnswer(message, pending.method)
+      this.#mendAnswer(message, pending)
       pending.resolve(pending.follower?.over(message) ?? message)
       return true
     }
     return false
   }
 
-  #mendAnswer (answer: Response, method: string): void {
+  #mendAnswer (answer: Response, { method, uri }: PendingRequest): void {
     if (answer.hasGaps === false) return
     const { resultText, errorText } = answer
-    if (errorText !== undefined && mayHaveGaps(errorText)) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`)
-    if (resultText === undefined || !mayHaveGaps(resultText)) return
-    const shape = resultShape(method, this.isModern)
-    if (shape) answer.resultText = this.#mended(resultText, shape, `results of ${method}`)
+    if (errorText !== undefined) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`, true)
+    if (resultText === undefined) return
+    const isChecked = isToBeChecked(method, resultText)
+    if (!isChecked && !mayHaveGaps(resultText)) return
+    const shape = resultShape(method, this.isModern, uri)
+    if (shape) answer.resultText = this.#mended(resultText, shape, `results of ${method}`, isChecked)
   }
 
   #withParams<Sent extends Request | Notification> (message: Sent): Sent {
@@ -149,8 +160,8 @@ export class Peer implements Receiver {
     return { ...message, paramsText: text }
   }
 
-  #mended (text: string, shape: Shape, what: string): string {
-    const mended = mend(text, shape)
+  #mended (text: string, shape: Shape, what: string, isChecked = false): string {
+    const mended = mend(text, shape, isChecked)
     if (mended.places.length > 0) this.handlers.mended?.(what, mended.places)
     return mended.text
   }

@@ -33,7 +33,7 @@ const Text = (description: string) => Type.Optional(Type.String({ description })
 /** A boolean without a default, so that the stored configuration counts where it is not set. */
 const Switch = (description: string) => Type.Optional(Type.Boolean({ description }))
 
-/** All environment variables of Tool-Hub. The table in the README is generated from this schema. */
+/** All environment variables of Tool-Hub. The table in docs/configuration.md is generated from this schema. */
 export const Env = Type.Object({
   PORT: Type.Integer({
     default: 3000,
@@ -186,11 +186,11 @@ export const Env = Type.Object({
   METRICS: StringEnum(['admin', 'public', 'off'], {
     default: 'admin',
     description:
-      'Who may read `/metrics`. `admin`: who sends the credential of an admin, such as a system key good for everything, in ' +
-      '`Authorization`; `public`: everybody, with the names of servers only for who may see them; `off`: nobody (404)'
+      'The access to `/metrics`. `admin`: an admin\'s credential in `Authorization`, or `METRICS_TOKEN`; `public`: every caller, with ' +
+      'the names of those servers only that the caller may see; `off`: none (404)'
   }),
   METRICS_TOKEN: Secret(
-    'A bearer token that opens `/metrics` and nothing else, for Prometheus: at least 32 random bytes. Unset: there is none'
+    'A bearer token that opens `/metrics` and nothing else, for Prometheus: at least 32 random bytes'
   ),
   OUTBOUND_ALLOW: Type.String({
     default: '',
@@ -203,7 +203,7 @@ export const Env = Type.Object({
     default: 'https://registry.modelcontextprotocol.io',
     pattern: '^https?://[^\\s?#]+$',
     expected: 'an http or https address, as "https://registry.example.com"',
-    description: 'The MCP registry that `/api/registry` reads: an address below which there is `/v0.1/servers`'
+    description: 'The MCP registry that `/api/registry` reads: the address before `/v0.1/servers`'
   }),
   OTEL_EXPORTER_OTLP_ENDPOINT: Type.Optional(
     Type.String({
@@ -225,7 +225,7 @@ export const Env = Type.Object({
   ),
   OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Switches tracing off, whatever else is set' }),
   EMBEDDING_DIMENSIONS_API_PASSTHROUGH: Switch(
-    'Sends `smartRouting.embeddingDimensions` to every embeddings model, also to one that is not known to take it. Default: the setting ' +
+    'Sends `smartRouting.embeddingDimensions` to every embeddings model, also to one that may not accept it. Default: the setting ' +
     '`smartRouting.embeddingDimensionsApiPassthrough`'
   ),
   ACTIVITY_RETENTION: Duration('30d', 'How long calls are kept in the database. `0`: none are recorded'),
@@ -237,7 +237,7 @@ export const Env = Type.Object({
       description: 'For the command line: the gateway to work with. Unset: the one that runs on this machine over these settings'
     })
   ),
-  TOOL_HUB_KEY: Secret('For the command line: a system key that is good for everything, for `TOOL_HUB_URL`'),
+  TOOL_HUB_KEY: Secret('For the command line: a system key with `accessType: "all"`, for `TOOL_HUB_URL`'),
   LOG_LEVEL: StringEnum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',
     description: 'The lowest level of messages that are logged'

@@ -62,13 +62,13 @@ export class List {
 
   /**
    * The page that a cursor leads to: this list where it has a single page.
-   * @param cursor the `nextCursor` of the page before; undefined: the first page. It names the last item of that page, so it is good for as
-   * long as that is listed, on every replica
+   * @param cursor the `nextCursor` of the page before; undefined, null or empty: the first page. It names the last item of that
+   * page, so it is good for as long as that is listed, on every replica
    * @throws RpcError for a cursor that leads nowhere
    */
   page (cursor: unknown): List {
     const starts = this.#starts ??= this.#pageStarts()
-    const at = cursor === undefined ? 0 : this.#after(cursor)
+    const at = (cursor ?? '') === '' ? 0 : this.#after(cursor)
     if (at === 0 && starts.length === 1) return this
     const known = this.#pages.get(at)
     if (known) return known

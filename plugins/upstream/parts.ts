@@ -72,6 +72,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     ? undefined
     : new ChildRecord(childRecord, (level, sentence) => { app.log[level](sentence) })
   const hooks = new UpstreamHooks()
+  const isOurs = (value: string): boolean => app.credentials.holds(value)
   const upstreams = new Upstreams({
     connecting: {
       clientInfo: { name: 'tool-hub', version: app.config.version },
@@ -81,7 +82,8 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
         childUser,
         startProcess: record?.start,
         problemOf: async (config) => await hooks.problemOf(config),
-        install: () => app.settings.current.system.install
+        install: () => app.settings.current.system.install,
+        isOurs
       },
       dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
       initTimeout,
@@ -96,7 +98,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
         return server === undefined ? [] : unmatchedIn(server, catalogue)
       }
     },
-    isOurs: (value) => app.credentials.holds(value),
+    isOurs,
     onLine: (server, line) => { hooks.printed(server, line) },
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })

@@ -85,7 +85,7 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
   return {
     version,
     capabilities: isObject(capabilities) ? capabilities : {},
-    serverInfo: mend(info, serverInfo).text,
+    serverInfo: mend(info, serverInfo, true).text,
     instructions: typeof instructions === 'string' ? instructions : undefined
   }
 }

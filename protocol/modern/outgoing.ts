@@ -51,8 +51,9 @@ export class Outgoing {
       const text = Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
       return withLast(text, '_meta', this.#wholeMeta(level))
     }
-    const members: Record<string, string> = { ...this.#members }
-    if (isObject(_meta) && _meta.progressToken !== undefined) members.progressToken = String(id)
+    const members: Record<string, string | undefined> = { ...this.#members }
+    const token = isObject(_meta) ? _meta.progressToken : undefined
+    if (token !== undefined) members.progressToken = token === null ? undefined : String(id)
     if (level !== undefined) members[metaKeys.logLevel] = JSON.stringify(level)
     return withMembers(paramsText, { ...changes, _meta: withMembers(own, members) })
   }

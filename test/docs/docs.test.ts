@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { test } from 'tap'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { envTable, tableIn } from '../../docs/env-table.ts'
@@ -11,21 +12,21 @@ import { path } from '../helpers/hub.ts'
 
 const read = (name: string): string => readFileSync(path(name), 'utf8')
 
-/** The rows of the table below a heading, as cells, without its head. */
+/** The body rows of the table below a heading, as cells. */
 const rowsBelow = (text: string, heading: string): string[][] => {
   const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
   return section.split('\n').filter((line) => line.startsWith('|')).slice(2)
     .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim()))
 }
 
-test('durations of the environment: what a timer can run', async () => {
+test('durations of the environment are within the range of a timer', async () => {
   for (const [text, ms] of [
     ['500', 500], ['500ms', 500], ['5s', 5_000], ['10m', 600_000], ['24h', 86_400_000], ['0', 1], ['50d', 2 ** 31 - 1],
     ['99999999s', 2 ** 31 - 1]
   ] as const) { assert.equal(milliseconds(text), ms, text) }
 })
 
-/** An error whose sentence still has its placeholders; those that say when to try again cannot be made without seconds. */
+/** An error whose message keeps its placeholders. An error with `Retry-After` needs an argument. */
 function unfilled (Made: (typeof errors)[keyof typeof errors]): FastifyError {
   const Any = Made as new (...args: unknown[]) => FastifyError
   return Any.length === 0 ? new Any() : new Any('%s')
@@ -60,7 +61,7 @@ test('docs/errors.md', async (t) => {
     }
   })
 
-  await t.test('says of each what to do', async () => {
+  await t.test('has a remedy for each', async () => {
     for (const row of rows) { assert.equal(row.length, 5, row[0]); assert.ok((row[4]?.length ?? 0) > 10, row[0]) }
   })
 
@@ -69,7 +70,7 @@ test('docs/errors.md', async (t) => {
       Object.values(code).sort((a, b) => a - b))
   })
 
-  await t.test('codes are unique and speak of themselves', async () => {
+  await t.test('codes are unique and made of the names in the list', async () => {
     assert.equal(new Set(made.map((error) => error.code)).size, made.length)
     for (const [name, Made] of Object.entries(errors)) {
       assert.equal(unfilled(Made).code, `TH_${name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`)
@@ -90,7 +91,7 @@ test('dependencies', async (t) => {
     ['At run time', { ...manifest.dependencies, ...manifest.optionalDependencies }],
     ['For development', manifest.devDependencies]
   ] as const) {
-    await t.test(`${heading.toLowerCase()}: each has its sentence in docs/dependencies.md, and nothing else has`, async () => {
+    await t.test(`${heading.toLowerCase()}: each has a sentence in docs/dependencies.md, and no other package has`, async () => {
       const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
       const said = new Map(
         [...section.matchAll(/^- \*\*(.+?)\*\*: (.+)$/gm)].map(([, name = '', sentence = '']): [string, string] => [name, sentence])
@@ -100,7 +101,7 @@ test('dependencies', async (t) => {
     })
   }
 
-  await t.test('package-lock.json names no host to fetch from, and a hash for all that is fetched', async () => {
+  await t.test('package-lock.json names no host, and has a hash for each package', async () => {
     const { packages } = JSON.parse(read('package-lock.json')) as {
       packages: Record<string, { resolved?: string; integrity?: string; link?: boolean; inBundle?: boolean }>
     }
@@ -110,28 +111,56 @@ test('dependencies', async (t) => {
     }
   })
 
-  await t.test('package-lock.json is that of package.json', async () => {
+  await t.test('package-lock.json has the dependencies of package.json', async () => {
     const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Partial<typeof manifest>> }
     assert.deepEqual(packages['']?.dependencies, manifest.dependencies)
     assert.deepEqual(packages['']?.devDependencies, manifest.devDependencies)
   })
 })
 
-test('README.md', { skip: existsSync(path('README.md')) ? false : 'there is none yet' }, async (t) => {
-  const text = existsSync(path('README.md')) ? read('README.md') : ''
-  await t.test(
-    'its table of environment variables is that of schemas/env.ts',
-    { skip: text.includes('<!-- env -->') ? false : 'it has no such table yet' },
-    async () => {
-      assert.equal(tableIn(text), envTable(), 'write it anew: node --import tsx docs/env-table.ts --write')
-    }
-  )
-  await t.test('what it links to in here is there', async () => {
-    for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)) assert.ok(existsSync(path(target)), target)
-  })
+test('docs/configuration.md: its table of environment variables is that of schemas/env.ts', async () => {
+  assert.equal(tableIn(read('docs/configuration.md')), envTable(), 'write it anew: node --import tsx docs/env-table.ts --write')
 })
 
-test('schemas/env.ts: every variable says what it is', async () => {
+test('README.md has at most 150 lines and 8 KB, docs/architecture.md and docs/lifecycle.md at most 8 KB each', async () => {
+  assert.ok(read('README.md').split('\n').length <= 151)
+  for (const name of ['README.md', 'docs/architecture.md', 'docs/lifecycle.md']) {
+    assert.ok(Buffer.byteLength(read(name)) <= 8 * 1024, name)
+  }
+})
+
+/** The documents, by their paths in the project. */
+const documents = [
+  'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/RESULTS.md', 'test/README.md',
+  ...readdirSync(path('docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)
+]
+
+/** The anchors of a document, as GitHub makes them of its headings. */
+const anchorsOf = (text: string): Set<string> => new Set(
+  [...text.replace(/^```.*?^```$/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'))
+)
+
+test('every link of a document leads to a file, and to a heading of it', async () => {
+  let count = 0
+  for (const name of documents) {
+    const text = read(name).replace(/^```.*?^```$/gms, '')
+    for (const [, target = '', anchor] of text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
+      const file = target === '' ? name : join(dirname(name), target)
+      count += 1
+      assert.ok(existsSync(path(file)), `${name} links to ${target}`)
+      if (anchor !== undefined) assert.ok(anchorsOf(read(file)).has(anchor), `${name} links to ${target}#${anchor}`)
+    }
+  }
+  assert.ok(count > 50)
+})
+
+test('README.md links to every page of docs/', async () => {
+  const text = read('README.md')
+  assert.deepEqual(documents.filter((name) => name.startsWith('docs/') && !text.includes(`(${name})`)), [])
+})
+
+test('schemas/env.ts: every variable has a description', async () => {
   for (const [name, schema] of Object.entries(Env.properties)) {
     assert.match(name, /^[A-Z][A-Z0-9_]*$/)
     assert.ok((schema.description ?? '').length > 5, name)
@@ -139,7 +168,7 @@ test('schemas/env.ts: every variable says what it is', async () => {
   }
 })
 
-test('the examples of proxies say who really asks, whatever a client says', async () => {
+test('the proxy examples set the forwarded headers themselves', async () => {
   for (const name of ['nginx.conf', 'nginx-replicas.conf']) {
     const text = read(`examples/${name}`)
     for (const header of ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme', 'X-Forwarded-Host $host']) {

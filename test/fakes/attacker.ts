@@ -1,4 +1,4 @@
-// The attacks of docs/withstands.md, each by a process of its own that holds all that it may, and goes on trying at a fixed rate. The
+// Attacks, each by its own process, which holds as much as the limits allow and continues at a fixed rate. The
 // servers that an attack needs are in this process as well. Told what to do by IPC: test/soak/attacks.ts.
 import { randomBytes } from 'node:crypto'
 import { Agent, createServer as createHttpServer, request, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -1,4 +1,4 @@
-// docs/api.md says what happens: its blocks run as printed, one after another in one shell, against a gateway that just started.
+// The blocks of docs/api.md run as printed, one after another in one shell, against a gateway after its first start.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { runToEnd } from '../helpers/programs.ts'
 
 const guide = readFileSync(path('docs/api.md'), 'utf8')
 const PASSWORD = 'A-test-pass1'
-/** What stands in the guide for what differs from run to run. */
+/** The placeholders of the guide for values that differ from run to run. */
 const printed = { address: 'http://127.0.0.1:3000', password: 'the password that the first start printed' }
 
 interface Block { heading: string, script: string }
@@ -29,13 +29,13 @@ test('the guide has ten tasks, each with its lines', async () => {
 })
 
 test('every block runs as printed', async (t) => {
-  // As its first start leaves it.
+  // The key that the first start creates.
   const first = bearerKey({ name: 'first key', kind: 'user', owner: 'admin' })
   const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, settings: { mcpServers: {}, bearerKeys: [first] } })
   const script = blocks.map(({ heading, script: lines }) => `echo '== ${heading}'\n${lines}\necho`).join('\n')
     .replaceAll(printed.address, hub.url)
     .replaceAll(printed.password, PASSWORD)
-  // The packages of the project, so that npx finds the servers here and fetches nothing.
+  // npx finds the servers among the packages of the project and downloads nothing.
   const { code, out: output, err: errors } = await runToEnd('sh', ['-eu', '-s'], { cwd: hub.folder, env: { HOME: hub.folder }, input: script })
   assert.equal(code, 0, `a line of docs/api.md failed, after:\n${output}\n${errors}\nThe gateway said:\n${hub.output().slice(-3_000)}`)
 

@@ -154,7 +154,7 @@ test('a reader that stops reading is dropped, and costs no memory', async (t) =>
   await new Promise((resolve) => { socket.once('data', resolve) })
   socket.pause()
   const line = 'x'.repeat(2_000)
-  // 32 MiB of unread bytes end it at once (docs/withstands.md); nobody waits for it meanwhile.
+  // 32 MiB of unread bytes end it at once (docs/limits.md), without a delay for others.
   for (let n = 0; n < 40_000 && app.server.connections !== 0; n++) {
     app.logs.add('info', line)
     if (n % 500 === 0) await new Promise((resolve) => { setImmediate(resolve) })

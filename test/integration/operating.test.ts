@@ -1,5 +1,5 @@
-// docs/operating.md says what happens: its commands run as printed, one after another in one shell, in a folder in which nothing is but
-// what a clone has, beside a gateway that runs there. Needs a build.
+// The commands of docs/operating.md run as printed, one after another in one shell, in a folder that holds a clone and nothing else,
+// beside a gateway that runs there. Needs a build.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

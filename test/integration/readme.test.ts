@@ -1,43 +1,45 @@
-// What the README says is what happens: its commands run as printed, in a folder in which nothing is but what a clone has, its JSON parses,
-// its settings file is taken. Its table of environment variables and its links are held by docs.test.ts. Needs a build, script(1) of
-// util-linux and, for one test, PostgreSQL.
+// The commands of the README and of the pages that it begins with run as printed, in a folder that holds a clone and nothing else; their
+// JSON parses, and their settings files are valid. docs.test.ts tests links and the table of environment variables. Needs a build,
+// script(1) of util-linux and, for one test, PostgreSQL.
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { database } from '../helpers/database.ts'
 import { freePort, path, startHub, until } from '../helpers/hub.ts'
 import { onTerminal, skipWithoutTerminal, type Terminal } from '../helpers/terminal.ts'
 
+const pages = ['README.md', 'docs/getting-started.md', 'docs/clients.md', 'docs/configuration.md']
 const readme = readFileSync(path('README.md'), 'utf8')
 
-/** A fenced block. `mark`: the comment on the line before it. */
-interface Block { language: string, text: string, line: number, mark: string | undefined }
+/** A fenced block. `place`: its document and line; `mark`: the comment on the line before it. */
+interface Block { language: string, text: string, place: string, mark: string | undefined }
 
-function blocksOf (markdown: string): Block[] {
+function blocksOf (name: string): Block[] {
+  const markdown = readFileSync(path(name), 'utf8')
   const blocks: Block[] = []
   for (const match of markdown.matchAll(/^(?:<!-- (?<mark>[^\n]+) -->\n)?```(?<language>\w*)\n(?<text>.*?)^```$/gms)) {
     const { mark, language = '', text = '' } = match.groups ?? {}
-    blocks.push({ language, text, mark, line: markdown.slice(0, match.index).split('\n').length })
+    blocks.push({ language, text, mark, place: `${name}:${markdown.slice(0, match.index).split('\n').length}` })
   }
   return blocks
 }
 
-const blocks = blocksOf(readme)
+const blocks = pages.flatMap(blocksOf)
 const commands = blocks.filter(({ language }) => language === 'sh' || language === 'bash')
-/** Whether a block is run apart from the others, by a test that its comment names, or by none. */
+/** True for a block that its mark assigns to another test, or to none. */
 const isApart = ({ mark }: Block): boolean => mark !== undefined
 
-/** What stands in the README for what differs from run to run. */
+/** The placeholders of the pages for what differs from run to run. */
 const printedAddress = 'http://127.0.0.1:3000'
 const printedPassword = 'the password that the first start printed'
 const printedKey = 'the key that the first start printed'
 
-/** Runs lines in a shell. */
+/** Runs lines in a shell, and stops at the first failure. */
 async function run (input: string, cwd: string, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
   const child = spawn('sh', ['-eu', '-s'], { cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   let output = ''
@@ -48,7 +50,7 @@ async function run (input: string, cwd: string, env: Record<string, string>): Pr
   return { code, output }
 }
 
-/** A folder as `git clone && npm ci` leaves it, without a file of its own. */
+/** A folder as `git clone && npm ci` leaves it. */
 async function clone (t: Test): Promise<string> {
   const folder = await temporaryFolder(t)
   for (const name of readdirSync(path(''))) {
@@ -57,29 +59,29 @@ async function clone (t: Test): Promise<string> {
   return folder
 }
 
-test('every command of the README is run, or says why not', async () => {
-  for (const { mark = '', line } of commands.filter(isApart)) {
+test('every command of these pages is run, or says why not', async () => {
+  for (const { mark = '', place } of commands.filter(isApart)) {
     const [, file] = /^pasted[^:]*: (test\/\S+)$/.exec(mark) ?? []
-    if (file === undefined) assert.match(mark, /^not run: \w.{10,}/, `line ${line} gives no reason`)
-    else assert.ok(existsSync(path(file)), `line ${line}: ${file}`)
+    if (file === undefined) assert.match(mark, /^not run: \w.{10,}/, `${place} gives no reason`)
+    else assert.ok(existsSync(path(file)), `${place}: ${file}`)
   }
   assert.deepEqual(commands.filter(({ mark }) => mark?.startsWith('not run')).map(({ text }) => text), ['npm ci && npm test\n'])
-  for (const { text, line } of commands.filter(({ text }) => text.includes('curl'))) {
-    assert.doesNotMatch(text, /curl -[a-zA-Z]*f/, `line ${line}: -f hides the reason of a failure`)
+  for (const { text, place } of commands.filter(({ text }) => text.includes('curl'))) {
+    assert.doesNotMatch(text, /curl -[a-zA-Z]*f/, `${place}: -f hides the reason of a failure`)
   }
   assert.ok(commands.filter((block) => !isApart(block)).length >= 7)
 })
 
 test('documents put $smart in single quotes where a shell reads it', async () => {
   for (const name of ['README.md', ...readdirSync(path('docs')).filter((each) => each.endsWith('.md')).map((each) => `docs/${each}`)]) {
-    const shell = blocksOf(readFileSync(path(name), 'utf8')).filter(({ language }) => language === 'sh')
+    const shell = blocksOf(name).filter(({ language }) => language === 'sh')
     const lines = shell.flatMap(({ text }) => text.split('\n'))
     for (const line of lines.filter((each) => each.includes('$smart'))) assert.match(line, /'[^']*\$smart[^']*'/, `${name}: ${line}`)
   }
   assert.match(readme, /'http:\/\/127\.0\.0\.1:3000\/mcp\/\$smart'/)
 })
 
-/** The gateway as the first line of the README starts it, on a terminal. Its first half installs, which CI has done. */
+/** The gateway as the first command of the README starts it, on a terminal. CI has run the first half of that command, which installs. */
 async function firstStart (t: Test): Promise<{ url: string, folder: string, terminal: Terminal }> {
   const [{ text = '' } = {}] = commands
   assert.equal(text, 'npm ci && npm start\n')
@@ -96,7 +98,7 @@ async function firstStart (t: Test): Promise<{ url: string, folder: string, term
   return { url, folder, terminal }
 }
 
-test('the commands of the README run as printed, from the first start on', { skip: skipWithoutTerminal }, async (t) => {
+test('the commands of the pages run as printed, from the first start on', { skip: skipWithoutTerminal }, async (t) => {
   const begun = Date.now()
   const { url, folder, terminal } = await firstStart(t)
   const [address, , password = '', key = '', snippet] = [
@@ -110,13 +112,13 @@ test('the commands of the README run as printed, from the first start on', { ski
   assert.ok(snippet?.includes(`${url}/mcp`) && snippet.includes(key), snippet)
   const scripts = commands.filter((block) => !isApart(block))
   for (const each of [printedAddress, printedPassword, printedKey]) assert.ok(scripts.some(({ text }) => text.includes(each)), each)
-  /** Pastes blocks, one after another in one shell. @returns what they print, by the line of the README */
+  /** Pastes blocks, one after another in one shell. @returns the output of each */
   const paste = async (pasted: readonly Block[], cwd: string): Promise<string[]> => {
-    const script = pasted.map(({ text, line }) => `echo '== line ${line}'\n${text}`).join('\necho\n')
+    const script = pasted.map(({ text, place }) => `echo '== ${place}'\n${text}`).join('\necho\n')
       .replaceAll(printedAddress, url).replaceAll(printedPassword, password).replaceAll(printedKey, key)
     const { code, output } = await run(script, cwd, { HOME: folder })
-    assert.equal(code, 0, `a command of the README failed, after:\n${output}\nThe gateway said:\n${terminal.output()}`)
-    return output.split(/^== line \d+$/m).slice(1).map((text) => text.trim())
+    assert.equal(code, 0, `a command of the pages failed, after:\n${output}\nThe gateway said:\n${terminal.output()}`)
+    return output.split(/^== \S+:\d+$/m).slice(1).map((text) => text.trim())
   }
 
   const [called = ''] = await paste(scripts.slice(0, 1), folder)
@@ -155,15 +157,19 @@ test('the commands over a database run as printed', async (t) => {
   assert.deepEqual(users.map(({ username }) => username), ['admin'])
 })
 
-test('every JSON block of the README parses', async () => {
+test('every JSON block of the pages parses', async () => {
   const json = blocks.filter(({ language }) => language === 'json')
   assert.ok(json.length >= 6)
-  for (const { text, line } of json) assert.doesNotThrow(() => { JSON.parse(text) }, `the JSON at line ${line}`)
+  for (const { text, place } of json) assert.doesNotThrow(() => { JSON.parse(text) }, place)
 })
 
-test('the settings file of the README is taken whole', async (t) => {
-  const example = blocks.find(({ mark }) => mark === 'settings')
-  assert.ok(example)
+test('the settings files of docs/configuration.md are valid, and the first one works', async (t) => {
+  const [example, ...others] = blocks.filter(({ mark }) => mark === 'settings')
+  assert.ok(example && others.length > 0)
+  for (const { text } of others) {
+    const hub = await startHub(t, { settings: text })
+    assert.doesNotMatch(hub.output(), /ignored|cannot be used|is not connected/)
+  }
   const hub = await startHub(t, { settings: example.text })
   assert.doesNotMatch(hub.output(), /ignored|cannot be used|is not connected/)
   const headers = {
@@ -193,15 +199,6 @@ test('the settings file of the README is taken whole', async (t) => {
     assert.deepEqual(result.tools.map(({ name, description }) => [name, description]), [['try-echo', 'Says it again']])
     return true
   }, () => `the group of the example does not list its tool: ${hub.output()}`)
-})
-
-test('what the documents beside the README link to is there', async () => {
-  for (const document of ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/architecture.md', 'docs/lifecycle.md']) {
-    const text = readFileSync(path(document), 'utf8')
-    for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {
-      assert.ok(existsSync(join(dirname(path(document)), target)), `${document} links to ${target}`)
-    }
-  }
 })
 
 test('npm run demo prints a client configuration and a curl line that calls a tool', async (t) => {

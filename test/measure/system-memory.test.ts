@@ -1,4 +1,4 @@
-// The memory that attacks on a gateway process cost (docs/withstands.md). Linux only: it is read from /proc.
+// The memory that attacks on a gateway process cost. Linux only: it is read from /proc.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'

@@ -1,4 +1,4 @@
-// How long a user waits while others attack a gateway process (docs/withstands.md), and how long one with much stored takes.
+// How long a user waits while others attack a gateway process, and how long one with much stored takes.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'

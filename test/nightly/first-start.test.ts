@@ -1,5 +1,5 @@
-// The first five minutes: the packed tarball in an empty folder, one command, one paste, a tool call; each printed snippet run by its
-// client. Needs npm's registry, or its cache. integration/first-start does it with what is built here.
+// From the packed tarball in an empty folder to a tool call, and each printed snippet run by its client. Needs npm's registry or cache.
+// integration/first-start does the same with the local build.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ const everything = '@modelcontextprotocol/server-everything'
 const inspector = { node: '22.23.3', '@modelcontextprotocol/inspector': '2.12.0' }
 const agents = { node: '22.23.3', '@anthropic-ai/claude-code': '2.1.330', '@google/gemini-cli': '0.61.0' }
 
-/** Runs a line as a person pastes it into a shell. */
+/** Runs a line in a shell. */
 async function pasted (line: string, cwd: string, env: Record<string, string> = {}): Promise<string> {
   const { stdout, stderr } = await execute('sh', ['-euc', line], { cwd, env: { PATH: process.env.PATH ?? '', ...env } })
   return `${stdout}${stderr}`
@@ -35,13 +35,14 @@ test('from an empty folder to a tool call', async (t) => {
   for (const each of [app, home, elsewhere]) await mkdir(each)
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  /** A line of the README that begins so, for this clone and this gateway. */
-  const readme = (beginning: string): string => {
-    const found = readFileSync(path('README.md'), 'utf8').split('\n').find((line) => line.startsWith(beginning))
+  const pages = ['README.md', 'docs/getting-started.md', 'docs/clients.md'].map((name) => readFileSync(path(name), 'utf8')).join('\n')
+  /** The line of the documents with this beginning, for this clone and this gateway. */
+  const documented = (beginning: string): string => {
+    const found = pages.split('\n').find((line) => line.startsWith(beginning))
     assert.ok(found, beginning)
     return found.replaceAll('http://127.0.0.1:3000', url).replaceAll('/path/to/the/clone', path(''))
   }
-  const [packing = '', installing = '', starting = ''] = readme('npm pack ').split(' && ')
+  const [packing = '', installing = '', starting = ''] = documented('npm pack ').split(' && ')
   await pasted(`${packing} && ${installing}`, app)
   const tarball = join(app, readdirSync(app).find((name) => name.endsWith('.tgz')) ?? '')
   const packages = [everything, 'mcp-remote'].map((name) => `${name}@${manifest.devDependencies[name]}`)
@@ -84,7 +85,7 @@ test('from an empty folder to a tool call', async (t) => {
   await t.test('MCP Inspector', async () => {
     const modules = await cachedPackages('inspector', inspector)
     const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, MCP_INSPECTOR_SECRET_STORE: 'file', KEY }
-    for (const each of [line(/^npx @modelcontextprotocol\/inspector .*$/m), readme('npx @modelcontextprotocol/inspector --cli')]) {
+    for (const each of [line(/^npx @modelcontextprotocol\/inspector .*$/m), documented('npx @modelcontextprotocol/inspector --cli')]) {
       assert.match(await pasted(each, join(modules, '..'), env), /everything-echo/)
     }
   })
@@ -98,16 +99,20 @@ test('from an empty folder to a tool call', async (t) => {
     assert.match(await pasted(`tool-hub --config ${join(app, 'mcp_settings.json')} list`, elsewhere, env), /everything +connected/)
   })
 
-  // 650 MB are fetched for that.
+  // Downloads 650 MB.
   await t.test('Claude Code and Gemini CLI', async () => {
     const modules = await cachedPackages('agents', agents)
     const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, GEMINI_CLI_TRUST_WORKSPACE: 'true', KEY }
-    await pasted(readme('claude mcp add '), elsewhere, env)
+    await pasted(documented('claude mcp add '), elsewhere, env)
     assert.match(await pasted('claude mcp list', elsewhere, env), /tool-hub: .* Connected/)
     await pasted('claude mcp remove tool-hub', elsewhere, env)
     await pasted(line(/^claude mcp add .*$/m), elsewhere, env)
     assert.match(await pasted('claude mcp list', elsewhere, env), /tool-hub: .* Connected/)
-    await pasted(line(/^gemini mcp add .*$/m), elsewhere, env)
-    assert.match(await pasted('gemini mcp list 2>&1', elsewhere, env), /tool-hub: .* Connected/)
+    for (const [at, add] of [documented('gemini mcp add '), line(/^gemini mcp add .*$/m)].entries()) {
+      const own = { ...env, HOME: join(folder, `home-of-gemini-${at}`) }
+      await mkdir(own.HOME)
+      await pasted(add, elsewhere, own)
+      assert.match(await pasted('gemini mcp list 2>&1', elsewhere, own), /tool-hub: .* Connected/)
+    }
   })
 })

@@ -1,4 +1,4 @@
-// What a gateway withstands (docs/withstands.md), as far as it is no matter of memory and time: those are in test/measure.
+// What a gateway withstands (docs/limits.md, SECURITY.md), except memory and time: those are in test/measure.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { limits } from '../../plugins/base/limits/limits.ts'

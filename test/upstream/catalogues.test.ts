@@ -73,9 +73,22 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     }
   })
   await t.test('no list, an empty one, or something else in its place', async () => {
-    for (const result of ['{}', '{"tools":[]}', '{"tools":null}', '{"tools":{"a":1}}', '{"tools":"text"}', '[]', 'null']) {
-      assert.deepEqual(names(await read('tools', () => result)), [], result)
+    for (const [result, what] of [
+      ['{"tools":[]}'], ['{}', 'is missing'], ['{"tools":null}', 'is no list, but null'], ['{"tools":{"a":1}}', 'is no list, but {"a":1}'],
+      ['{"tools":"none"}', 'is no list, but "none"'], ['{"tools":{}}', 'is no list, but {}'], ['[]', 'is missing'], ['null', 'is missing']
+    ] as const) {
+      for (const page of [1, 2]) {
+        const { items, warnings } = await read('tools', (_cursor, at) => at === page ? result : `{"tools":[${tool('a')}],"nextCursor":"x"}`)
+        assert.equal(items.length, page - 1, result)
+        const where = page === 1 ? 'tools: ' : 'tools: page 2: '
+        assert.deepEqual(warnings, what === undefined ? [] : [`${where}"tools" ${what}, and is read as an empty list`])
+      }
     }
+  })
+  await t.test('a list that PHP writes as an object', async () => {
+    const { items, warnings } = await read('tools', () => `{"tools":{"0":${tool('a')},"2":${tool('b')}}}`)
+    assert.deepEqual(items.map(({ key }) => key), ['a', 'b'])
+    assert.deepEqual(warnings, ['tools: "tools" is an object with numbers for names, as PHP writes some lists, and is read as a list'])
   })
   await t.test('it ends with a cursor that is missing, null, or the same again', async () => {
     for (const [next, pages] of [['', 1], [',"nextCursor":null', 1], [',"nextCursor":"a"', 2]] as const) {

@@ -72,7 +72,7 @@ export const limits = {
    * Look-ups of access tokens. `places`: max at the same time, of known tokens and of unknown ones each; `waiting`: max of unknown ones
    * that run or wait, of which each address has a share; beyond: 429 or 503.
    */
-  tokenLookUps: { places: 8, waiting: 1_000 },
+  tokenLookUps: { places: 8 },
 
   /** Bounds of the authorization server. */
   oauth: authorization,

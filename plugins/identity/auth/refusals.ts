@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
 import { BoundedMap, limits, LineLimit } from '../../base/limits/index.ts'
-import { canonicalName } from '../users/username.ts'
+import { canonicalName } from '../users/rules.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { refusals: Refusals }
 }
 
-/** What was refused: a password, a bearer key, an access token, or the secret of an OAuth client. */
+/** The kind of a refused credential. */
 type CredentialKind = 'password' | 'key' | 'token' | 'secret'
 
 const nouns: Readonly<Record<CredentialKind, string>> = {

@@ -8,12 +8,8 @@ import { type Principal, type Settings, withoutToken } from '../../settings/inde
 import { checkUnchanged } from '../../base/body/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
-import { legacyKeyIgnored, legacyKeyWarning } from './legacy-key.ts'
-import { changed, type KeyChange } from './change.ts'
-import { expiryOf, toExpiry } from './expiry.ts'
-import { authorship, scopeAsked, userScope } from './new-key.ts'
-import { counts } from './rights.ts'
-import { Usage } from './usage.ts'
+import { counts, expiryOf, legacyKeyIgnored, legacyKeyWarning, toExpiry, Usage } from './state.ts'
+import { authorship, changed, type KeyChange, scopeAsked, userScope } from './new-key.ts'
 
 /** The members of a new key that a caller sends. */
 type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
@@ -69,7 +65,7 @@ export class Keys {
 
   /**
    * Turns the one key of old settings (`routing.bearerAuthKey`) into a bearer key. Only once: an old file that is put back does not
-   * bring back a key that was deleted meanwhile (DECISIONS §4).
+   * bring back a key that was deleted meanwhile.
    */
   async migrate (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
@@ -199,7 +195,7 @@ function indexOf (keys: Snapshot['keys']): Map<string, BearerKey> {
   return index
 }
 
-/** What admins choose of a new key. */
+/** The members of a new key that only admins choose. */
 const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers'] as const
 
 const isOwn = (principal: Principal, key: BearerKey): boolean =>

@@ -5,7 +5,7 @@ import type { Consent, Consents } from '../../../db/ports.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { describeScopes, type Page, type PageClient, type Pages } from '../../base/pages/index.ts'
-import { accountId, accountOf, parseAccountId } from './accounts.ts'
+import { accountId, accountOf, parseAccountId } from './identifiers.ts'
 import type { ClientRegistry } from './clients.ts'
 import type { GivenConsent } from './provider/grants.ts'
 import { defaultScope, scopesFor, type OAuthSettings } from './settings.ts'
@@ -42,8 +42,8 @@ type Authenticate = (username: string, password: string) => Promise<User | undef
 export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
 
 /**
- * The token of a form of one interaction: nobody makes it who does not have the browser's cookie.
- * @param shown what the page of the form shows, so that nothing else is decided with it
+ * The CSRF token of a form of one interaction, which only the browser with the cookie can present.
+ * @param shown the content of the page, so that the form decides about nothing else
  */
 const csrfOf = (key: string, uid: string, shown = ''): string =>
   `${shown === '' ? '' : `${Buffer.from(shown).toString('base64url')}.`}${macOf(key, uid, shown)}`
@@ -51,7 +51,7 @@ const csrfOf = (key: string, uid: string, shown = ''): string =>
 const macOf = (key: string, uid: string, shown: string): string =>
   createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
 
-/** What the page of a form has shown, by its token; undefined: the token is not of this interaction and browser. */
+/** The content of the page of a form, from its token; undefined: the token is not from this interaction and browser. */
 function shownBy (key: string, uid: string, csrf: string): string | undefined {
   const [mac = '', text = ''] = csrf.split('.').reverse()
   const shown = Buffer.from(text, 'base64url').toString()
@@ -59,15 +59,15 @@ function shownBy (key: string, uid: string, csrf: string): string | undefined {
   return given.length === expected.length && timingSafeEqual(given, expected) ? shown : undefined
 }
 
-/** What a consent page shows, as far as it can change until the user decides. */
+/** The content of a consent page that can change until the user decides. */
 interface Shown {
   readonly account: string
   readonly scopes: readonly string[]
-  /** Identifies what the client says of itself. */
+  /** A hash of the client's metadata. */
   readonly client: string
 }
 
-/** What a user is asked. */
+/** The request that a user decides about. */
 interface Asked {
   readonly clientId: string
   readonly client: ProviderClient | undefined
@@ -109,7 +109,7 @@ export class Interactions {
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
   }
 
-  /** Goes on after a login by a provider. @param user whom the browser's session of a social login stands for; undefined: nobody */
+  /** Goes on after a login by a provider. @param user of the browser's social session; undefined: there is none */
   async enter (request: BrowserRequest, user: User | undefined): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details

@@ -189,7 +189,7 @@ export interface BundleOptions {
   childUser?: ProcessUser
 }
 
-/** `app.bundles`: uploaded bundles. What interrupted uploads have left is removed at the start. */
+/** `app.bundles`: uploaded bundles. Files of interrupted uploads are removed at the start. */
 export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
   const folder = new BundleFolder({ root: resolve(root), isShared, isForOthers: childUser !== undefined })
   const bundles = new Bundles({

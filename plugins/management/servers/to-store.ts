@@ -16,7 +16,7 @@ import { afterAdminsEdit, targetOf } from './authorship.ts'
 import { checkConfigRoom, checkMayRun, managed } from '../checks.ts'
 import { withDefaults } from './present.ts'
 
-/** Members of a stored config that stay when an update leaves them out, beside the owner (DECISIONS §5). */
+/** Members of a stored config that stay when an update leaves them out, beside the owner. */
 const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
 
 /**
@@ -83,7 +83,7 @@ function checkConfig (config: unknown): void {
   throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
 }
 
-/** Members that nobody knows are kept, so they are bounded as well. @throws InvalidInput */
+/** Unknown members are kept, so they are bounded as well. @throws InvalidInput */
 function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
   if (valuesIn([config, others], limits.configValues) > limits.configValues) {

@@ -127,7 +127,7 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
   schema?.type === 'object' ? (schema.properties as Record<string, TSchema>) : undefined
 
 /**
- * Merges sent values into the stored ones (DECISIONS §13): a given key replaces its value, in nested objects likewise; absent keys stay;
+ * Merges sent values into the stored ones: a given key replaces its value, in nested objects likewise; absent keys stay;
  * null resets to the default. A value equal to the shown one changes nothing, even under a key that is not in the schema.
  * @param shown the answer of a GET for `stored`: masks for secrets, defaults for absent values
  * @throws InvalidInput naming the key that is unknown, or whose value is invalid

@@ -3,7 +3,7 @@ import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { eachElement, membersOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { besideList } from '../../../protocol/mended-members.ts'
-import { mend } from '../../../protocol/mending.ts'
+import { listOf, mend } from '../../../protocol/mending.ts'
 import { copyOf, truncate, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { limits } from '../../base/limits/index.ts'
@@ -87,7 +87,8 @@ class ListReader {
         return { items, extra, caching, failure: error.message }
       }
       const budget = new LoopBudget()
-      const { list, next, rest } = partsOf(result, this.#kind)
+      const { list, next, rest, problem } = partsOf(result, this.#kind)
+      if (problem !== undefined) this.#warn(`${page === 0 ? '' : `page ${page + 1}: `}${problem}`)
       if (budget.spent) await budget.yieldToEventLoop()
       // How long the list may be kept differs from one reading to the next.
       if (page === 0) extra = copyOf(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
@@ -161,15 +162,35 @@ function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: copyOf(text) }
 }
 
-/** The parts of a page, found in one pass. `rest`: its other members. */
-function partsOf (result: string, kind: ListKind): { list: string, next: string | undefined, rest: string } {
-  let list = '[]'
+interface PageParts {
+  readonly list: string
+  readonly next: string | undefined
+  /** Its other members. */
+  readonly rest: string
+  /** Why its list is read otherwise than it is written. */
+  readonly problem: string | undefined
+}
+
+/** The parts of a page, found in one pass: it may have megabytes. */
+function partsOf (result: string, kind: ListKind): PageParts {
+  let written: string | undefined
   let next: string | undefined
   const rest: string[] = []
   for (const { key, keyStart, start, end } of membersOf(result)) {
-    if (key === kind) list = result.slice(start, end)
+    if (key === kind) written = result.slice(start, end)
     else if (key === 'nextCursor') next = result.slice(start, end)
     else rest.push(result.slice(keyStart, end))
   }
-  return { list, next, rest: mend(`{${rest.join()}}`, besideList).text }
+  return { ...asList(written, kind), next, rest: mend(`{${rest.join()}}`, besideList).text }
+}
+
+/** The items that a server lists, and why what it wrote is no list. */
+function asList (written: string | undefined, kind: ListKind): Pick<PageParts, 'list' | 'problem'> {
+  if (written?.startsWith('[') === true) return { list: written, problem: undefined }
+  const list = written === undefined ? undefined : listOf(written)
+  if (list !== undefined) {
+    return { list, problem: `"${kind}" is an object with numbers for names, as PHP writes some lists, and is read as a list` }
+  }
+  const what = written === undefined ? 'is missing' : `is no list, but ${truncate(written, 100)}`
+  return { list: '[]', problem: `"${kind}" ${what}, and is read as an empty list` }
 }

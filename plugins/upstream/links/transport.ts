@@ -45,6 +45,8 @@ export interface TransportDeps {
   problemOf?: (config: ServerConfig) => Promise<string | undefined>
   /** The package indexes for children, by the current settings. */
   install?: () => Install | undefined
+  /** Whether a value holds a credential of this gateway's. */
+  isOurs?: (value: string) => boolean
   /** Called for each line that a child prints which is no message. */
   onLine: (line: PrintedLine) => void
   /** Removes the secrets of the config from a text. */
@@ -84,8 +86,8 @@ const makers: Readonly<Record<TransportType, MakeTransport>> = {
     return new SseTransport({ ...options, headers: { ...making.passed?.(), ...headers } })
   },
   'streamable-http': (making) => new HttpTransport({ ...httpOptions(making), passed: making.passed }),
-  openapi: ({ config, deps: { outbound, sharedApi, warn }, passed, reading: { owner } }) =>
-    new OpenApiTransport({ config, outbound, sharedApi, passed, warn, owner })
+  openapi: ({ config, deps: { outbound, sharedApi, isOurs, warn }, passed, reading: { owner } }) =>
+    new OpenApiTransport({ config, outbound, sharedApi, isOurs, passed, warn, owner })
 }
 
 /** A transport for one connection to a server, not yet started. @throws UpstreamError refused, when the config is not valid */

@@ -17,6 +17,8 @@ interface OpenApiTransportOptions {
   sharedApi: SharedApi
   /** Headers of the client that the connection is for, used where a request has none of its own. */
   passed?: () => Readonly<Record<string, string>> | undefined
+  /** Whether a value holds a credential of this gateway's. */
+  isOurs?: ((value: string) => boolean) | undefined
   /** The owner that requests count to if no client causes them. */
   owner: string
   warn: (sentence: string) => void

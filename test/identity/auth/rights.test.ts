@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { restrictServers } from '../../../plugins/settings/access/restricted.ts'
-import { counts, seesAll } from '../../../plugins/identity/keys/rights.ts'
+import { counts, seesAll } from '../../../plugins/identity/keys/state.ts'
 import { at, settings } from '../../helpers/client.ts'
 import { HeldRights, settingsOfAnn } from '../../helpers/held-rights.ts'
 import { startHub } from '../../helpers/hub.ts'

@@ -3,6 +3,7 @@ import { memberOf } from '../../../../protocol/json.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import { limits } from '../../../base/limits/index.ts'
 import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
+import { holdsCredential } from '../../../base/secrets/index.ts'
 import type { DescribedApi } from '../api.ts'
 import { toHeader } from '../http-syntax.ts'
 import type { CompiledDescription, OperationPlan, SecurityDefaults } from '../plan.ts'
@@ -15,6 +16,8 @@ interface OperationCallerOptions {
   outbound: Outbound
   /** Headers of the client that the connection is for, used where a call has none of its own. */
   passed?: () => Readonly<Record<string, string>> | undefined
+  /** Whether a value holds a credential of this gateway's. */
+  isOurs?: ((value: string) => boolean) | undefined
   warn: (sentence: string) => void
 }
 
@@ -75,6 +78,9 @@ export class OperationCaller {
       if (error instanceof ArgumentError) return errorResult(error.message)
       throw error
     }
+    if (this.#holdsOurs(request)) {
+      return errorResult('An argument for a header or a cookie holds a credential of this gateway, which is never sent on in either')
+    }
     const { credentials } = api
     const securityDefaults = this.#securityDefaults(compiled)
     const isConfigured = this.#addHeaders(request, headers, compiled)
@@ -90,6 +96,12 @@ export class OperationCaller {
     request.headers.delete('authorization')
     await credentials.authorize(request, securityDefaults)
     return toToolResult(await this.#fetch(request, cause, signal))
+  }
+
+  /** @param request with what arguments put into its headers and cookies, and nothing else there */
+  #holdsOurs ({ headers, cookies }: ApiRequest): boolean {
+    const { isOurs = holdsCredential } = this.#options
+    return [...headers.values(), ...cookies].some(isOurs)
   }
 
   /**

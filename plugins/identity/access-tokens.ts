@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events'
-import type { Clients, Revocation, StoredToken, Tokens } from '../../../db/ports.ts'
-import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
-import { BoundedMap, limits, ownerAt, Semaphore, Shares } from '../../base/limits/index.ts'
-import { sha256 } from '../../base/secrets/index.ts'
+import fp from 'fastify-plugin'
+import type { Clients, Revocation, StoredToken, Tokens } from '../../db/ports.ts'
+import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
+import { BoundedMap, limits, ownerAt, Semaphore } from '../base/limits/index.ts'
+import { sha256 } from '../base/secrets/index.ts'
 
 /** Time for which a found token is used without asking the storage, in ms. */
 const fresh = 2_000
@@ -25,19 +26,17 @@ interface Known { readonly token: StoredToken, readonly at: number, reading: Pro
 interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**
- * Access tokens of the authorization server, from a cache. Emits `ended` with the family of tokens that were revoked: what hangs on them
- * ends. A revocation made here counts at once, one made on another replica within 5 s. Emits `expired` with a family whose access token
- * has expired: its client may have a refresh token, and most clients use that only when they are refused.
+ * Access tokens of the authorization server, from a cache. Emits `ended` with the family of tokens that were revoked: its sessions and
+ * calls end. A revocation made here counts at once, one made on another replica within 5 s. Emits `expired` with a family whose access
+ * token has expired: its client may have a refresh token, and most clients use that only when they are refused.
  */
 export class AccessTokens extends EventEmitter<{ ended: [family: string], expired: [family: string] }> {
   readonly #tokens: Tokens
   readonly #clients: Pick<Clients, 'find'>
   readonly #known = new BoundedMap<string, Known>(limits.accessTokens)
   readonly #authorizations = new BoundedMap<string, Authorization>(limits.accessTokens)
+  /** Look-ups of tokens that were not found lately, which anybody can send: addresses take turns. */
   readonly #lookUps = new Semaphore({ places: limits.tokenLookUps.places })
-  /** Of tokens that were not found lately, which anybody can send: however many there are, the known ones have their own places. */
-  readonly #unknownLookUps = new Semaphore({ places: limits.tokenLookUps.places })
-  readonly #shares = new Shares(limits.tokenLookUps.waiting, 'look-ups of access tokens')
   /** Counts revocations: what was read before one says nothing after it. */
   #revocations = 0
   readonly #sweeper: NodeJS.Timeout
@@ -53,20 +52,20 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
    * Finds a valid access token. Synchronous where it was found a moment ago, since this is the path of every call.
    * @param address of who sent it
    * @returns undefined: this is no access token, or it is not valid
-   * @throws StorageError, ShareError
+   * @throws StorageError
    */
   find (text: string, address = ''): StoredToken | undefined | Promise<StoredToken | undefined> {
     if (!shape.test(text)) return undefined
     const hash = sha256(text)
     const known = this.#known.get(hash)
     const age = known ? Date.now() - known.at : Infinity
-    if (!known) return this.#askFor(hash, ownerAt(address))
+    if (!known) return this.#lookUp(hash, ownerAt(address))
     if (age >= usable) return this.#readOnce(hash, known)
     if (age >= fresh) this.#readOnce(hash, known).catch(() => {})
     return known.token.expiresAt > Date.now() ? known.token : undefined
   }
 
-  /** Revokes tokens, and ends what hangs on them. @throws StorageError */
+  /** Revokes tokens, and ends their sessions and calls. @throws StorageError */
   async revoke (target: Revocation): Promise<void> {
     await this.#tokens.revoke(target)
     this.#revocations++
@@ -76,13 +75,13 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     for (const family of families) this.#end(family)
   }
 
-  /** Ends what hangs on families that the storage has revoked by itself. */
+  /** Ends the sessions and calls of families that the storage has revoked by itself. */
   async endRevoked (): Promise<void> {
     this.#revocations++
     await this.#sweep()
   }
 
-  /** Ends what hangs on a family that is not valid any more. */
+  /** Ends the sessions and calls of a family. */
   #end (family: string): void {
     for (const [hash, { token }] of this.#known) if (token.family === family) this.#known.delete(hash)
     this.#authorizations.delete(family)
@@ -92,33 +91,28 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   close (): void { clearInterval(this.#sweeper) }
 
   async #readOnce (hash: string, known: Known): Promise<StoredToken | undefined> {
-    known.reading ??= this.#lookUps.take().then(async (leave) => await this.#ask(hash, leave)).finally(() => { known.reading = undefined })
+    known.reading ??= this.#ask(hash).finally(() => { known.reading = undefined })
     return await known.reading
   }
 
-  /** Looks an unknown token up, in its turn among those of all addresses. @throws ShareError */
-  async #askFor (hash: string, owner: string): Promise<StoredToken | undefined> {
-    const release = this.#shares.take(owner)
+  async #lookUp (hash: string, owner: string): Promise<StoredToken | undefined> {
+    const leave = await this.#lookUps.take(owner)
     try {
-      return await this.#ask(hash, await this.#unknownLookUps.take(owner))
+      return await this.#ask(hash)
     } finally {
-      release()
+      leave()
     }
   }
 
-  /** Asks the storage. @param leave gives the place back @throws StorageError */
-  async #ask (hash: string, leave: () => void): Promise<StoredToken | undefined> {
-    try {
-      for (;;) {
-        const [at, revocations] = [Date.now(), this.#revocations]
-        const token = await this.#read(hash)
-        if (revocations !== this.#revocations) continue
-        if (token === undefined) this.#known.delete(hash)
-        else this.#remember(hash, token, at)
-        return token
-      }
-    } finally {
-      leave()
+  /** Asks the storage, again where a token was revoked meanwhile. @throws StorageError */
+  async #ask (hash: string): Promise<StoredToken | undefined> {
+    for (;;) {
+      const [at, revocations] = [Date.now(), this.#revocations]
+      const token = await this.#read(hash)
+      if (revocations !== this.#revocations) continue
+      if (token === undefined) this.#known.delete(hash)
+      else this.#remember(hash, token, at)
+      return token
     }
   }
 
@@ -136,7 +130,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     this.#authorizations.setNewest(token.family, { token, isExpired: false })
   }
 
-  /** Ends what hangs on tokens that have expired, or were revoked on another replica. */
+  /** Ends the sessions and calls of tokens that have expired, or were revoked on another replica. */
   async #sweep (): Promise<void> {
     const now = Date.now()
     for (const [family, authorization] of this.#authorizations) {
@@ -161,3 +155,14 @@ function isTarget (token: StoredToken, target: Revocation): boolean {
   const { clientId = token.clientId, username = token.username } = target
   return token.clientId === clientId && token.username === username
 }
+
+declare module 'fastify' {
+  interface FastifyInstance { accessTokens: AccessTokens }
+}
+
+/** `app.accessTokens`: the access tokens of the gateway's own authorization server. */
+export default fp<{ tokens: Tokens, clients: Clients }>(async (app, { tokens, clients }) => {
+  const accessTokens = new AccessTokens(tokens, clients)
+  app.decorate('accessTokens', accessTokens)
+  app.addHook('onClose', async () => { accessTokens.close() })
+}, { name: 'access-tokens' })
