@@ -7,8 +7,9 @@ import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { sha256 } from '../base/secrets/index.ts'
-import { type CatalogueAllowance, Catalogues } from './catalogues/catalogues.ts'
+import { ownerOf, targetOf } from './catalogues/cache-text.ts'
+import { Catalogues } from './catalogues/catalogues.ts'
+import type { CatalogueAllowance } from './catalogues/shares.ts'
 import { ListLearner } from './catalogues/list-learner.ts'
 import { dispatchNotification, dispatchQuestion, noteAnswer, type DispatchDeps } from './inbound/dispatch.ts'
 import { MendedNotes } from './notes.ts'
@@ -306,12 +307,6 @@ export class Upstream implements Provider {
     await this.#placement.pool.close()
   }
 }
-
-const ownerOf = ({ owner = 'admin' }: ServerConfig): string => owner
-
-/** Identifies the owner of lists and what they are read from: they outlive other changes of the config. */
-const targetOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
-  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, ownerOf(config)]))
 
 /** The changes of a request's params, without a name that stays the same: then nothing is rewritten. */
 function changesOf ({ params: { name } }: Exchange, changes: Changes): Changes {

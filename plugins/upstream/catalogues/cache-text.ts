@@ -3,6 +3,8 @@ import { isObject } from '../../../protocol/json.ts'
 import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
 import { LineReader } from '../../../protocol/pieces.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { sha256 } from '../../base/secrets/index.ts'
 import type { Claims, KeptClaims } from '../../gateway/index.ts'
 
 /** Max characters of a line: a catalogue may have many megabytes, and is read and written line by line. */
@@ -16,6 +18,12 @@ export interface Kept {
   readonly catalogues: readonly Catalogue[]
   readonly claims: KeptClaims | undefined
 }
+
+export const ownerOf = ({ owner = 'admin' }: ServerConfig): string => owner
+
+/** Identifies the owner of lists and what they are read from: they outlive other changes of the config. */
+export const targetOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
+  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, ownerOf(config)]))
 
 /** The beginning of the text of a server of this owner. */
 const headOf = (owner: string): string => `{"owner":${JSON.stringify(owner)},`

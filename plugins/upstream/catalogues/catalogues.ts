@@ -7,21 +7,7 @@ import type { Slot } from '../links/slot.ts'
 import { cacheText, readKept, type Kept } from './cache-text.ts'
 import { LeftOut } from '../notes.ts'
 import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
-import { fitting, catalogueSize } from './shares.ts'
-
-/** How much a server's catalogues may hold, how often they may be read, and where they are kept. Sizes are in characters. */
-export interface CatalogueAllowance {
-  /** How much the catalogues of all classes may hold together. */
-  readonly room: () => number
-  /** Notes how much they hold. */
-  readonly hold: (size: number) => void
-  /** How long the lists are not to be read, since its owner's were read often, in ms. @param isFirst nothing of it is known */
-  readonly wait: (isFirst: boolean) => number
-  /** Notes how much was read. */
-  readonly spend: (size: number) => void
-  /** Keeps a text for the next run, given in pieces. */
-  readonly keep: (text: Iterable<string>) => void
-}
+import { type CatalogueAllowance, catalogueSize, fitting } from './shares.ts'
 
 interface CataloguesDeps {
   /** Identifies what the catalogues are read from: cached ones of another target are not shown. */

@@ -2,6 +2,20 @@ import { kinds, type Catalogue, type Item, type ListKind } from '../../../protoc
 import { memoryOf } from '../../../protocol/text.ts'
 import { limits, TokenBucket } from '../../base/limits/index.ts'
 
+/** How much a server's catalogues may hold, how often they may be read, and where they are kept. Sizes are in characters. */
+export interface CatalogueAllowance {
+  /** How much the catalogues of all classes may hold together. */
+  readonly room: () => number
+  /** Notes how much they hold. */
+  readonly hold: (size: number) => void
+  /** How long the lists are not to be read, since its owner's were read often, in ms. @param isFirst nothing of it is known */
+  readonly wait: (isFirst: boolean) => number
+  /** Notes how much was read. */
+  readonly spend: (size: number) => void
+  /** Keeps a text for the next run, given in pieces. */
+  readonly keep: (text: Iterable<string>) => void
+}
+
 /** How much the servers of each user list, which has a bound, and how often their lists are read. */
 export class CatalogueShares {
   /** By server. */

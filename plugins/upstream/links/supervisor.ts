@@ -21,7 +21,6 @@ type OnSlot<Handler extends (...args: never[]) => unknown> = (slot: Slot, ...arg
 
 interface SupervisorDeps {
   connecting: Connecting
-  /** Headers of clients are passed on to this server. */
   passes: boolean
   /** Whether a slot's lists are shown. */
   lists: (slot: Slot) => boolean
@@ -87,7 +86,6 @@ export class ConnectionSupervisor {
     this.#prepared = new PreparedConfig(config, environment, install)
   }
 
-  /** Begins to connect. Returns at once. */
   start (): void {
     this.#begun = Date.now()
     this.wake()
@@ -100,7 +98,6 @@ export class ConnectionSupervisor {
     void this.ready(this.#pool.base).catch(() => {})
   }
 
-  /** Opens the links of slots that have subscribers. */
   wake (): void {
     for (const slot of this.#pool.all) {
       if (slot !== this.#pool.base && slot.subscriptions.size > 0) void this.ready(slot).catch(() => {})
@@ -151,7 +148,6 @@ export class ConnectionSupervisor {
     this.retry(slots)
   }
 
-  /** No link is opened any more. */
   close (): void {
     this.#closed = true
     clearTimeout(this.#retry)
