@@ -8,7 +8,6 @@ import { Invalid, type Change } from './store.ts'
 export type Document = Readonly<Record<string, unknown>>
 type Entry<Name extends Entity | 'systemConfig'> = Extract<Change, { entity: Name }>
 
-
 /** A value after a round trip through JSON; if the former value has the same JSON, the former object itself. */
 function normalized (former: unknown, value: unknown): unknown {
   const text = JSON.stringify(value)

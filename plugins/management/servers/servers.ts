@@ -13,7 +13,7 @@ import type { Gateway } from '../../gateway/index.ts'
 import { withoutNames } from '../../identity/index.ts'
 import {
   canManage, canSee, isInForce, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal,
-  type Settings, withOverride, withPresentRights
+  type Settings, withOverride
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { withoutMember } from '../groups/groups.ts'
