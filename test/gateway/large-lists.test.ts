@@ -21,7 +21,7 @@ test('a usual list has one page', async () => {
   const list = new List('tools', entries(1_000, 1_000), '{}')
   assert.equal(list.page(undefined), list)
   assert.equal((await read(list)).tools.length, 1_000)
-  for (const cursor of ['1', '', 7, '5.abcdefghijklmnopqrstuv', null]) assert.throws(() => list.page(cursor), { code: -32602 }, String(cursor))
+  for (const cursor of ['1', 7, '5.abcdefghijklmnopqrstuv']) assert.throws(() => list.page(cursor), { code: -32602 }, String(cursor))
 })
 
 test('a large list has several pages, of which nothing is missing', async () => {

@@ -71,25 +71,27 @@ class PoolThread {
   readonly #bounds: PoolBounds
   readonly #worker: Worker
   #idleTimer: NodeJS.Timeout | undefined
+  #onError: () => void = () => {}
   #onEnd: () => void = () => {}
 
   constructor (bounds: PoolBounds) {
     this.#bounds = bounds
     this.#worker = startWorker('plugins/base/threads/worker', { resourceLimits: { maxOldGenerationSizeMb: bounds.heap } })
     // An error while no task runs must not end the process.
-    this.#worker.on('error', () => {}).on('exit', () => { this.#onEnd() })
+    this.#worker.on('error', () => { this.#onError() }).on('exit', () => { this.#onEnd() })
   }
 
   /** @throws TaskStopped, after which the thread has ended */
   async run (task: PoolTask, time: number): Promise<Outcome> {
     const worker = this.#worker
     clearTimeout(this.#idleTimer)
-    this.#onEnd = () => {}
     worker.ref()
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<Outcome>((resolve, reject) => {
         const stop = (reason: string) => (): void => { reject(new TaskStopped(reason)) }
+        this.#onError = stop(`it takes more than ${this.#bounds.heap} MB of memory`)
+        this.#onEnd = stop('the thread has ended')
         timer = setTimeout(stop('its module is not loaded in time'), this.#bounds.loading)
         worker.on('message', (message: PoolMessage) => {
           if (!('isLoaded' in message)) {
@@ -99,7 +101,6 @@ class PoolThread {
           clearTimeout(timer)
           timer = setTimeout(stop(`it takes longer than ${time / 1_000} s`), time)
         })
-        worker.once('error', stop(`it takes more than ${this.#bounds.heap} MB of memory`)).once('exit', stop('the thread has ended'))
         worker.postMessage(task)
       })
     } catch (error) {
@@ -107,6 +108,7 @@ class PoolThread {
       throw error
     } finally {
       clearTimeout(timer)
+      this.#onError = this.#onEnd = () => {}
       worker.removeAllListeners('message')
     }
   }

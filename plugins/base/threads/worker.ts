@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
 import { entryPath } from '../../../package.ts'
 
-/** @param module as `entryPath` takes it */
+/** @param module as `entryPath` takes it, or the URL of a file */
 export interface PoolTask { module: string, task: unknown }
 /** `isLoaded`: the module is loaded, and the task begins. */
 export type PoolMessage = { isLoaded: true } | { answer: unknown } | { failure: string }
@@ -12,7 +12,8 @@ const port = parentPort
 
 async function answerTo ({ module, task }: PoolTask): Promise<PoolMessage> {
   try {
-    const { run } = await import(pathToFileURL(entryPath(module)).href) as { run: (task: unknown) => unknown }
+    const url = module.startsWith('file:') ? module : pathToFileURL(entryPath(module)).href
+    const { run } = await import(url) as { run: (task: unknown) => unknown }
     port?.postMessage({ isLoaded: true } satisfies PoolMessage)
     return { answer: await run(task) }
   } catch (error) {

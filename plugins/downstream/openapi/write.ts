@@ -151,8 +151,8 @@ export async function translateLarge (
   const operations = new Map<Item, Operation>()
   for (const { name: server, items, mayShow } of servers) {
     let late = 0
-    for (const item of items) {
-      if (item.text.length < large || mayShow?.(item, disabled) === false) continue
+    const wanted = items.filter((item) => item.text.length >= large && mayShow?.(item, disabled) !== false)
+    for (const item of wanted) {
       if (kept[format].get(item)?.server === server || late >= stopped) continue
       try {
         const operation = await workers.run<Operation | undefined>('plugins/downstream/openapi/worker', { server, item }, { owner, time })

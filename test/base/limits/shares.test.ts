@@ -14,7 +14,7 @@ import { RestSessions } from '../../../plugins/downstream/tools/sessions.ts'
 import { Raw, startUpstream, tool } from '../../fakes/fault-http.ts'
 import { json, restApi } from '../../fakes/rest-api.ts'
 import { connected, Session, settings, type Json } from '../../helpers/client.ts'
-import { bearerKey, startHub, until } from '../../helpers/hub.ts'
+import { startHub, until } from '../../helpers/hub.ts'
 import { setLimits } from '../../helpers/patient.ts'
 
 const share = { name: 'ShareError', isOwners: true }
@@ -207,23 +207,6 @@ test('what the servers of one user list has a bound together', async (t) => {
     const [a = 0, b = 0, admins] = await count(first.url, 'a', 'b', 'admins')
     assert.equal(a + b, most)
     assert.equal(admins, 12)
-  })
-
-  await t.test('a record of them is written within the memory for texts in flight, in the name of who asks', async (t) => {
-    const { max } = memory
-    t.after(() => { memory.configure(max) })
-    memory.configure(max / 10)
-    const get = async (): Promise<number> => {
-      const answer = await fetch(`${first.url}/api/servers`, { headers: { authorization: `Bearer ${bearerKey().token}` } })
-      await answer.arrayBuffer()
-      return answer.status
-    }
-    await until(() => memory.held < 1024 * 1024)
-    const release = memory.take('somebody else', memory.max * 0.74)
-    assert.equal(await get(), 429)
-    release()
-    assert.equal(await get(), 200)
-    await until(() => memory.held < 1024 * 1024)
   })
 
   await t.test('those restored from the last run as well', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { TaskStopped, WorkerPool } from '../../../plugins/base/threads/pool.ts'
 
-const module = 'test/base/threads/pool-tasks'
+const module = new URL('pool-tasks.mjs', import.meta.url).href
 const bounds = { threads: 2, heap: 64, loading: 60_000, idle: 60_000, tasks: 10 }
 
 test('a task is answered, or stopped by time or memory, and the next one runs', async () => {

@@ -45,7 +45,7 @@ const withoutMode = (who: Who): Who => who === 'admin, read-only' ? 'admin' : wh
 function isKnown (scope: RouteRow['scope'], who: Who): boolean {
   if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth' || scope === 'social') return true
   // DECISIONS §4: a system key counts while its maker and its owner are admins.
-  const onMcp: Who[] = ['system key', 'scoped key', 'user key', 'user key for an admin, by a former one']
+  const onMcp: Who[] = ['system key', 'scoped key', 'user key']
   const onApi: Who[] = ['alice', 'bob', 'admin', 'system key', 'guest']
   return (scope === 'mcp' ? onMcp : onApi).includes(withoutMode(who))
 }
@@ -55,7 +55,7 @@ const isAdmin = (who: Who): boolean => ['admin', 'system key', 'guest', 'scoped 
 /** Whose servers a principal owns, if anybody's. */
 const userOf = (who: Who): string | undefined => {
   if (who === 'user key' || who === 'alice') return 'alice'
-  return who === 'user key for an admin, by a former one' ? 'admin' : who === 'bob' ? 'bob' : undefined
+  return who === 'bob' ? 'bob' : undefined
 }
 
 /** DECISIONS §7: the routes of alice are for her keys, and for unscoped system keys. */
