@@ -11,15 +11,13 @@ import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolved } from './methods/items.ts'
 import type { GatewayParts, Result } from './methods/method.ts'
 import { News } from './news.ts'
-import type { Presentation } from './presentation.ts'
+import { type Presentation, Surfaces } from './surfaces.ts'
 import { ProviderTable } from './providers.ts'
-import { ResourceLinks } from './resource-links.ts'
+import { ResourceLinks, TaskOwners } from './result-notes.ts'
 import { ItemResolver } from './resolve.ts'
 import type { Precedence } from './precedence.ts'
 import type { Section } from './section.ts'
 import type { Surface, Target } from './surface.ts'
-import { Surfaces } from './surfaces.ts'
-import { TaskOwners } from './task-owners.ts'
 
 export type { Result }
 

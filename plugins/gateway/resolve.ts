@@ -6,7 +6,7 @@ import {
 } from '../settings/index.ts'
 import { limits } from '../base/limits/index.ts'
 import type { ProviderTable } from './providers.ts'
-import type { ResourceLinks } from './resource-links.ts'
+import type { ResourceLinks } from './result-notes.ts'
 import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
 

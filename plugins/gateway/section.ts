@@ -1,7 +1,8 @@
 import type { Catalogue, Item, ListKind } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
+import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
+import type { ClientCapabilities } from '../../protocol/capabilities.ts'
 import { isEnabled, type ItemKind, overrideOf, selects, type VisibleServer } from '../settings/index.ts'
-import { withoutApps } from './apps.ts'
 
 /** One visible server with its provider, and the provider's catalogue for the client; undefined when there is none, or not known yet. */
 export interface Section extends VisibleServer {
@@ -27,4 +28,24 @@ export function showItem ({ server, member }: VisibleServer, kind: ListKind, ite
   const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text
   if (text === undefined) return undefined
   return { text, description: override?.description, enabled: isEnabled(override) }
+}
+
+/** The MCP Apps extension (SEP-1865). */
+const extension = 'io.modelcontextprotocol/ui'
+
+/** True for a client that shows MCP Apps. */
+export const showsApps = (client: ClientCapabilities): boolean => isObject(client.extensions) && client.extensions[extension] !== undefined
+
+/**
+ * A tool for a client without MCP Apps: without the metadata that names its view. Undefined when it is hidden, since only an App may
+ * call it.
+ */
+export function withoutApps (text: string): string | undefined {
+  if (!text.includes('"_meta"') || !text.includes('"ui')) return text
+  const { _meta: meta } = JSON.parse(text) as { _meta?: unknown }
+  if (!isObject(meta)) return text
+  if (isObject(meta.ui) && Array.isArray(meta.ui.visibility) && !meta.ui.visibility.includes('model')) return undefined
+  if (meta.ui === undefined && meta['ui/resourceUri'] === undefined) return text
+  const rest = withMembers(memberOf(text, '_meta') ?? '{}', { ui: undefined, 'ui/resourceUri': undefined })
+  return withMembers(text, { _meta: rest === '{}' ? undefined : rest })
 }

@@ -1,18 +1,35 @@
+import type { Exchange, Client } from '../../protocol/exchange.ts'
+import type { Provider } from '../../protocol/provider.ts'
 import type { Snapshot } from '../../db/store.ts'
-import type { Client } from '../../protocol/exchange.ts'
 import { kinds, type ListingHistory } from '../../protocol/lists.ts'
-import type { PresentationName } from '../settings/index.ts'
-import {
-  type Access, inPresentation, type View, type VisibleServer
-} from '../settings/index.ts'
+import { type View, type PresentationName, type Access, inPresentation, type VisibleServer } from '../settings/index.ts'
 import { BoundedMap, limits, shrink } from '../base/limits/index.ts'
-import { showsApps } from './apps.ts'
+import { type Surface, foldSurface } from './surface.ts'
+import { showsApps, type Section } from './section.ts'
 import { ClaimsByServer } from './claims.ts'
-import type { Presentation } from './presentation.ts'
 import type { ProviderTable } from './providers.ts'
 import { Precedence } from './precedence.ts'
-import type { Section } from './section.ts'
-import { foldSurface, type Surface } from './surface.ts'
+
+/** The surface that a presentation is made of, and its place in time. */
+export interface Presented {
+  /** What the same principal sees of the same servers, merged. */
+  readonly merged: Surface
+  /** The surface that was shown before in its place; its lists are reused where they are equal. */
+  readonly before: Surface | undefined
+  /** Equal for all views and clients that see the same. */
+  readonly key: string
+}
+
+/** A way to show the servers of a view other than by the names of their items: made of the merged surface. */
+export interface Presentation {
+  /** Runs the items that it adds. It is no server: no view lists it, and its name must be none of a server. */
+  readonly provider: Provider
+  /** Called once per generation, where somebody asks for such a view. */
+  readonly present: (presented: Presented) => Surface
+}
+
+/** Calls the tool that an exchange names, as `tools/call` does. */
+export type CallTool = (exchange: Exchange<View>) => Promise<string>
 
 interface KeptSurface { readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number }
 /** The result of the last look-up, with its arguments: one request looks up the same surface more than once. */

@@ -1,9 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { completionComplete, callTool, getPrompt, readResource } from './items.ts'
-import { listMethod } from './lists.ts'
+import { completionComplete, callTool, getPrompt, readResource, listMethod } from './items.ts'
 import type { Method } from './method.ts'
-import { setLevel } from './set-level.ts'
-import { subscribe, unsubscribe } from './subscriptions.ts'
+import { setLevel, subscribe, unsubscribe } from './listening.ts'
 import { listTasks, task } from './tasks.ts'
 
 /** The methods of clients' requests that the gateway knows. Those of sessions (`initialize`) are handled by an era's adapter. */
