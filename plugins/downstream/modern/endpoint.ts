@@ -11,21 +11,21 @@ import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { ShareError } from '../../base/limits/index.ts'
 import type { Accepted } from '../accept.ts'
-import { credentialHeader, type Endpoint, type Inbound } from '../endpoint.ts'
+import {
+  credentialHeader, InFlight, shutDown, toAnswer, type Endpoint, type Inbound, type LogError
+} from '../endpoint.ts'
 import type { RequestOrigin } from '../exchange.ts'
-import { HttpReply, writeJson } from '../http-reply.ts'
+import { HttpReply, writeJson, AnswerStream } from '../http-reply.ts'
 import type { Received } from '../read-message.ts'
 import { answerer, checkAccepted, identityOf, type Answerer } from './answers.ts'
-import { errorOutcome, ofShare, statusOf } from './errors.ts'
+import { errorOutcome, statusOf } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
 import { ClientSubscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { ParkedCalls } from './parked.ts'
 import { answersIn, type ParkedCall } from './parked-call.ts'
-import { AnswerStream } from './reply.ts'
 import { checkRequest, type ModernRequest } from './request.ts'
 import { discovered } from './result.ts'
 import { notHere, States, type Sealer } from './state.ts'
@@ -39,7 +39,7 @@ const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({
 interface ModernEndpointDeps {
   gateway: Gateway
   snapshot: () => Snapshot
-  logError: (error: unknown, sentence: string) => void
+  logError: LogError
   /** Seals servers' own states, so that every replica can open them. */
   sealer: Sealer | undefined
   usedStates: UsedStates
@@ -58,25 +58,6 @@ interface Resumed {
   readonly use: () => Promise<void>
 }
 
-/** The exchanges in flight. Each knows its place: that costs less than to look it up in a table. */
-class Exchanges {
-  readonly #list: ModernExchange[] = []
-
-  get size (): number { return this.#list.length }
-
-  /** A copy. */
-  get all (): ModernExchange[] { return this.#list.slice() }
-
-  add (exchange: ModernExchange): void { exchange.place = this.#list.push(exchange) - 1 }
-
-  remove (exchange: ModernExchange): void {
-    const last = this.#list.pop()
-    if (last === undefined || last === exchange) return
-    this.#list[exchange.place] = last
-    last.place = exchange.place
-  }
-}
-
 /** The server side of streamable HTTP for modern clients (MCP 2026-07-28): each request stands for itself. */
 export class ModernEndpoint implements Endpoint {
   readonly leases: Leases
@@ -85,9 +66,7 @@ export class ModernEndpoint implements Endpoint {
   readonly #deps: ModernEndpointDeps
   readonly #answerer: Answerer
   /** In flight, parked ones included. */
-  readonly #exchanges = new Exchanges()
-  #drained: (() => void) | undefined
-  #closing = false
+  readonly #exchanges = new InFlight<ModernExchange>()
 
   constructor (deps: ModernEndpointDeps) {
     const { gateway, logError, sealer, usedStates } = deps
@@ -114,7 +93,7 @@ export class ModernEndpoint implements Endpoint {
       raw.writeHead(202, { 'content-length': 0 }).end()
       return
     }
-    if (this.#closing) throw new errors.Draining()
+    if (this.#exchanges.isClosing) throw new errors.Draining()
     this.#refusing(inbound, message, 400, () => {
       const request = checkRequest(message, headers)
       this.#refusing(inbound, message, 200, () => { this.#begin(inbound, accepted, request) })
@@ -122,24 +101,18 @@ export class ModernEndpoint implements Endpoint {
   }
 
   async close (timeout: number): Promise<void> {
-    this.#closing = true
+    const drained = this.#exchanges.drain(timeout)
     this.subscriptions.close()
-    const error = new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
-    this.parked.endIdle(error)
-    if (this.#exchanges.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#drained = resolve
-        setTimeout(resolve, timeout).unref()
-      })
-    }
-    for (const exchange of this.#exchanges.all) exchange.end(error)
+    this.parked.endIdle(shutDown())
+    await drained
+    for (const exchange of this.#exchanges.values()) exchange.end(shutDown())
     this.leases.close()
   }
 
   revoke (stands: (view: View) => boolean): void {
     this.leases.revoke(stands)
     const error = new RpcError(code.unavailable, 'Access was withdrawn. The request may have run', 'cancelled')
-    for (const exchange of this.#exchanges.all) if (!stands(exchange.view)) exchange.end(error)
+    for (const exchange of this.#exchanges.values()) if (!stands(exchange.view)) exchange.end(error)
     this.parked.forgetOf((view) => !stands(view))
     this.subscriptions.revoke(stands)
   }
@@ -196,18 +169,17 @@ export class ModernEndpoint implements Endpoint {
 
   async #handle (exchange: ModernExchange, isList: boolean, resumed: Resumed | undefined): Promise<void> {
     const { gateway, logError } = this.#deps
-    this.#exchanges.add(exchange)
+    const number = this.#exchanges.add(exchange)
     try {
       if (resumed) await this.#take(exchange, resumed)
       const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
       exchange.finish(outcome instanceof Promise ? await outcome : outcome)
     } catch (error) {
-      const known = toRpcError(error, logError)
+      const known = toAnswer(error, logError)
       exchange.finish(this.#answerer.question(known, exchange) ?? errorOutcome(known, exchange.client.capabilities))
     } finally {
-      this.#exchanges.remove(exchange)
+      this.#exchanges.remove(number)
       if (!isList) this.leases.give(exchange.client)
-      if (this.#exchanges.size === 0) this.#drained?.()
     }
   }
 
@@ -266,7 +238,7 @@ export class ModernEndpoint implements Endpoint {
       // Whoever left meanwhile may come back with the same.
       if (!raw.destroyed) resume()
     } catch (error) {
-      const known = toRpcError(error, this.#deps.logError)
+      const known = toAnswer(error, this.#deps.logError)
       if (isGone(known)) {
         call.exchange.end(known)
         call.forget()
@@ -291,7 +263,7 @@ export class ModernEndpoint implements Endpoint {
       }, gateway.serverInfo(view, client))
       writeJson(raw, [resultText(idText, result)])
     } catch (error) {
-      const known = toRpcError(error, logError)
+      const known = toAnswer(error, logError)
       writeJson(raw, [errorText(idText, known.toText())], statusOf(known))
     }
   }
@@ -304,11 +276,3 @@ export class ModernEndpoint implements Endpoint {
 
 /** True where a view does not show what a request names. */
 const isGone = ({ reason }: RpcError): boolean => reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'
-
-/** The error to answer. Errors that are not meant for clients are logged, and answered as internal ones. */
-function toRpcError (error: unknown, logError: ModernEndpointDeps['logError']): RpcError {
-  if (error instanceof RpcError) return error
-  if (error instanceof ShareError) return ofShare(error)
-  logError(error, 'a request failed unexpectedly')
-  return new RpcError(code.internal, 'Internal error', 'internal')
-}

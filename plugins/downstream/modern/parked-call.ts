@@ -8,7 +8,7 @@ import { memoryOf } from '../../../protocol/text.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
 import { limits, type Release } from '../../base/limits/index.ts'
 import { requireDeclared, inputRequest } from './input-request.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome } from './errors.ts'
 import { resultHead } from './result.ts'
 import { usedAlready, type Binding, type States } from './state.ts'
 

@@ -9,9 +9,8 @@ import type { Request } from '../../../protocol/message.ts'
 import {
   decodeHeader, headerNames, isModernVersion, latestModern, metaKeys, modernCode, modernVersions, nameMemberOf
 } from '../../../protocol/modern/envelope.ts'
-import { checkDeclared } from '../declared.ts'
+import { checkDeclared, type Received } from '../read-message.ts'
 import { single } from '../endpoint.ts'
-import type { Received } from '../read-message.ts'
 
 /** A request of the modern era, checked, without its envelope. */
 export interface ModernRequest extends Request {

@@ -1,8 +1,8 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
+import { memberOf, membersOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
-import type { List } from '../../gateway/index.ts'
+import type { List, ListEntry } from '../../gateway/index.ts'
 import { limits } from '../../base/limits/index.ts'
 
 // What each result of this era has beside its own members: its type, who answers, and for some how long it may be kept. All texts are
@@ -23,7 +23,7 @@ const cachingText = ({ ttlMs, isPublic }: Caching): string => `"ttlMs":${ttlMs},
 const kept = (said: Caching | undefined, isOpen: boolean): Caching =>
   said ? { ttlMs: Math.min(said.ttlMs, limits.freshLists.most), isPublic: said.isPublic && isOpen } : notKept
 
-/** How a list may be kept that was made of several servers' lists. @param all undefined: a server does not say */
+/** How a list may be kept that was made of several servers' completeLists. @param all undefined: a server does not say */
 export const strictest = (all: ReadonlyArray<Caching | undefined>, isOpen: boolean): Caching =>
   kept(all.length === 0 ? undefined : all.reduce(strictestCaching), isOpen)
 
@@ -93,12 +93,12 @@ export const discovered = (members: Readonly<Record<string, string | undefined>>
 }
 
 /** Lists as this era has them, by the lists of the gateway: each is written once. */
-const lists = new WeakMap<List, { readonly head: string, readonly list: List }>()
+const completeLists = new WeakMap<List, { readonly head: string, readonly list: List }>()
 
 /** @param caching how long it may be kept */
 export function completeList (list: List, serverInfo: string | undefined, caching: Caching): List {
   const head = `${serverInfo}${cachingText(caching)}`
-  const known = lists.get(list)
+  const known = completeLists.get(list)
   if (known?.head === head) return known.list
   const meta = memberOf(list.extra, '_meta')
   const made = list.withExtra(withMembers(list.extra, {
@@ -107,6 +107,26 @@ export function completeList (list: List, serverInfo: string | undefined, cachin
     ttlMs: String(caching.ttlMs),
     cacheScope: caching.isPublic ? '"public"' : '"private"'
   }))
-  lists.set(list, { head, list: made })
+  completeLists.set(list, { head, list: made })
   return made
 }
+
+/** Lists without what clients of this era cannot call, by the lists of the gateway. */
+const callableLists = new WeakMap<List, List>()
+
+/**
+ * A list without the tools of legacy servers that run as tasks only (`execution.taskSupport`, MCP 2025-11-25): clients of this era cannot
+ * ask for such a task.
+ */
+export function callableList (list: List): List {
+  if (list.kind !== 'tools') return list
+  const known = callableLists.get(list)
+  if (known) return known
+  const entries = list.entries.filter((entry) => !needsTask(entry))
+  const made = entries.length === list.entries.length ? list : list.with(entries)
+  callableLists.set(list, made)
+  return made
+}
+
+const needsTask = ({ text, isModern }: ListEntry): boolean =>
+  isModern !== true && text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required'

@@ -1,16 +1,8 @@
 import { isObject } from '../../../protocol/json.ts'
 import { isScalar, resolveRef } from '../../base/json-schema/index.ts'
-import { joinSchemas } from './join.ts'
 import {
-  annotationKeywords,
-  hasNoRef,
-  isNullOnly,
-  isPortable,
-  keepsAllConstraints,
-  translateEnum,
-  translateKeywords,
-  translateType,
-  type JsonObject
+  joinSchemas, annotationKeywords, hasNoRef, isNullOnly, isPortable, keepsAllConstraints, translateEnum,
+  translateKeywords, translateType, type JsonObject
 } from './keywords.ts'
 
 /** A schema of OpenAPI 3.0.3. `exact`: it accepts what the original accepts; otherwise it accepts more, never less. */

@@ -15,22 +15,18 @@ export class PlainExchange implements Exchange<View> {
   readonly #onCancel: Array<(reason: string) => void> = []
   cancelled: string | undefined
 
-  /**
-   * @param client the session that the request belongs to; by default none
-   * @param paramsText the JSON text of the params, where it is at hand
-   */
+  /** @param client the session that the request belongs to; by default none */
   constructor (
     view: View,
     method: string,
     params: Record<string, unknown>,
     { headers, address }: { headers: Headers, address: string },
-    client: Client = sessionlessClient(view, address),
-    paramsText = JSON.stringify(params)
+    client: Client = sessionlessClient(view, address)
   ) {
     this.view = view
     this.method = method
     this.params = params
-    this.paramsText = paramsText
+    this.paramsText = JSON.stringify(params)
     this.headers = headers
     this.address = address
     this.client = client
@@ -58,3 +54,21 @@ const plain = new PlainClient('', '')
 /** A caller without a session, as a client. @param address counts what a caller without credentials holds */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, ownerOf(principal, address))
+
+/** Tells whether a caller went away before its answer. It is no AbortSignal, since one per call costs more than the rest of a call. */
+export class Disconnect {
+  #hasHappened = false
+  #listener: (() => void) | undefined
+
+  /** Calls `run` when the caller goes away; at once if it has. Replaces the former `run`, whose request has ended. */
+  listen (run: () => void): void {
+    this.#listener = run
+    if (this.#hasHappened) run()
+  }
+
+  happen (): void {
+    if (this.#hasHappened) return
+    this.#hasHappened = true
+    this.#listener?.()
+  }
+}

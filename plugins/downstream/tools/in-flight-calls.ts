@@ -1,10 +1,9 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { Table } from '../../../protocol/table.ts'
 import type { View } from '../../settings/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import type { Disconnect } from './disconnect.ts'
-import type { PlainExchange } from './exchange.ts'
+import { InFlight } from '../endpoint.ts'
+import type { Disconnect, PlainExchange } from './exchange.ts'
 
 /** A request that runs for a plain HTTP caller. */
 interface InFlightCall {
@@ -17,11 +16,7 @@ interface InFlightCall {
 /** The requests that run for plain HTTP callers. The gateway bounds their number. */
 export class InFlightCalls {
   readonly #gateway: Pick<Gateway, 'handle' | 'redact'>
-  /** By numbers in the order of their start. */
-  readonly #running = new Table<number, InFlightCall>()
-  #started = 0
-  #drained: (() => void) | undefined
-  #closing = false
+  readonly #running = new InFlight<InFlightCall>()
 
   constructor (gateway: Pick<Gateway, 'handle' | 'redact'>) {
     this.#gateway = gateway
@@ -33,18 +28,16 @@ export class InFlightCalls {
    * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal that `withdraw` gives
    */
   async run (exchange: PlainExchange, server: string, gone: Disconnect): Promise<string> {
-    if (this.#closing) throw new errors.Draining()
+    if (this.#running.isClosing) throw new errors.Draining()
     gone.listen(() => { exchange.cancel('the caller went away') })
     const call: InFlightCall = { exchange, server, refusal: undefined }
-    const number = ++this.#started
-    this.#running.set(number, call)
+    const number = this.#running.add(call)
     try {
       return String(await this.#gateway.handle(exchange))
     } catch (error) {
       throw call.refusal ?? this.toHttp(error, server, exchange)
     } finally {
-      this.#running.take(number)
-      if (this.#running.size === 0) this.#drained?.()
+      this.#running.remove(number)
     }
   }
 
@@ -76,13 +69,7 @@ export class InFlightCalls {
 
   /** Waits for the calls in flight; those that are left then answer with an error. @param timeout in ms */
   async close (timeout: number): Promise<void> {
-    this.#closing = true
-    if (this.#running.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#drained = resolve
-        setTimeout(resolve, timeout).unref()
-      })
-    }
+    await this.#running.drain(timeout)
     for (const { exchange } of this.#running.values()) exchange.cancel('the gateway is shutting down; the call may have run')
   }
 }

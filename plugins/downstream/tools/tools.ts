@@ -7,15 +7,12 @@ import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { CpuBudgets } from '../../base/json-schema/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { Disconnect } from './disconnect.ts'
-import { sessionlessClient, PlainExchange } from './exchange.ts'
-import { fitting } from './fitting.ts'
+import { Disconnect, sessionlessClient, PlainExchange } from './exchange.ts'
+import { fitting, inputOf, type ToolInput } from './tool-input.ts'
 import { fromBody, fromQuery } from './given.ts'
-import { ofHop, withoutHop } from './hop.ts'
+import { ofHop, withoutHop, type OwnHeaders } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
-import type { OwnHeaders } from './own-headers.ts'
 import { RestSessions } from './sessions.ts'
-import { inputOf, type ToolInput } from './tool-input.ts'
 
 /** A plain HTTP caller. */
 export interface Caller {
@@ -218,7 +215,7 @@ export class Tools {
   }
 
   /**
-   * Executes a tool with arguments that fit its schema.
+   * Executes a tool with arguments that fit its schema, and waits for its result where it runs as a task.
    * @param name the tool's, as the view takes it
    * @throws InvalidInput that names those that do not fit
    */
@@ -230,19 +227,8 @@ export class Tools {
     name: string,
     given: Record<string, unknown>
   ): Promise<string> {
-    return await this.#run(caller, view, server, input, { name, arguments: input ? fitting(input, given) : given })
-  }
-
-  /** Executes a tool, and waits for its result where it runs as a task. */
-  async #run (
-    caller: Caller,
-    view: View,
-    server: string,
-    input: ToolInput | undefined,
-    params: Record<string, unknown>,
-    paramsText?: string
-  ): Promise<string> {
-    if (input?.asTask !== true) return await this.#send(caller, view, server, 'tools/call', params, paramsText)
+    const params = { name, arguments: input ? fitting(input, given) : given }
+    if (input?.asTask !== true) return await this.#send(caller, view, server, 'tools/call', params)
     const begun = await this.#send(caller, view, server, 'tools/call', { ...params, task: {} })
     const task = smallMemberOf(begun, 'task')
     if (!isObject(task)) return begun
@@ -258,13 +244,13 @@ export class Tools {
 
   /** Sends one request, in the session that `x-session-id` names. Anonymous callers have none: it would not be theirs alone. */
   async #send (
-    caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
+    caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>
   ): Promise<string> {
     const { principal, address, gone } = caller
     const id = principal.kind === 'anonymous' ? undefined : caller.headers['x-session-id']
     const headers = this.#ownHeaders(principal, server, caller.headers)
     return await this.#sessions.in(principal, address, id, async (client) =>
-      await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client, paramsText), server, gone))
+      await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client), server, gone))
   }
 }
 

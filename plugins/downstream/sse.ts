@@ -1,0 +1,196 @@
+import { randomBytes } from 'node:crypto'
+import fp from 'fastify-plugin'
+import { eventText } from '../../protocol/event-stream.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
+import { allowsBatch } from '../../protocol/legacy/versions.ts'
+import { errorText, resultText, type Request } from '../../protocol/message.ts'
+import { type View, ownerOf, type Principal } from '../settings/index.ts'
+import { errors } from '../base/errors/index.ts'
+import type { Gateway } from '../gateway/index.ts'
+import { limits, Shares } from '../base/limits/index.ts'
+import { EventStream } from './event-stream.ts'
+import type { NewsChannel, Session } from './legacy/session.ts'
+import type { ReplyChannel } from './reply-channel.ts'
+import { acceptedBy } from './accept.ts'
+import type { Endpoint, Inbound } from './endpoint.ts'
+import { readMessage, type Received } from './read-message.ts'
+import { initialize } from './legacy/initialize.ts'
+import type { LegacyRequests } from './legacy/requests.ts'
+import type { Sessions } from './legacy/sessions.ts'
+
+/** A client of the SSE transport: the stream on which it receives all messages, and the session that `initialize` begins. */
+export class SseConnection implements NewsChannel {
+  readonly id: string
+  readonly view: View
+  readonly #stream: EventStream
+  session: Session | undefined
+  /** True while its `initialize` is handled. */
+  initializing = false
+  /** The number of answers that are still to be sent. */
+  #pending = 0
+  #ending = false
+
+  /** @param id what the client sends as `sessionId`; never a credential */
+  constructor (id: string, view: View, stream: EventStream) {
+    this.id = id
+    this.view = view
+    this.#stream = stream
+  }
+
+  get connected (): boolean { return this.#stream.open }
+  get stream (): EventStream { return this.#stream }
+
+  /** Sends the address to which the client posts its messages, as the first event. */
+  sendEndpoint (url: string): void { this.#stream.write(`event: endpoint\ndata: ${url}\n\n`) }
+
+  send (text: string): void { this.#stream.write(eventText(text)) }
+
+  /** Ends the stream after the last pending answer. */
+  end (): void {
+    this.#ending = true
+    if (this.#pending === 0) this.#stream.end()
+  }
+
+  /** The channel for the answers to one POST: always the stream. */
+  openReply (answers: number): ReplyChannel {
+    this.#pending += answers
+    return {
+      canStream: true,
+      send: (text) => { this.send(text) },
+      finish: (parts) => {
+        if (parts) this.send(parts.join(''))
+        this.#pending--
+        if (this.#ending) this.end()
+      },
+      pause: () => {}
+    }
+  }
+}
+
+interface SseEndpointDeps {
+  gateway: Gateway
+  sessions: Sessions
+  requests: LegacyRequests
+  /** The path to which clients post, without a query. */
+  messagesPath: string
+}
+
+/**
+ * The server side of HTTP with SSE, the transport of revision 2024-11-05. A GET opens the stream on which the client receives all
+ * messages. The client posts its own to the address in the first event. A connection belongs to the principal that opened it, and
+ * its session ends with the stream.
+ */
+export class SseEndpoint implements Endpoint {
+  readonly #deps: SseEndpointDeps
+  readonly #connections = new Map<string, SseConnection>()
+  readonly #shares = new Shares(limits.sessions, 'SSE connections')
+
+  constructor (deps: SseEndpointDeps) {
+    this.#deps = deps
+    deps.sessions.on('ended', (session) => {
+      for (const connection of this.#connections.values()) if (connection.session === session) connection.end()
+    })
+  }
+
+  /** A GET: opens a connection. @throws NotAcceptable, ShareError, Draining */
+  open ({ view, headers, raw, address }: Inbound): void {
+    const { sessions, requests, messagesPath } = this.#deps
+    if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
+    if (requests.isClosing) throw new errors.Draining()
+    const release = this.#shares.take(ownerOf(view.principal, address))
+    const id = randomBytes(32).toString('base64url')
+    const stream = new EventStream(raw, {})
+    const connection = new SseConnection(id, view, stream)
+    this.#connections.set(id, connection)
+    const timer = setTimeout(() => { if (!connection.session) connection.end() }, limits.initializeTimeout).unref()
+    stream.onClose(() => {
+      clearTimeout(timer)
+      release()
+      this.#connections.delete(id)
+      if (connection.session) sessions.end(connection.session, 'the client closed its stream')
+    })
+    connection.sendEndpoint(`${messagesPath}?sessionId=${id}`)
+  }
+
+  /**
+   * A POST: messages of a client, which are answered on its stream.
+   * @param id the `sessionId` of the query
+   * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal; Draining instead of it
+   */
+  post (
+    principal: Principal,
+    id: string | undefined,
+    sent: Pick<Inbound, 'headers' | 'address'>,
+    text: string
+  ): void {
+    this.#receive(this.#connection(principal, id), sent, readMessage(text))
+  }
+
+  /** The connection that a POST names. @throws SessionIdRequired, SessionUnknown, Draining */
+  #connection (principal: Principal, id: string | undefined): SseConnection {
+    if (id === undefined || id === '') throw new errors.SessionIdRequired()
+    const connection = this.#connections.get(id)
+    if (!connection || connection.view.principal.key !== principal.key) {
+      // While the gateway drains, its streams end: a client retries elsewhere, but does not forget its session.
+      throw this.#deps.requests.isClosing ? new errors.Draining() : new errors.SessionUnknown()
+    }
+    return connection
+  }
+
+  #receive (connection: SseConnection, { headers, address }: Pick<Inbound, 'headers' | 'address'>, message: Received): void {
+    if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
+      void this.#initialize(connection, message, address)
+      return
+    }
+    const { session } = connection
+    if (!session) throw new RpcError(code.badRequest, 'Bad request: begin with initialize')
+    if (Array.isArray(message) && !allowsBatch(session.version)) {
+      throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
+    }
+    const messages = Array.isArray(message) ? message : [message]
+    this.#deps.requests.receive(session, messages, { view: session.view, headers, address }, (answers) => connection.openReply(answers))
+  }
+
+  /** Drains the requests of all legacy sessions, then ends the streams. */
+  async close (timeout: number): Promise<void> {
+    await this.#deps.requests.drain(timeout)
+    for (const connection of this.#connections.values()) connection.end()
+  }
+
+  revoke (stands: (view: View) => boolean): void {
+    for (const connection of this.#connections.values()) if (!connection.session && !stands(connection.view)) connection.end()
+  }
+
+  async #initialize (connection: SseConnection, request: Request, address: string): Promise<void> {
+    const { gateway, sessions, requests } = this.#deps
+    const reply = connection.openReply(1)
+    try {
+      if (connection.session || connection.initializing) {
+        throw new RpcError(code.invalidRequest, 'Invalid request: the session has begun already')
+      }
+      connection.initializing = true
+      const place = sessions.reserve(connection.view, address)
+      const { session, result } = await initialize(gateway, sessions, connection.view, request, place)
+      if (!connection.connected) { sessions.end(session, 'the client closed its stream'); return }
+      connection.session = session
+      session.addChannel(connection, connection.stream)
+      reply.finish([resultText(request.idText, result)])
+    } catch (error) {
+      reply.finish([errorText(request.idText, requests.toAnswer(error).toText())])
+    } finally {
+      connection.initializing = false
+    }
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyInstance { sse: SseEndpoint }
+}
+
+/** `app.sse`: the SSE transport for clients of revision 2024-11-05, beside streamable HTTP. */
+export default fp(async (app) => {
+  const { sessions, requests } = app.downstream
+  const endpoint = new SseEndpoint({ gateway: app.gateway, sessions, requests, messagesPath: `${app.config.basePath}/messages` })
+  app.downstream.add(endpoint)
+  app.decorate('sse', endpoint)
+}, { name: 'sse', dependencies: ['config', 'gateway', 'downstream'] })
