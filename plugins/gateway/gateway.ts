@@ -16,8 +16,8 @@ import { ProviderTable } from './providers.ts'
 import { ResourceLinks, TaskOwners } from './result-notes.ts'
 import { ItemResolver } from './resolve.ts'
 import type { Precedence } from './precedence.ts'
-import type { Section } from './section.ts'
-import type { Surface, Target } from './surface.ts'
+import type { Section, Target } from './section.ts'
+import type { Surface } from './surface.ts'
 
 export type { Result }
 

@@ -1,13 +1,13 @@
 import { isEnabled, overrideOf, selects } from '../settings/index.ts'
 import { itemKindOf, type Section } from './section.ts'
 
-/** Resources that are not shown, whatever lists or matches them. */
+/** Resources that are not shown, even if a server lists them or a template matches them. */
 export interface Hidden {
   /** By server and URI: see `hiddenKey`. */
   readonly keys: ReadonlySet<string>
-  /** The URIs that admins have disabled on their servers, in normalized spelling: users' servers do not provide these either. */
+  /** The URIs, in normalized spelling, that admins have disabled on their servers. Users' servers do not provide them either. */
   readonly byAdmins: ReadonlySet<string>
-  /** Both as paths of files are read, where that is another spelling: see `asFile`. */
+  /** Both in the spelling of `asFile`, if it differs. */
   readonly files: Pick<Hidden, 'keys' | 'byAdmins'>
   /** The names of users' servers. */
   readonly users: ReadonlySet<string>
@@ -50,15 +50,14 @@ function spelled (uri: string): string {
   })
 }
 
-/** Whether a server's resource is hidden that it lists under this URI. */
+/** Whether a resource that a server lists under this URI is hidden. */
 export function isOff (hidden: Hidden, server: string, uri: string): boolean {
-  // Normalizing costs more than all else that is done for a resource.
+  // Normalizing is expensive.
   return hidesAny(hidden) && isIn(hidden, hidden, server, spelled(uri))
 }
 
 /**
- * A test whether a URI that a server does not list is hidden there: one that a hidden file may be read by counts as that file. Only a
- * resource that is listed under such a spelling is another one.
+ * Makes a test whether a URI that a server does not list is hidden there. Another spelling of a hidden file's path counts as that file.
  */
 export function unlistedIsOff (hidden: Hidden, uri: string): (server: string) => boolean {
   if (!hidesAny(hidden)) return () => false
@@ -74,8 +73,8 @@ const isIn = ({ users }: Hidden, { keys, byAdmins }: Hidden['files'], server: st
   keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
 
 /**
- * A URI with its path as file systems read one: slashes in a row are one, also escaped ones, and one at the end does not count. Servers
- * that join the path to a folder accept all of these spellings.
+ * A URI with its path as file systems read it: repeated slashes (also escaped) are one, and a slash at the end is ignored. Servers that
+ * join the path to a folder accept all of these spellings.
  */
 const asFile = (uri: string): string =>
   uri.replace(/^([a-z][a-z0-9+.-]*:(?:\/\/[^/?#]*)?)([^?#]*)/i, (_whole, origin: string, path: string) =>

@@ -7,7 +7,8 @@ import {
 import { limits } from '../base/limits/index.ts'
 import type { ProviderTable } from './providers.ts'
 import type { ResourceLinks } from './result-notes.ts'
-import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
+import type { Target } from './section.ts'
+import { isHidden, readerOf, type Surface } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
 
 /** Max names with the same beginning whose hashes are compared with that of a name. */

@@ -6,13 +6,13 @@ import { limits, OwnedMap } from '../base/limits/index.ts'
 interface TaskOwner { readonly principal: string, readonly provider: string }
 
 /**
- * The owners of tasks (MCP 2025-11-25). A task id names no provider and must not give access to another principal's task: servers choose
- * the ids themselves, and two servers may give two principals the same one.
+ * The owners of tasks (MCP 2025-11-25). A task id does not identify its provider or principal: servers choose the ids, and two servers
+ * may choose the same one.
  */
 export class TaskOwners {
   readonly #owned = new OwnedMap<true>(limits.tasks)
 
-  /** Notes the task that a result announces, if it does. */
+  /** Records the task that a result announces. */
   note (result: string, owner: TaskOwner): void {
     if (!result.includes('"taskId"')) return
     const task = smallMemberOf(result, 'task')
@@ -32,11 +32,11 @@ export class TaskOwners {
 
 const keyOf = (provider: string, taskId: string): string => JSON.stringify([provider, taskId])
 
-/** URIs that take more memory are not remembered, in bytes. */
-const longestUri = 1_024
-/** Further blocks of a result, and longer ones (in characters), are not looked at. */
-const mostBlocks = 10_000
-const longestBlock = 64 * 1024
+/** The max memory of a remembered URI, in bytes. */
+const maxUri = 1_024
+/** The max number of blocks that are read, and the max length of each in characters. */
+const maxBlocks = 10_000
+const maxBlock = 64 * 1024
 
 /**
  * The resources that results of tools linked to, and the provider of each link. Such a resource need not be in any list (MCP, "Resource
@@ -45,14 +45,14 @@ const longestBlock = 64 * 1024
 export class ResourceLinks {
   readonly #providers = new OwnedMap<string>(limits.resourceLinks)
 
-  /** Notes the resource links in a result. @param principal the one that gets the result */
+  /** Records the resource links in a result. @param principal the receiver of the result */
   note (result: string, principal: string, provider: string): void {
     if (!result.includes('"resource_link"')) return
-    for (const text of elementsOf(memberOf(result, 'content') ?? '', mostBlocks)) {
-      if (text.length > longestBlock || !text.includes('"resource_link"')) continue
+    for (const text of elementsOf(memberOf(result, 'content') ?? '', maxBlocks)) {
+      if (text.length > maxBlock || !text.includes('"resource_link"')) continue
       const block: unknown = JSON.parse(text)
       if (!isObject(block) || block.type !== 'resource_link' || typeof block.uri !== 'string') continue
-      if (memoryOf(block.uri) <= longestUri) this.#providers.set(principal, block.uri, provider)
+      if (memoryOf(block.uri) <= maxUri) this.#providers.set(principal, block.uri, provider)
     }
   }
 

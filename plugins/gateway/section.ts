@@ -1,13 +1,26 @@
+import type { Exchange } from '../../protocol/exchange.ts'
 import type { Catalogue, Item, ListKind } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
 import type { ClientCapabilities } from '../../protocol/capabilities.ts'
-import { isEnabled, type ItemKind, overrideOf, selects, type VisibleServer } from '../settings/index.ts'
+import { isEnabled, type ItemKind, overrideOf, selects, type View, type VisibleServer } from '../settings/index.ts'
 
-/** One visible server with its provider, and the provider's catalogue for the client; undefined when there is none, or not known yet. */
+/** One visible server with its provider and the provider's catalogue for the client, as far as they are known. */
 export interface Section extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
+}
+
+/** The target of an exposed name: the provider of the item, and the item's own name. */
+export interface Target {
+  readonly provider: string
+  readonly key: string
+  readonly item?: Item
+  /**
+   * For a tool of a presentation that stands for another tool: calls the other one.
+   * @param call runs `tools/call` for another exchange
+   */
+  readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 
 /** One item as a section shows it. `description`: the admin's override, if there is one. */
@@ -33,12 +46,11 @@ export function showItem ({ server, member }: VisibleServer, kind: ListKind, ite
 /** The MCP Apps extension (SEP-1865). */
 const extension = 'io.modelcontextprotocol/ui'
 
-/** True for a client that shows MCP Apps. */
+/** Whether a client shows MCP Apps. */
 export const showsApps = (client: ClientCapabilities): boolean => isObject(client.extensions) && client.extensions[extension] !== undefined
 
 /**
- * A tool for a client without MCP Apps: without the metadata that names its view. Undefined when it is hidden, since only an App may
- * call it.
+ * A tool for a client without MCP Apps, without the metadata of its view. Undefined for a tool that only an App may call.
  */
 export function withoutApps (text: string): string | undefined {
   if (!text.includes('"_meta"') || !text.includes('"ui')) return text

@@ -17,14 +17,13 @@ import { foldSurface, readerOf, type Surface } from '../../plugins/gateway/surfa
 import { Surfaces } from '../../plugins/gateway/surfaces.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { Search, type Embeddings } from '../../plugins/extensions/smart-routing/search.ts'
-import { PlainClient, type Client, type Exchange } from '../../protocol/exchange.ts'
+import { PlainClient, type Client } from '../../protocol/exchange.ts'
 import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import { exposedName } from '../../plugins/settings/access/item-names.ts'
 import { holdClock, turnsOfLoop } from '../helpers/clock.ts'
 import { until } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
-import { gate } from '../helpers/wire.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

@@ -33,8 +33,7 @@ export const notations: Readonly<Record<Format, Notation>> = {
   }
 }
 
-// Writes JSON values as YAML: block style, with every string in double quotes, whose escapes JSON and YAML share. A library takes many
-// times the CPU, and documents have thousands of tools.
+// Writes JSON values as YAML in block style, with every string in double quotes, whose escapes JSON and YAML share.
 
 /** Plain words that YAML 1.1 parsers read as booleans or null. */
 const reserved = /^(?:true|false|null|yes|no|on|off|y|n)$/i
@@ -50,7 +49,7 @@ const replaceSurrogates = (text: string): string => text.replace(/\p{Surrogate}/
 const quote = (text: string): string =>
   special.test(text) ? escapeSpecial(JSON.stringify(replaceSurrogates(text))) : JSON.stringify(text)
 
-/** Keys as they are written. Most documents repeat a few of them. */
+/** The texts of frequent keys. */
 const keyTexts = new Map<string, string>()
 
 /** A key as it is written: plain where that is unambiguous, else quoted. */
@@ -73,7 +72,7 @@ export function yamlMembers (value: Readonly<Record<string, unknown>>, depth: nu
   const parts: string[] = []
   const indent = lineStart(depth)
   write(value, indent, indent, parts)
-  // A cached string that is a concatenation of many small ones would cost the garbage collector more than the tool itself.
+  // Joined, since a cached concatenation of many small strings takes much more memory.
   return parts.join('')
 }
 

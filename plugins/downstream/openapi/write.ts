@@ -17,19 +17,18 @@ export const writeHead = (head: JsonObject, { open, members, separator }: Notati
 export const writeServers = (url: string, { members, separator }: Notation): string =>
   `${members({ servers: [{ url }] }, 2)}${separator}`
 
-/** A part of a document's text. Where it has a `rest`, the text of `writeServers` goes between `text` and `rest`. */
+/** A part of a document's text. The text of `writeServers` goes between `text` and `rest`, if there is a `rest`. */
 export interface TextPiece { readonly text: string, readonly rest?: string }
 
-/** Thrown where a document would have more characters than a document may have. */
+/** Thrown when a document exceeds its max size. */
 export class TooLarge extends Error {}
 
-/** Min length of a piece of components, in characters: shorter ones are joined. */
+/** Min length of a piece of components, in characters. Shorter ones are joined. */
 const minPiece = 4_096
 
 /**
- * The part of a document after its head, piece by piece. A piece has at most one large tool. Pure, except that the text of each item is
- * cached.
- * @throws TooLarge where its components alone are
+ * The part of a document after its head, piece by piece. A piece has at most one large tool.
+ * @throws TooLarge if the components alone exceed the max size
  */
 export function * writeBody (input: BodyInput, format: Format): Generator<TextPiece> {
   const { close, separator, members, begin, end } = notations[format]
@@ -70,7 +69,7 @@ class Operations {
     }
   }
 
-  /** The text of one operation; undefined where the tool is not listed, or cannot be an operation. */
+  /** The text of one operation; undefined if the tool is not shown, or cannot be an operation. */
   #piece (listed: ListedServer, tool: ListedTool | undefined): TextPiece | undefined {
     if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
     const { item, description } = tool
@@ -100,7 +99,7 @@ class Operations {
   }
 }
 
-/** The parts of an operation that are the same in all documents of a format, as text; and the two that are not, unwritten. */
+/** The texts of an operation that are the same in all documents of a format, and the two values that are not. */
 interface OperationText extends Pick<Operation, 'summary' | 'description'> {
   /** The key of the path. */
   readonly start: string
@@ -115,7 +114,7 @@ type Kept = Readonly<Record<Format, WeakMap<Item, { server: string; operation: O
 
 /** The texts of the items by format, with the server that they were written for. */
 let kept: Kept = { json: new WeakMap(), yaml: new WeakMap() }
-/** In bytes of memory, those of items that are gone included. */
+/** The memory of all texts since the last reset, in bytes. */
 let keptSize = 0
 
 function keep (item: Item, server: string, operation: OperationText | undefined, format: Format): void {
@@ -129,7 +128,7 @@ function keep (item: Item, server: string, operation: OperationText | undefined,
   kept[format].set(item, { server, operation })
 }
 
-/** The operation of an item, written once for each format; undefined where the item cannot be an operation. */
+/** The operation of an item, written once for each format; undefined if the item cannot be an operation. */
 function operationTextOf ({ name: server, items, share }: ListedServer, item: Item, format: Format): OperationText | undefined {
   const cached = kept[format].get(item)
   if (cached && cached.server === server) return cached.operation
@@ -142,13 +141,13 @@ function operationTextOf ({ name: server, items, share }: ListedServer, item: It
   return operation
 }
 
-/** Min length of a tool that is translated with a timeout, in characters. A tool that exceeds it is described as taking any object. */
+/** Min length of a tool that is translated with a timeout, in characters. A slow tool is described as taking any object. */
 const minTimed = 8_000
 const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
 /** In ms. */
 const operationTimeout = 100
 
-/** Min CPU time that an owner has left where a tool is translated, in ms. */
+/** Min CPU time of an owner for translating a tool, in ms. */
 const minLeft = 20
 
 function operationOf (server: string, item: Item, source: object, share: TranslationShare | undefined): Operation | undefined {

@@ -2,7 +2,7 @@ import { PlainClient, type Client, type Exchange, type Headers } from '../../../
 import type { Response } from '../../../protocol/message.ts'
 import { ownerOf, type View } from '../../settings/index.ts'
 
-/** One request of a plain HTTP caller: there is nobody behind it to ask, and no stream for notifications. */
+/** One request of a plain HTTP caller, who can neither be asked nor notified. */
 export class PlainExchange implements Exchange<View> {
   readonly view: View
   readonly method: string
@@ -15,7 +15,7 @@ export class PlainExchange implements Exchange<View> {
   readonly #onCancel: Array<(reason: string) => void> = []
   cancelled: string | undefined
 
-  /** @param client the session that the request belongs to; by default none */
+  /** @param client the session of the request; default: none */
   constructor (
     view: View,
     method: string,
@@ -51,16 +51,16 @@ export class PlainExchange implements Exchange<View> {
 
 const plain = new PlainClient('', '')
 
-/** A caller without a session, as a client. @param address counts what a caller without credentials holds */
+/** A caller without a session, as a client. @param address the owner of what a caller without credentials holds */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, ownerOf(principal, address))
 
-/** Tells whether a caller went away before its answer. It is no AbortSignal, since one per call costs more than the rest of a call. */
+/** Tells whether a caller disconnected before its answer. Used on the path of every call, where an AbortSignal is expensive. */
 export class Disconnect {
   #hasHappened = false
   #listener: (() => void) | undefined
 
-  /** Calls `run` when the caller goes away; at once if it has. Replaces the former `run`, whose request has ended. */
+  /** Calls `run` when the caller disconnects, or at once if it has. Replaces the former `run`, whose request has ended. */
   listen (run: () => void): void {
     this.#listener = run
     if (this.#hasHappened) run()

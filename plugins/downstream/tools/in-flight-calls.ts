@@ -5,15 +5,14 @@ import type { Gateway } from '../../gateway/index.ts'
 import { InFlight } from '../endpoint.ts'
 import type { Disconnect, PlainExchange } from './exchange.ts'
 
-/** A request that runs for a plain HTTP caller. */
 interface InFlightCall {
   readonly exchange: PlainExchange
   readonly server: string
-  /** Answered instead of the result: access was withdrawn. */
+  /** The answer in place of the result after access was withdrawn. */
   refusal: Error | undefined
 }
 
-/** The requests that run for plain HTTP callers. The gateway bounds their number. */
+/** The running requests of plain HTTP callers. The gateway bounds their number. */
 export class InFlightCalls {
   readonly #gateway: Pick<Gateway, 'handle' | 'redact'>
   readonly #running = new InFlight<InFlightCall>()
@@ -23,9 +22,9 @@ export class InFlightCalls {
   }
 
   /**
-   * Runs one request until it is answered or its caller goes away.
+   * Runs one request until its answer, or until its caller disconnects.
    * @returns the text of its result
-   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal that `withdraw` gives
+   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal of `withdraw`
    */
   async run (exchange: PlainExchange, server: string, gone: Disconnect): Promise<string> {
     if (this.#running.isClosing) throw new errors.Draining()
@@ -41,7 +40,7 @@ export class InFlightCalls {
     }
   }
 
-  /** A JSON-RPC error as an HTTP error, without the server's secrets; other errors stay. @param request the one that failed */
+  /** Translates a JSON-RPC error to an HTTP error without the server's secrets. Other errors are returned unchanged. */
   toHttp (error: unknown, server: string, { method, params }: Pick<PlainExchange, 'method' | 'params'>): unknown {
     if (!(error instanceof RpcError)) return error
     const message = this.#gateway.redact(server, error.message)
@@ -59,7 +58,7 @@ export class InFlightCalls {
     }
   }
 
-  /** Ends the calls that would not be begun any more. @param refusalOf the error that a caller gets now; undefined: the call goes on */
+  /** Ends calls whose access was withdrawn. @param refusalOf the error for the caller; undefined: the call goes on */
   withdraw (refusalOf: (view: View, server: string) => Error | undefined): void {
     for (const call of this.#running.values()) {
       call.refusal ??= refusalOf(call.exchange.view, call.server)
@@ -67,7 +66,7 @@ export class InFlightCalls {
     }
   }
 
-  /** Waits for the calls in flight; those that are left then answer with an error. @param timeout in ms */
+  /** Waits for the calls in flight, then fails the rest. @param timeout in ms */
   async close (timeout: number): Promise<void> {
     await this.#running.drain(timeout)
     for (const { exchange } of this.#running.values()) exchange.cancel('the gateway is shutting down; the call may have run')

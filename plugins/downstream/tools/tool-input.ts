@@ -8,21 +8,21 @@ import {
 import { limits } from '../../base/limits/index.ts'
 
 /**
- * The input of one tool. Its schema is a stranger's: whatever it makes slow is left undone. Arguments are a caller's: those that are too
- * large to be read and checked in time are refused, and what they cost is not taken from the schema's owner.
+ * The input of one tool. Checks that an untrusted schema makes slow are skipped. Arguments that are too large to be checked in time are
+ * refused, without cost to the owner of the schema.
  */
 export interface ToolInput {
-  /** Whether reading and checking arguments may take more than a moment, so that it belongs in a turn of its caller's. */
+  /** Whether reading and checking these arguments may be slow. */
   readonly isLarge: (args: Record<string, unknown>) => boolean
-  /** Whether checking them once does, so that it is not done several times. */
+  /** Whether checking these arguments may be slow, so that it is done once only. */
   readonly isLargeToCheck: (args: Record<string, unknown>) => boolean
-  /** Whether the schema names such an argument. */
+  /** Whether the schema names this argument. */
   readonly names: (argument: string) => boolean
-  /** Arguments as `convertArguments` reads them. @throws InvalidInput for those that are too large */
+  /** Converts arguments (`convertArguments`). @throws InvalidInput for arguments that are too large */
   readonly read: (args: Record<string, unknown>, eager: boolean) => Record<string, unknown>
   /** @throws InvalidInput for arguments that are too large */
   readonly check: Validator
-  /** It runs as a task only (MCP 2025-11-25, "Tasks"). */
+  /** The tool runs as a task only (MCP 2025-11-25, "Tasks"). */
   readonly asTask: boolean
 }
 
@@ -30,8 +30,8 @@ const byName = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
 const inputs = new WeakMap<Item, ToolInput>()
 
 /**
- * The input of a tool that a catalogue lists, by its own name; undefined: it lists no such tool.
- * @param cpuOf a CPU budget of the server's owner: that for schemas, or that for large arguments
+ * The input of a tool in a catalogue, by its name at the server.
+ * @param cpuOf the CPU budget of the server's owner for schemas, or for large arguments
  */
 export function inputOf (
   catalogue: Catalogue | undefined, tool: string, cpuOf: (isLarge: boolean) => CpuBudget, meter = machine
@@ -43,12 +43,12 @@ export function inputOf (
   if (!item) return undefined
   let input = inputs.get(item)
   if (!input) {
-    // All tools of one server share a time budget, and all servers of one owner their CPU time.
+    // All tools of one server share a time budget, and all servers of one owner a CPU budget.
     const budget = timeBudgetOf(catalogue.lists.tools, meter)
     inputs.set(item, input = toInput(
       item,
       (timeout, work) => budget.run(tool, timeout, work, cpuOf(false)),
-      // Arguments that took too long say nothing of those of the next call.
+      // Slow arguments do not count against the next call.
       (timeout, work) => timeBudgetOf({}, meter).run(tool, timeout, work, cpuOf(true))
     ))
   }
@@ -64,10 +64,10 @@ function toInput ({ text }: Item, runWithTimeout: RunWithTimeout, runLarge: RunW
   const takes = (steps: number, args: unknown, charactersPerStep?: number): boolean =>
     weight !== undefined && weight * valueSize(args, steps, charactersPerStep) <= steps
   const isCheap = (args: unknown, charactersPerStep?: number): boolean => takes(maxWork, args, charactersPerStep)
-  // Where the cost of a schema is known, it is the arguments that make it high; where it is not, small arguments are not at fault.
+  // With a schema of known cost, large arguments are the cause of slowness; otherwise small ones are not.
   const isLarge = (args: unknown, charactersPerStep?: number): boolean =>
     !isCheap(args, charactersPerStep) && (weight !== undefined || valueSize(args, small) > small)
-  /** Does work on arguments. @returns undefined where the schema makes it slow @throws InvalidInput where the arguments do */
+  /** Does work on arguments. @returns undefined if the schema makes it slow @throws InvalidInput if the arguments do */
   const work = <Result>(args: unknown, run: () => Result, charactersPerStep?: number): Result | undefined => {
     if (isCheap(args, charactersPerStep)) return run()
     if (!isLarge(args, charactersPerStep)) return runWithTimeout(limits.schemaCpu.validation, run)
@@ -84,24 +84,24 @@ function toInput ({ text }: Item, runWithTimeout: RunWithTimeout, runLarge: RunW
       const isNamed = (): boolean => shapeOf(schema).properties.has(argument)
       return isCheap(argument) ? isNamed() : runWithTimeout(limits.schemaCpu.validation, isNamed) ?? false
     },
-    // Each character of a text may become an element of an array.
+    // Each character of a string may become an element of an array.
     read: (args, eager) => work(args, () => convertArguments(schema, args, eager), 1) ?? args,
     check: createValidator(schema, text.length, runWithTimeout, { isLarge, work })
   }
 }
 
-/** Other readings of arguments that are tried where the first one does not fit. */
-const mostReadings = 20
+/** Max other readings that are tried if the first one does not fit. */
+const maxReadings = 20
 
-/** Arguments as the tool takes them. @throws InvalidInput that names those that do not fit */
+/** Converts arguments to fit the schema. @throws InvalidInput that names the arguments that do not fit */
 export function fitting ({ read, check, isLargeToCheck }: ToolInput, given: Record<string, unknown>): Record<string, unknown> {
   let args = read(given, false)
   let problems = check(args)
   if (problems.length === 0) return args
-  // A text that a pattern or a length keeps out may be the number that fits. Of large arguments that would take too long.
+  // A string that does not fit a pattern or length may fit as a number. Not tried for large arguments, since it is slow.
   const others = isLargeToCheck(given) ? [] : Object.entries(read(given, true)).filter(([name, value]) => value !== args[name])
-  for (const other of others.slice(0, mostReadings)) {
-      const tried = Object.fromEntries([...Object.entries(args), other])
+  for (const other of others.slice(0, maxReadings)) {
+    const tried = Object.fromEntries([...Object.entries(args), other])
     const left = check(tried)
     if (left.length < problems.length) { args = tried; problems = left }
   }

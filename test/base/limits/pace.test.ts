@@ -174,7 +174,7 @@ test("large tools of a user's servers are described within the user's CPU time",
     share,
     toTool: () => ({ item, description: undefined, enabled: true })
   }
-  const body = (): string => [...writeBody({ servers: [server], disabled: false, inGroup: false, secured: false }, 'json')]
+  const body = (): string => [...writeBody({ servers: [server], disabled: false, inGroup: false, isAuthenticated: false }, 'json')]
     .map((piece) => piece.text).join('')
   cpu.spend(cpu.left)
   assert.ok(!body().includes('p299'), 'it takes any object while there is no time left')
