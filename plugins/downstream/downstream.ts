@@ -12,7 +12,7 @@ import type { Sealer } from './modern/state.ts'
 import { StreamableHttp } from './streamable-http.ts'
 
 /** The MCP endpoints of all eras and transports. Only they write MCP messages to sockets. */
-export class Downstream {
+class Downstream {
   readonly sessions = new Sessions()
   /** Runs the messages of all legacy sessions. */
   readonly requests: LegacyRequests

@@ -19,7 +19,7 @@ import type { LegacyRequests } from './legacy/requests.ts'
 import type { Sessions } from './legacy/sessions.ts'
 
 /** A client of the SSE transport: the stream on which it receives all messages, and the session that `initialize` begins. */
-export class SseConnection implements NewsChannel {
+class SseConnection implements NewsChannel {
   readonly id: string
   readonly view: View
   readonly #stream: EventStream
@@ -80,7 +80,7 @@ interface SseEndpointDeps {
  * messages. The client posts its own to the address in the first event. A connection belongs to the principal that opened it, and
  * its session ends with the stream.
  */
-export class SseEndpoint implements Endpoint {
+class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
   readonly #connections = new Map<string, SseConnection>()
   readonly #shares = new Shares(limits.sessions, 'SSE connections')

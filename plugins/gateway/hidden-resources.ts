@@ -3,7 +3,7 @@ import { itemKindOf, type Section } from './section.ts'
 
 /** Resources that are not shown, even if a server lists them or a template matches them. */
 export interface Hidden {
-  /** By server and URI: see `hiddenKey`. */
+  /** By server and URI, in normalized spelling. */
   readonly keys: ReadonlySet<string>
   /** The URIs, in normalized spelling, that admins have disabled on their servers. Users' servers do not provide them either. */
   readonly byAdmins: ReadonlySet<string>

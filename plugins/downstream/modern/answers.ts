@@ -82,7 +82,9 @@ export function answerer (gateway: Gateway, states: States): Answerer {
 
 /** Checks that a person agreed to everything that was asked. @throws RpcError otherwise */
 export function checkAccepted (answersText: string): void {
-  if (!isAccepted(answersText)) throw new RpcError(code.invalidRequest, 'The request needs what was declined')
+  const answers = Object.values(JSON.parse(answersText) as Record<string, unknown>)
+  const isAccepted = answers.length > 0 && answers.every((each) => isObject(each) && each.action === 'accept')
+  if (!isAccepted) throw new RpcError(code.invalidRequest, 'The request needs what was declined')
 }
 
 /**
@@ -105,9 +107,4 @@ export function elicitationOf (error: RpcError, exchange: ModernExchange, seal: 
   const inputRequests = JSON.stringify(Object.fromEntries(requests))
   const head = resultHead('input_required', exchange.serverInfo)
   return `${head},"inputRequests":${inputRequests},"requestState":${JSON.stringify(seal())}}`
-}
-
-export function isAccepted (answersText: string): boolean {
-  const answers = Object.values(JSON.parse(answersText) as Record<string, unknown>)
-  return answers.length > 0 && answers.every((each) => isObject(each) && each.action === 'accept')
 }

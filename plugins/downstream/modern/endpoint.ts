@@ -30,7 +30,7 @@ import { checkRequest, type ModernRequest } from './request.ts'
 import { discovered } from './result.ts'
 import { notHere, States, type Sealer } from './state.ts'
 
-/** Methods of former revisions that this one does not have, and that are not passed on to a server either. */
+/** Methods of former revisions. They are not passed on to a server. */
 const gone: ReadonlySet<string> = new Set([
   'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
 ])
@@ -47,25 +47,25 @@ interface ModernEndpointDeps {
   isOurs?: ((value: string) => boolean) | undefined
 }
 
-/** A request that came back with the state of an answer. */
+/** A request that was resumed with a state. */
 interface Resumed {
-  /** The server that the state belongs to, as `identityOf` tells; undefined: none. */
+  /** The server of the state (`identityOf`), if it has one. */
   readonly server: string | undefined
   /** Identifies the state. */
   readonly id: string
   readonly answersText: string
-  /** Takes the state. */
+  /** Uses the state, which is valid once. */
   readonly use: () => Promise<void>
 }
 
-/** The server side of streamable HTTP for modern clients (MCP 2026-07-28): each request stands for itself. */
+/** The server side of streamable HTTP for modern clients (MCP 2026-07-28), which have no sessions. */
 export class ModernEndpoint implements Endpoint {
   readonly leases: Leases
   readonly parked: ParkedCalls<ModernExchange>
   readonly subscriptions: ClientSubscriptions
   readonly #deps: ModernEndpointDeps
   readonly #answerer: Answerer
-  /** In flight, parked ones included. */
+  /** The exchanges in flight, with the parked ones. */
   readonly #exchanges = new InFlight<ModernExchange>()
 
   constructor (deps: ModernEndpointDeps) {
@@ -89,7 +89,7 @@ export class ModernEndpoint implements Endpoint {
     if (Array.isArray(message)) throw new RpcError(code.invalidRequest, 'Invalid request: batches are not part of MCP 2026-07-28')
     if (message.kind === 'response') throw new RpcError(code.invalidRequest, 'Invalid request: a response is not sent by a POST')
     if (message.kind === 'notification') {
-      // This revision has none that a client sends over HTTP.
+      // Modern clients send no notifications over HTTP.
       raw.writeHead(202, { 'content-length': 0 }).end()
       return
     }
@@ -117,7 +117,7 @@ export class ModernEndpoint implements Endpoint {
     this.subscriptions.revoke(stands)
   }
 
-  /** Does something, whose errors are the only answer to a request. @param status of errors that have none of their own */
+  /** Runs work whose errors are answered at once. @param status the status of errors that map to none */
   #refusing ({ raw }: Inbound, { idText }: Request, status: number, work: () => void): void {
     try {
       work()
@@ -132,7 +132,7 @@ export class ModernEndpoint implements Endpoint {
     const { method } = request
     const { isOurs, snapshot } = this.#deps
     const origin = { headers, address, isOurs, credentialHeader: credentialHeader(view.principal, snapshot()) }
-    // Tasks are an extension now, which is not offered.
+    // Tasks are an extension of this revision, which is not offered.
     if (gone.has(method) || method.startsWith('tasks/') || method.startsWith('notifications/')) {
       throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }
@@ -158,7 +158,7 @@ export class ModernEndpoint implements Endpoint {
       this.leases.give(client)
       throw error
     }
-    // Looked up again only where the server was not known yet.
+    // Looked up again only if the server was not known yet.
     const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
     const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
     if (!isList) client.exchange = exchange
@@ -183,10 +183,10 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  /** Takes the state of an exchange. @throws RpcError when it is not good */
+  /** Uses the state of an exchange. @throws RpcError if it is invalid */
   async #take (exchange: ModernExchange, { server, use }: Resumed): Promise<void> {
     try {
-      // A state goes to the server that gave it, and to no other that may have its name by now.
+      // Another server may have the name of the one that gave the state.
       if (server !== undefined && await identityOf(this.#deps.gateway, exchange) !== server) throw notHere()
       await use()
     } catch (error) {
@@ -207,7 +207,7 @@ export class ModernEndpoint implements Endpoint {
     return reply
   }
 
-  /** A request that comes back with the state of a former answer. */
+  /** Resumes a request with the state of a former answer. */
   #resume (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin): void {
     const { requestState } = request.params
     if (typeof requestState !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "requestState" must be a string')
@@ -228,14 +228,14 @@ export class ModernEndpoint implements Endpoint {
     this.#run(inbound, accepted, own, origin, { server, id, answersText, use })
   }
 
-  /** Takes a parked call up, or fetches its answer, if the caller still sees what was called: else the call ends. */
+  /** Resumes a parked call, or fetches its answer. The call ends if the caller no longer sees its item. */
   async #takeUp ({ view, raw }: Inbound, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void): Promise<void> {
     const { params, paramsText, idText } = request
     try {
       const provider = await this.#deps.gateway.providerOf(new DerivedExchange(call.exchange, { view, params, paramsText }))
       call.provider ??= provider
       if (call.provider !== provider) throw notHere()
-      // Whoever left meanwhile may come back with the same.
+      // A client that left meanwhile may repeat the request.
       if (!raw.destroyed) resume()
     } catch (error) {
       const known = toAnswer(error, this.#deps.logError)
@@ -254,7 +254,7 @@ export class ModernEndpoint implements Endpoint {
     try {
       if (isObject(meta) && meta[instanceKey] === instance) throw new RpcError(code.invalidRequest, ownAddress)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
-      // There is no session that could not begin: the requests that follow say that a server is away, until it is there.
+      // A server may be away: the next requests report that.
       const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client, true)
       const result = discovered({
         supportedVersions: JSON.stringify(supportedVersions),
@@ -274,5 +274,5 @@ export class ModernEndpoint implements Endpoint {
   }
 }
 
-/** True where a view does not show what a request names. */
+/** True for an item that the view does not show. */
 const isGone = ({ reason }: RpcError): boolean => reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'

@@ -1,4 +1,3 @@
-
 // Translates single keywords of JSON Schema to OpenAPI 3.0.3. A keyword whose value is not valid is left out.
 import { isObject } from '../../../protocol/json.ts'
 

@@ -65,10 +65,10 @@ function keyOf (key: string): string {
 type Collection = readonly unknown[] | Readonly<Record<string, unknown>>
 
 /** The beginning of a line at a depth: a line break, and two spaces for each level. */
-export const lineStart = (depth: number): string => `\n${'  '.repeat(depth)}`
+const lineStart = (depth: number): string => `\n${'  '.repeat(depth)}`
 
 /** The members of an object as lines, each with its line break and indent before it. Members that are undefined are left out. */
-export function yamlMembers (value: Readonly<Record<string, unknown>>, depth: number): string {
+function yamlMembers (value: Readonly<Record<string, unknown>>, depth: number): string {
   const parts: string[] = []
   const indent = lineStart(depth)
   write(value, indent, indent, parts)
@@ -81,7 +81,7 @@ export function yamlMembers (value: Readonly<Record<string, unknown>>, depth: nu
  * @param indent the beginning of a line at the key's depth
  * @param before the text before the key, where it is not the indent
  */
-export function yamlKey (key: string, indent: string, before = indent): string {
+function yamlKey (key: string, indent: string, before = indent): string {
   const name = keyOf(key)
   return name.length > maxKeyLength ? `${before}? ${name}${indent}:` : `${before}${name}:`
 }
