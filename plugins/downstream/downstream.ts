@@ -55,8 +55,8 @@ class Downstream {
   }
 
   /**
-   * Ends the streams and subscriptions that an expired credential opened. Sessions stay: clients renew the credential with their
-   * next request, and few of them can start a new session.
+   * Ends the streams and subscriptions that an expired credential opened. Sessions stay: clients renew the credential
+   * with their next request, and few of them can start a new session.
    * @param id as in `Principal.credential`
    */
   closeChannels (id: string): void {

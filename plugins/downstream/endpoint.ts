@@ -73,7 +73,10 @@ export function toAnswer (error: unknown, logError: LogError): RpcError {
 /** The first value of a header. */
 export const single = (value: string | string[] | undefined): string | undefined => Array.isArray(value) ? value[0] : value
 
-/** The header with the caller's credential, in lower case. It is configurable for bearer keys, and `authorization` for tokens. */
+/**
+ * The header with the caller's credential, in lower case. It is configurable for bearer keys, and `authorization` for
+ * tokens.
+ */
 export function credentialHeader ({ kind }: Principal, snapshot: Snapshot): string | undefined {
   if (kind === 'anonymous') return undefined
   return kind === 'system-key' || kind === 'user-key' ? headerOf(snapshot) : 'authorization'

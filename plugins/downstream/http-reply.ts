@@ -22,8 +22,8 @@ interface HttpReplyOptions {
 }
 
 /**
- * The HTTP answer to one POST. It is JSON as long as it carries answers only. It becomes an event stream with the first other
- * message, or after a silence. A client may disconnect from a stream and resume it.
+ * The HTTP answer to one POST. It is JSON as long as it carries answers only. It becomes an event stream with the first
+ * other message, or after a silence. A client may disconnect from a stream and resume it.
  */
 export class HttpReply implements ReplyChannel {
   readonly #raw: ServerResponse
@@ -151,7 +151,10 @@ export function writeJson (
   if (raw.writableLength > worthCounting) new Unread(raw).add()
 }
 
-/** The event stream of one answer to a modern client. It ends with its connection, since modern clients do not resume streams. */
+/**
+ * The event stream of one answer to a modern client. It ends with its connection, since modern clients do not resume
+ * streams.
+ */
 export class AnswerStream implements ReplyStream {
   readonly resumable = false
   onResume: ((connection: EventStream) => void) | undefined

@@ -18,7 +18,10 @@ import { initialize } from './legacy/initialize.ts'
 import type { LegacyRequests } from './legacy/requests.ts'
 import type { Sessions } from './legacy/sessions.ts'
 
-/** A client of the SSE transport: the stream on which it receives all messages, and the session that `initialize` begins. */
+/**
+ * A client of the SSE transport: the stream on which it receives all messages, and the session that `initialize`
+ * begins.
+ */
 class SseConnection implements NewsChannel {
   readonly id: string
   readonly view: View
@@ -76,9 +79,9 @@ interface SseEndpointDeps {
 }
 
 /**
- * The server side of HTTP with SSE, the transport of revision 2024-11-05. A GET opens the stream on which the client receives all
- * messages. The client posts its own to the address in the first event. A connection belongs to the principal that opened it, and
- * its session ends with the stream.
+ * The server side of HTTP with SSE, the transport of revision 2024-11-05. A GET opens the stream on which the client
+ * receives all messages. The client posts its own to the address in the first event. A connection belongs to the
+ * principal that opened it, and its session ends with the stream.
  */
 class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
@@ -115,7 +118,8 @@ class SseEndpoint implements Endpoint {
   /**
    * A POST: messages of a client, which are answered on its stream.
    * @param id the `sessionId` of the query
-   * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal; Draining instead of it
+   * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal;
+   * Draining instead of it
    */
   post (
     principal: Principal,
@@ -131,7 +135,7 @@ class SseEndpoint implements Endpoint {
     if (id === undefined || id === '') throw new errors.SessionIdRequired()
     const connection = this.#connections.get(id)
     if (!connection || connection.view.principal.key !== principal.key) {
-      // While the gateway drains, its streams end: a client retries elsewhere, but does not forget its session.
+      // While the gateway drains, its streams end. Their clients must retry, not start a new session.
       throw this.#deps.requests.isClosing ? new errors.Draining() : new errors.SessionUnknown()
     }
     return connection

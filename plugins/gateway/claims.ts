@@ -18,7 +18,8 @@ export interface KeptClaims {
 }
 
 /**
- * All items that a server lists, or has listed, to any class of clients. It keeps the claim to items that it no longer lists.
+ * All items that a server lists, or has listed, to any class of clients. It keeps the claim to items that it no longer
+ * lists.
  */
 export class Claims implements ListingHistory {
   /** The time of the reading that first had each item. */
@@ -127,7 +128,10 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
   return keys
 }
 
-/** Forgets unlisted items with long keys, and the oldest beyond the bounds. @param max the max number of unlisted items */
+/**
+ * Forgets unlisted items with long keys, and the oldest beyond the bounds.
+ * @param max the max number of unlisted items
+ */
 function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: number): void {
   const former = [...first.keys()].filter((key) => !listed.has(key))
   let count = former.length

@@ -5,7 +5,10 @@ import { itemKindOf, type Section } from './section.ts'
 export interface Hidden {
   /** By server and URI, in normalized spelling. */
   readonly keys: ReadonlySet<string>
-  /** The URIs, in normalized spelling, that admins have disabled on their servers. Users' servers do not provide them either. */
+  /**
+   * The URIs, in normalized spelling, that admins have disabled on their servers. Users' servers do not provide them
+   * either.
+   */
   readonly byAdmins: ReadonlySet<string>
   /** Both in the spelling of `asFile`, if it differs. */
   readonly files: Pick<Hidden, 'keys' | 'byAdmins'>
@@ -39,7 +42,9 @@ export function hiddenOf (sections: readonly Section[]): Hidden {
 
 const forbidden = (): { keys: Set<string>, byAdmins: Set<string> } => ({ keys: new Set(), byAdmins: new Set() })
 
-/** A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter. */
+/**
+ * A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter.
+ */
 function spelled (uri: string): string {
   if (!URL.canParse(uri)) return uri
   const url = new URL(uri)
@@ -57,7 +62,8 @@ export function isOff (hidden: Hidden, server: string, uri: string): boolean {
 }
 
 /**
- * Makes a test whether a URI that a server does not list is hidden there. Another spelling of a hidden file's path counts as that file.
+ * Makes a test whether a URI that a server does not list is hidden there. Another spelling of a hidden file's path
+ * counts as that file.
  */
 export function unlistedIsOff (hidden: Hidden, uri: string): (server: string) => boolean {
   if (!hidesAny(hidden)) return () => false
@@ -73,13 +79,15 @@ const isIn = ({ users }: Hidden, { keys, byAdmins }: Hidden['files'], server: st
   keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
 
 /**
- * A URI with its path as file systems read it: repeated slashes (also escaped) are one, and a slash at the end is ignored. Servers that
- * join the path to a folder accept all of these spellings.
+ * A URI with its path as file systems read it: repeated slashes (also escaped) are one, and a slash at the end is
+ * ignored. Servers that join the path to a folder accept all of these spellings.
  */
 const asFile = (uri: string): string =>
   uri.replace(/^([a-z][a-z0-9+.-]*:(?:\/\/[^/?#]*)?)([^?#]*)/i, (_whole, origin: string, path: string) =>
     `${origin}${path.replace(/(?:\/|%2f)+/gi, '/').replace(/(?<=.)\/$/, '')}`)
 
-/** The key of a server's resource, independent of the spelling of its URI: most servers accept any equivalent spelling. */
+/**
+ * The key of a server's resource, independent of the spelling of its URI: most servers accept any equivalent spelling.
+ */
 export const hiddenKey = (server: string, uri: string): string => keyIn(server, spelled(uri))
 const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`

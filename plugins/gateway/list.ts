@@ -62,8 +62,8 @@ export class List {
 
   /**
    * The page of a cursor; this list if it has a single page.
-   * @param cursor the `nextCursor` of the former page; undefined: the first page. It names the last item of the former page, and is valid
-   * on every replica while that item is listed
+   * @param cursor the `nextCursor` of the former page; undefined: the first page. It names the last item of the former
+   * page, and is valid on every replica while that item is listed
    * @throws RpcError for an invalid cursor
    */
   page (cursor: unknown): List {
@@ -117,7 +117,8 @@ export class List {
   }
 
   /**
-   * Its JSON as UTF-8, written once for concurrent callers, and kept while there is room. Large lists are written one at a time.
+   * Its JSON as UTF-8, written once for concurrent callers, and kept while there is room. Large lists are written one
+   * at a time.
    * @param owner the owner of the request; owners take turns
    */
   bytes (owner?: string): Promise<Buffer> {

@@ -26,7 +26,8 @@ interface Member {
 const none: ReadonlySet<string> = new Set()
 
 /**
- * Sends the notifications that belong to no request (changed lists, messages of providers), and applies withdrawn access.
+ * Sends the notifications that belong to no request (changed lists, messages of providers), and applies withdrawn
+ * access.
  */
 export class News {
   readonly #providers: ProviderTable
@@ -118,8 +119,8 @@ export class News {
   }
 
   /**
-   * Applies changed settings. A client's calls, subscriptions and links end at servers that it no longer sees. Its other subscriptions
-   * move to the provider from which it reads the resource now.
+   * Applies changed settings. A client's calls, subscriptions and links end at servers that it no longer sees. Its
+   * other subscriptions move to the provider from which it reads the resource now.
    */
   withdraw (): void {
     const visible = new Map<string, ReadonlySet<string>>()

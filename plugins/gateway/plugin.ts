@@ -6,7 +6,10 @@ declare module 'fastify' {
   interface FastifyInstance { gateway: Gateway }
 }
 
-/** `app.gateway`: lists and runs all tools, prompts and resources, for MCP, REST and OpenAPI. Providers register with it. */
+/**
+ * `app.gateway`: lists and runs all tools, prompts and resources, for MCP, REST and OpenAPI. Providers register with
+ * it.
+ */
 const gateway = fp(async (app) => {
   const gateway = new Gateway({
     access: app.access,

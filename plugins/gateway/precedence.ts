@@ -14,8 +14,8 @@ interface Claimant { readonly at: number, readonly section: Section, readonly pr
  * - Admins' servers come before users' servers. Within a rank, the order of configuration decides.
  * - A server does not take a name that another server of its rank listed earlier.
  * - A server keeps its names while it is away, after it stops listing an item, and after a restart.
- * - A user's server does not get a name that an earlier admin's server might list later. No server gets a name that an earlier server of
- *   unknown content might list.
+ * - A user's server does not get a name that an earlier admin's server might list later.
+ * - No server gets a name that an earlier server with unknown lists might have.
  * - Items of providers without a prefix always belong to them.
  */
 export class Precedence {
@@ -62,8 +62,8 @@ export class Precedence {
   get claimants (): readonly Claimant[] { return this.#claimants }
 
   /**
-   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `won`: it may, though another section
-   * could have an item of that name.
+   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `won`: it may,
+   * though another section could have an item of that name.
    */
   plainName (at: number, kind: 'tools' | 'prompts', key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
@@ -111,7 +111,10 @@ export class Precedence {
   /** The section that a resource belongs to, listed now or not; undefined: no server has ever listed it. */
   ownerOf (uri: string): Section | undefined { return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section }
 
-  /** The admin's server that shows a prompt under this plain name, or a resource, listed now or not; undefined: there is none. */
+  /**
+   * The admin's server that shows a prompt under this plain name, or a resource, listed now or not; undefined: there is
+   * none.
+   */
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
     return this.#claimants.find(({ section, claims }) => {
       if (!section.ofAdmin || section.server.unprefixed === true) return false

@@ -56,7 +56,10 @@ export class ProviderTable {
     return key
   }
 
-  /** The provider that a client is about to use, recorded for the client's release. @throws RpcError -32001 if it is gone */
+  /**
+   * The provider that a client is about to use, recorded for the client's release.
+   * @throws RpcError -32001 if it is gone
+   */
   use (name: string, client: Client): Provider {
     const provider = this.get(name)
     if (!provider) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')

@@ -6,8 +6,8 @@ import { limits, OwnedMap } from '../base/limits/index.ts'
 interface TaskOwner { readonly principal: string, readonly provider: string }
 
 /**
- * The owners of tasks (MCP 2025-11-25). A task id does not identify its provider or principal: servers choose the ids, and two servers
- * may choose the same one.
+ * The owners of tasks (MCP 2025-11-25). A task id does not identify its provider or principal: servers choose the ids,
+ * and two servers may choose the same one.
  */
 export class TaskOwners {
   readonly #owned = new OwnedMap<true>(limits.tasks)
@@ -39,8 +39,8 @@ const maxBlocks = 10_000
 const maxBlock = 64 * 1024
 
 /**
- * The resources that results of tools linked to, and the provider of each link. Such a resource need not be in any list (MCP, "Resource
- * Links"), and is read from the provider that linked to it.
+ * The resources that results of tools linked to, and the provider of each link. Such a resource need not be in any list
+ * (MCP, "Resource Links"), and is read from the provider that linked to it.
  */
 export class ResourceLinks {
   readonly #providers = new OwnedMap<string>(limits.resourceLinks)

@@ -30,8 +30,8 @@ export interface SectionItem { readonly text: string, readonly description: stri
 export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTemplates' ? 'resources' : kind
 
 /**
- * An item as its section shows it; undefined when the group does not select it, or only an MCP App may use it. Overrides, selections and
- * MCP Apps are applied to items only here.
+ * An item as its section shows it; undefined when the group does not select it, or only an MCP App may use it.
+ * Overrides, selections and MCP Apps are applied to items only here.
  * @param apps the client shows MCP Apps
  */
 export function showItem ({ server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean): SectionItem | undefined {
@@ -50,7 +50,8 @@ const extension = 'io.modelcontextprotocol/ui'
 export const showsApps = (client: ClientCapabilities): boolean => isObject(client.extensions) && client.extensions[extension] !== undefined
 
 /**
- * A tool for a client without MCP Apps, without the metadata of its view. Undefined for a tool that only an App may call.
+ * A tool for a client without MCP Apps, without the metadata of its view. Undefined for a tool that only an App may
+ * call.
  */
 export function withoutApps (text: string): string | undefined {
   if (!text.includes('"_meta"') || !text.includes('"ui')) return text

@@ -63,7 +63,10 @@ export function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>):
   }
 }
 
-/** The server that a URI belongs to on a merged route. @param admins the templates of admins' servers, which precede users' resources */
+/**
+ * The server that a URI belongs to on a merged route.
+ * @param admins the templates of admins' servers, which precede users' resources
+ */
 export function ownerIn (precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => string | undefined {
   return (uri) => {
     const owner = precedence.ownerOf(uri)

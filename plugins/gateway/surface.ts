@@ -24,8 +24,8 @@ interface Part {
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, Part>>
   /**
-   * In the order of matching: admins' servers before users', then the longest literals. A target without an item is a template that its
-   * server no longer lists: a URI that matches it cannot be read.
+   * In the order of matching: admins' servers before users', then the longest literals. A target without an item is a
+   * template that its server no longer lists: a URI that matches it cannot be read.
    */
   readonly templates: ReadonlyArray<ResourceTemplate<Target>>
   /** The server that a resource belongs to on a merged route, listed now or not. */
@@ -98,8 +98,8 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
 }
 
-// The functions of a surface are created here: closures inside `foldSurface` would share its variables, and keep all earlier surfaces in
-// memory through `before`.
+// The functions of a surface are created here: closures inside `foldSurface` would share its variables, and keep all
+// earlier surfaces in memory through `before`.
 
 const none = (): undefined => undefined
 
@@ -202,8 +202,8 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
 }
 
 /**
- * Whether a server's resource, listed or not, is hidden or belongs to another server. A URI that is too long to be normalized counts as
- * hidden.
+ * Whether a server's resource, listed or not, is hidden or belongs to another server. A URI that is too long to be
+ * normalized counts as hidden.
  */
 export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server

@@ -38,8 +38,8 @@ interface LastSurface extends Omit<KeptSurface, 'items'> { readonly view: View, 
 interface Folded { readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>> }
 
 /**
- * The surfaces of all views, each folded once per generation of catalogues and settings. Classes of clients to which all servers list the
- * same share one surface.
+ * The surfaces of all views, each folded once per generation of catalogues and settings. Classes of clients to which
+ * all servers list the same share one surface.
  */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visible'>

@@ -9,8 +9,8 @@ const { size, cost } = limits.subscriptions
 const held = new Shares(size, 'subscriptions to resources')
 
 /**
- * The resources that one client subscribes to. A subscription ends when the client's view no longer shows the resource, and begins again
- * when it does.
+ * The resources that one client subscribes to. A subscription ends when the client's view no longer shows the resource,
+ * and begins again when it does.
  */
 export class WantedResources {
   readonly #releases = new Map<string, Release>()

@@ -19,7 +19,9 @@ import { malformedText, type LegacyRequests } from './requests.ts'
 import type { Place, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
-/** The server side of streamable HTTP for legacy clients (specification to 2025-11-25: Transports, "Streamable HTTP"). */
+/**
+ * The server side of streamable HTTP for legacy clients (specification to 2025-11-25: Transports, "Streamable HTTP").
+ */
 export class LegacyEndpoint implements Endpoint {
   readonly #gateway: Gateway
   readonly #sessions: Sessions
@@ -33,7 +35,10 @@ export class LegacyEndpoint implements Endpoint {
     this.#snapshot = snapshot
   }
 
-  /** What a POST carries: requests, notifications and answers of a client. @throws errors in the dialect of the `mcp` scope */
+  /**
+   * What a POST carries: requests, notifications and answers of a client.
+   * @throws errors in the dialect of the `mcp` scope
+   */
   receive (inbound: Inbound, accepted: Accepted, message: Received): void {
     const { raw } = inbound
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
@@ -120,7 +125,10 @@ export class LegacyEndpoint implements Endpoint {
   }
 }
 
-/** The revision that a request names; without the header 2025-03-26 (MCP, "Protocol Version Header"). @throws UnsupportedVersion */
+/**
+ * The revision that a request names; without the header 2025-03-26 (MCP, "Protocol Version Header").
+ * @throws UnsupportedVersion
+ */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
   const version = single(headers['mcp-protocol-version'])
   if (version === undefined) return '2025-03-26'

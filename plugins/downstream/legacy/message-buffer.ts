@@ -7,8 +7,8 @@ const overhead = 128
 interface Message { readonly data: string }
 
 /**
- * All entries of all buffers. Beyond the bound, the owner with the most memory loses its oldest entry, which is also the oldest of
- * its buffer, since a buffer has one owner.
+ * All entries of all buffers. Beyond the bound, the owner with the most memory loses its oldest entry, which is also
+ * the oldest of its buffer, since a buffer has one owner.
  */
 const kept = new OwnedMap<{ dropOldest: () => void }, Message>(limits.keptSize, {
   sizeOf: ({ data }) => memoryOf(data) + overhead,
@@ -16,8 +16,8 @@ const kept = new OwnedMap<{ dropOldest: () => void }, Message>(limits.keptSize, 
 })
 
 /**
- * Messages that wait for their client. A buffer is bounded in number and size, and drops its oldest messages. All buffers together
- * are bounded in size.
+ * Messages that wait for their client. A buffer is bounded in number and size, and drops its oldest messages. All
+ * buffers together are bounded in size.
  */
 export class MessageBuffer<Entry extends Message> {
   readonly #owner: string
@@ -67,8 +67,8 @@ export class MessageBuffer<Entry extends Message> {
 interface Entry { readonly stream: number, readonly at: number, readonly data: string, readonly time: number }
 
 /**
- * The last events of one session, for clients that resume a stream by `Last-Event-ID`. The newest event is kept at any size, since
- * it may be the answer that the client waits for.
+ * The last events of one session, for clients that resume a stream by `Last-Event-ID`. The newest event is kept at any
+ * size, since it may be the answer that the client waits for.
  */
 export class Replay {
   readonly #buffer: MessageBuffer<Entry>

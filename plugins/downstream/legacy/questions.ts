@@ -18,7 +18,10 @@ interface OpenQuestion {
 /** The memory of the open questions to all clients, in bytes. */
 const sizes = new Shares(limits.allQuestionsSize, 'open questions')
 
-/** The unanswered questions to one legacy client, bounded per client, per owner and in total. A question is a JSON-RPC request. */
+/**
+ * The unanswered questions to one legacy client, bounded per client, per owner and in total. A question is a JSON-RPC
+ * request.
+ */
 export class Questions {
   readonly #open = new Map<number, OpenQuestion>()
   readonly #owner: string
@@ -28,7 +31,10 @@ export class Questions {
   /** @param owner the owner to whom the client counts */
   constructor (owner: string) { this.#owner = owner }
 
-  /** @param send sends a message on the stream that the question belongs to @throws RpcError when it is withdrawn or times out */
+  /**
+   * @param send sends a message on the stream that the question belongs to
+   * @throws RpcError when it is withdrawn or times out
+   */
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
     // The question may have been withdrawn while it waited for a stream.
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')

@@ -32,7 +32,8 @@ export class LegacyRequests {
 
   /**
    * Handles the messages of one POST in their order. Requests are answered on a channel.
-   * @param openReply makes the channel for a number of answers; `onGone` is to be called when the client is gone for good
+   * @param openReply makes the channel for a number of answers; `onGone` is to be called when the client is gone for
+   * good
    * @returns false when there is nothing to answer
    * @throws Draining
    */

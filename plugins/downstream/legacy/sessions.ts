@@ -7,8 +7,8 @@ import { limits, Shares } from '../../base/limits/index.ts'
 import { Session, type Place } from './session.ts'
 
 /**
- * All legacy sessions, found by principal, route and id. An id is no credential: it is unknown to other principals. Ids made by the
- * gateway are unique. Ids chosen by clients (rebuild) may belong to several sessions.
+ * All legacy sessions, found by principal, route and id. An id is no credential: it is unknown to other principals. Ids
+ * made by the gateway are unique. Ids chosen by clients (rebuild) may belong to several sessions.
  */
 export class Sessions extends EventEmitter<{ ended: [Session] }> {
   readonly #sessions = new Set<Session>()

@@ -7,7 +7,10 @@ import { eventId, Replay, parseEventId } from './message-buffer.ts'
 /** The delay after which a client resumes a broken stream, in ms. */
 const retryDelay = 1_000
 
-/** An event stream of a session, with event ids for `Last-Event-ID`. It may outlive its connection, and be resumed on another. */
+/**
+ * An event stream of a session, with event ids for `Last-Event-ID`. It may outlive its connection, and be resumed on
+ * another.
+ */
 export class Stream implements ReplyStream {
   readonly number: number
   onResume: ((connection: EventStream) => void) | undefined
@@ -29,7 +32,10 @@ export class Stream implements ReplyStream {
   get ended (): boolean { return this.#ended }
   get resumable (): boolean { return this.#primed || this.#lastEvent > 0 }
 
-  /** Continues on another connection. The first one begins with a priming event, so that the client can resume from the start. */
+  /**
+   * Continues on another connection. The first one begins with a priming event, so that the client can resume from the
+   * start.
+   */
   attach (connection: EventStream): void {
     const isFirst = this.#connection === undefined && !this.resumable
     this.#connection?.end()

@@ -29,8 +29,8 @@ const statusesByReason: Partial<Record<Reason, number>> = { limit: 503, share: 4
 export const statusOf = ({ reason, code }: RpcError, other = 200): number => statusesByReason[reason] ?? statuses[code] ?? other
 
 /**
- * Translates an error to the modern era. Codes of former revisions are replaced. An error about the gateway's own request to a
- * server is not the client's error, unless the client lacks a required capability.
+ * Translates an error to the modern era. Codes of former revisions are replaced. An error about the gateway's own
+ * request to a server is not the client's error, unless the client lacks a required capability.
  */
 export function errorOutcome (error: RpcError, capabilities: ClientCapabilities): Outcome {
   const told = error.reason === 'upstream' ? ofUpstream(error, capabilities) : error

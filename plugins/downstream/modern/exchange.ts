@@ -34,8 +34,9 @@ interface ModernExchangeOptions {
 }
 
 /**
- * One request of a modern client. A question to the client *parks* it: the waiting request is answered with `input_required`, and the
- * exchange goes on without a reply until the client sends the answers in a new request with the state.
+ * One request of a modern client. A question to the client *parks* it: the waiting request is answered with
+ * `input_required`, and the exchange goes on without a reply until the client sends the answers in a new request with
+ * the state.
  */
 export class ModernExchange implements Exchange<View> {
   readonly view: View
@@ -101,7 +102,11 @@ export class ModernExchange implements Exchange<View> {
     this.#waiting.push({ idText, reply })
   }
 
-  /** Begins with a state without a parked call. @param id identifies the state @param answersText its `inputResponses` */
+  /**
+   * Begins with a state without a parked call.
+   * @param id identifies the state
+   * @param answersText its `inputResponses`
+   */
   beginWith (id: string, answersText: string): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
 
   /** Undoes `beginWith` after the state proved invalid. */

@@ -10,8 +10,8 @@ import { limits, ShareError, Shares } from '../../base/limits/index.ts'
 let last = 0
 
 /**
- * The client of one modern request at a time: a *lease*. Later requests of the same principal, route and capabilities reuse it with its
- * upstream links. Two concurrent requests never share one.
+ * The client of one modern request at a time: a *lease*. Later requests of the same principal, route and capabilities
+ * reuse it with its upstream links. Two concurrent requests never share one.
  */
 export class ModernClient implements Client, Listener<View> {
   readonly id = `modern ${++last}`
@@ -97,7 +97,10 @@ export class Leases {
     return client
   }
 
-  /** The client for a request that is sent to no server: always the first, so that lists do not depend on concurrent requests. */
+  /**
+   * The client for a request that is sent to no server: always the first, so that lists do not depend on concurrent
+   * requests.
+   */
   first (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
     const pool = this.#pool(view, address, text, level)
     const client = pool.clients[0]

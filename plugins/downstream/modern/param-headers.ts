@@ -24,7 +24,8 @@ function headersOf (item: Item): readonly ParamHeader[] {
 const sendable = /^[\t\x20-\x7e]*$/
 
 /**
- * The `Mcp-Param-*` headers of a request. Values that are too long, not visible ASCII, or hold a credential for this gateway are left out.
+ * The `Mcp-Param-*` headers of a request. Values that are too long, not visible ASCII, or hold a credential for this
+ * gateway are left out.
  * @param credentialHeader the header with the caller's credential
  * @returns undefined if there are none
  */

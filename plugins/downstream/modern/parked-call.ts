@@ -58,8 +58,9 @@ interface Answered { readonly round: number, readonly digest: string, readonly a
 const digestOf = (answersText: string): string => hash('sha256', answersText, 'base64url')
 
 /**
- * The questions of one call, in rounds. A round ends the request that waits, with `input_required`, and is answered by the next one
- * that brings its state. Each round is good once; the same answers again, for a while, attach to what the first ones began.
+ * The questions of one call, in rounds. A round ends the request that waits, with `input_required`, and is answered by
+ * the next one that brings its state. Each round is good once; the same answers again, for a while, attach to what the
+ * first ones began.
  */
 export class ParkedCall<Exchange extends Parkable> {
   readonly id: string
@@ -144,8 +145,8 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   /**
-   * The exchange is over. Questions that may belong to another call stay open if the client has them: the answers come with the request
-   * that fetches the outcome.
+   * The exchange is over. Questions that may belong to another call stay open if the client has them: the answers come
+   * with the request that fetches the outcome.
    * @param outcome undefined: it was cancelled
    */
   finished (outcome: Outcome | undefined): void {

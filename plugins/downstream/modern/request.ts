@@ -24,8 +24,9 @@ export interface ModernRequest extends Request {
 }
 
 /**
- * Whether a POST is of the modern era: it has the envelope or the header of a modern revision. A request without a session is modern,
- * too, if its envelope names any revision, or its header an unknown one: the modern era defines the error for it.
+ * Whether a POST is of the modern era: it has the envelope or the header of a modern revision. A request without a
+ * session is modern, too, if its envelope names any revision, or its header an unknown one: the modern era defines the
+ * error for it.
  */
 export function isModern (headers: IncomingHttpHeaders, message: Received): boolean {
   const header = headers[headerNames.version]
@@ -43,7 +44,8 @@ const mismatch = (sentence: string): RpcError => new RpcError(modernCode.headerM
 const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
 
 /**
- * Checks the envelope and the headers of a request (MCP 2026-07-28, "Overview" `_meta`; "Streamable HTTP", Server Validation).
+ * Checks the envelope and the headers of a request (MCP 2026-07-28, "Overview" `_meta`; "Streamable HTTP", Server
+ * Validation).
  * @throws RpcError to answer with HTTP 400: -32602 for the envelope, -32020 for headers, -32022 for the revision
  */
 export function checkRequest (request: Request, headers: IncomingHttpHeaders): ModernRequest {
@@ -102,7 +104,10 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
   if (decoded === undefined || decoded !== params[member]) throw mismatch(`Mcp-Name differs from params.${member}`)
 }
 
-/** Members of `_meta` for this hop alone. The log level is passed on, so that a modern server sends what the client wants. */
+/**
+ * Members of `_meta` for this hop alone. The log level is passed on, so that a modern server sends what the client
+ * wants.
+ */
 const ofThisHop: ReadonlySet<string> = new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
 
 /** The max length of params whose `_meta` is remembered, in characters. */

@@ -5,8 +5,8 @@ import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { List, ListEntry } from '../../gateway/index.ts'
 import { limits } from '../../base/limits/index.ts'
 
-// The members that each modern result has beside its own: `resultType`, `serverInfo`, and for some results caching. All texts are JSON, and
-// unchanged members keep their bytes.
+// The members that each modern result has beside its own: `resultType`, `serverInfo`, and for some results caching. All
+// texts are JSON, and unchanged members keep their bytes.
 
 const notKept: Caching = { ttlMs: 0, isPublic: false }
 
@@ -115,8 +115,8 @@ export function completeList (list: List, serverInfo: string | undefined, cachin
 const callableLists = new WeakMap<List, List>()
 
 /**
- * A list without the tools of legacy servers that run as tasks only (`execution.taskSupport`, MCP 2025-11-25), which modern clients cannot
- * call.
+ * A list without the tools of legacy servers that run as tasks only (`execution.taskSupport`, MCP 2025-11-25), which
+ * modern clients cannot call.
  */
 export function callableList (list: List): List {
   if (list.kind !== 'tools') return list

@@ -7,8 +7,8 @@ import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { BoundedMap, limits } from '../../base/limits/index.ts'
 
-// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back with its answers.
-// It is encrypted, authenticated, and bound to its principal and request.
+// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back
+// with its answers. It is encrypted, authenticated, and bound to its principal and request.
 
 /** Encrypts and authenticates texts with keys that all replicas may have. */
 export interface Sealer {
@@ -19,9 +19,9 @@ export interface Sealer {
 }
 
 /**
- * The content of a `requestState`, before it is sealed. `call`: a call that waits in this gateway for `inputResponses`, and how many rounds
- * it has had. `server`: a `requestState` that a modern server sent; `after` is the id of the `requestState` that we sent in the round
- * before. `again`: no data; the request is sent to the server a second time.
+ * The content of a `requestState`, before it is sealed. `call`: a call that waits in this gateway for `inputResponses`,
+ * and how many rounds it has had. `server`: a `requestState` that a modern server sent; `after` is the id of the
+ * `requestState` that we sent in the round before. `again`: no data; the request is sent to the server a second time.
  */
 export type State =
   { readonly kind: 'call', readonly id: string, readonly round: number } |
@@ -59,7 +59,8 @@ export class States {
   readonly #over = new BoundedMap<string, true>(maxOver)
 
   /**
-   * @param used the used states; if a restart forgets them, all states open in this process only, so that none can be used twice
+   * @param used the used states; if a restart forgets them, all states open in this process only, so that none can be
+   * used twice
    * @param sealer seals states for all replicas; undefined: they open in this process only
    */
   constructor (used: UsedStates, sealer?: Sealer) {
@@ -80,8 +81,8 @@ export class States {
 
   /**
    * Opens a state that came back. The state of the former round becomes invalid in this process.
-   * @throws RpcError -32602 for a state that was changed, has expired, belongs to another principal, request or process, or to a former
-   * round
+   * @throws RpcError -32602 for a state that was changed, has expired, belongs to another principal, request or
+   * process, or to a former round
    */
   open (sealed: string, binding: Binding): State {
     const { principal, request, until, state } = this.#read(sealed)
@@ -96,8 +97,8 @@ export class States {
   idOf (sealed: string): string { return hash('sha256', sealed, 'base64url') }
 
   /**
-   * Uses a state without a parked call, which is valid once. A repeated request with the same answers is accepted for a while, since its
-   * answer may have been lost.
+   * Uses a state without a parked call, which is valid once. A repeated request with the same answers is accepted for a
+   * while, since its answer may have been lost.
    * @param answersText the `inputResponses` of the request
    * @throws RpcError -32602: it was used already, -32000: the database is not available
    */

@@ -43,8 +43,8 @@ export function filterOf ({ notifications }: Readonly<Record<string, unknown>>):
 let last = 0
 
 /**
- * One `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"): a client and its listener, while the stream is open. Messages wait for the
- * acknowledgement.
+ * One `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"): a client and its listener, while the stream is open.
+ * Messages wait for the acknowledgement.
  */
 export class Subscription implements Client, Listener<View> {
   readonly id = `listening ${++last}`

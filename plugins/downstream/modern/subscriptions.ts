@@ -100,7 +100,10 @@ export class ClientSubscriptions {
   }
 }
 
-/** Begins something for each URI, and lets the event loop run meanwhile, since finding a server may compare thousands of templates. */
+/**
+ * Begins something for each URI, and lets the event loop run meanwhile, since finding a server may compare thousands of
+ * templates.
+ */
 async function beginEach (uris: readonly string[], begin: (uri: string) => Promise<void>): Promise<void> {
   const begun: Array<Promise<void>> = []
   const budget = new LoopBudget()

@@ -23,8 +23,8 @@ interface CacheLimits {
 }
 
 /**
- * Texts by key, bounded in number and size. The least recently used are evicted. Texts are made one at a time, owners take turns, and
- * concurrent callers share one result.
+ * Texts by key, bounded in number and size. The least recently used are evicted. Texts are made one at a time, owners
+ * take turns, and concurrent callers share one result.
  */
 export class TextCache {
   readonly #texts = new Map<string, CachedText>()
@@ -39,7 +39,11 @@ export class TextCache {
     this.#waiting = new Shares(limits.maxPending, 'OpenAPI documents that are being written')
   }
 
-  /** The text of a key, made if it is not cached. @param owner the owner of the request @throws ShareError if too many are pending */
+  /**
+   * The text of a key, made if it is not cached.
+   * @param owner the owner of the request
+   * @throws ShareError if too many are pending
+   */
   async get (key: string, make: () => Promise<CachedText>, owner = ''): Promise<CachedText> {
     const cached = this.#texts.get(key)
     if (cached) {

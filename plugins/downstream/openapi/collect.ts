@@ -26,7 +26,9 @@ export interface ListedServer {
   readonly toTool: (item: Item) => ListedTool | undefined
   /** Whether the view may show a tool, judged by selection and overrides without reading its text. */
   readonly mayShow?: (item: Item, disabled: boolean) => boolean
-  /** Whether a tool has the plain operationId `<server>_<tool>`, which another server may claim; undefined: all have it. */
+  /**
+   * Whether a tool has the plain operationId `<server>_<tool>`, which another server may claim; undefined: all have it.
+   */
   readonly hasPlainId?: ((key: string) => boolean) | undefined
   /** Undefined for admins' servers, which are not bounded. */
   readonly share?: TranslationShare

@@ -93,7 +93,8 @@ export const headOf = ({ title, description, version, serverUrl }: Head): JsonOb
 })
 
 /**
- * The operationId of a tool: `<server>_<tool>` in the characters that model APIs accept, with a hash if another tool has that id.
+ * The operationId of a tool: `<server>_<tool>` in the characters that model APIs accept, with a hash if another tool
+ * has that id.
  * @param isPlain false if a tool outside the document has the plain id
  * @param taken the ids so far; the new one is added
  */

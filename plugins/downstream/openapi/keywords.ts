@@ -22,7 +22,8 @@ const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map
 
 /**
  * True for a schema that needs no translation, subschemas included: each keyword has the same meaning in OpenAPI 3.0.3.
- * @param levels max levels examined; since this is asked again for each subschema, the limit bounds the cost of a deep schema
+ * @param levels max levels examined; since this is asked again for each subschema, the limit bounds the cost of a deep
+ * schema
  */
 export function isPortable (schema: unknown, levels = 5): boolean {
   if (!isObject(schema) || levels === 0) return false
@@ -106,8 +107,8 @@ export function keepsAllConstraints (schema: JsonObject, translated: JsonObject)
 const isStringArray = (value: unknown): boolean => Array.isArray(value) && value.every(isString)
 
 /**
- * Translates an exclusive bound, which is a number in JSON Schema, and a boolean beside the inclusive bound in OpenAPI 3.0.3. Where a
- * schema has both, the narrower one counts.
+ * Translates an exclusive bound, which is a number in JSON Schema, and a boolean beside the inclusive bound in OpenAPI
+ * 3.0.3. Where a schema has both, the narrower one counts.
  * @param direction 1 for a minimum, -1 for a maximum
  */
 function translateExclusive (schema: JsonObject, out: JsonObject, keyword: string, inclusive: string, direction: number): void {
@@ -122,7 +123,10 @@ function translateExclusive (schema: JsonObject, out: JsonObject, keyword: strin
   }
 }
 
-/** Many OpenAPI parsers follow `$ref` everywhere, also in values: there it would break the document, or make them fetch a URL. */
+/**
+ * Many OpenAPI parsers follow `$ref` everywhere, also in values: there it would break the document, or make them fetch
+ * a URL.
+ */
 export function hasNoRef (value: unknown): boolean {
   return typeof value !== 'object' || value === null || !JSON.stringify(value).includes('"$ref"')
 }
@@ -178,8 +182,8 @@ export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject 
 }
 
 /**
- * One schema that requires all of several. The first one stays as it is; the others go beside it where that keeps their meaning, else
- * into `allOf`.
+ * One schema that requires all of several. The first one stays as it is; the others go beside it where that keeps their
+ * meaning, else into `allOf`.
  */
 export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): JsonObject {
   const out = { ...first }

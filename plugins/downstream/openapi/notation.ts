@@ -1,6 +1,9 @@
 import type { JsonObject } from './keywords.ts'
 
-/** Writes a document piece by piece: `begin` and `end` enclose the members of a nested object. The outermost members are at depth 0. */
+/**
+ * Writes a document piece by piece: `begin` and `end` enclose the members of a nested object. The outermost members are
+ * at depth 0.
+ */
 export interface Notation {
   /** The text before and after the outermost members. */
   readonly open: string
@@ -67,7 +70,10 @@ type Collection = readonly unknown[] | Readonly<Record<string, unknown>>
 /** The beginning of a line at a depth: a line break, and two spaces for each level. */
 const lineStart = (depth: number): string => `\n${'  '.repeat(depth)}`
 
-/** The members of an object as lines, each with its line break and indent before it. Members that are undefined are left out. */
+/**
+ * The members of an object as lines, each with its line break and indent before it. Members that are undefined are left
+ * out.
+ */
 function yamlMembers (value: Readonly<Record<string, unknown>>, depth: number): string {
   const parts: string[] = []
   const indent = lineStart(depth)

@@ -161,8 +161,8 @@ export class OpenApi {
   }
 
   /**
-   * Decides which tool has a contested operationId, by the rule for tool names on merged routes: an id keeps its meaning while a server
-   * is away, and when others list new tools.
+   * Decides which tool has a contested operationId, by the rule for tool names on merged routes: an id keeps its
+   * meaning while a server is away, and when others list new tools.
    */
   #plainIds (sections: readonly Section[]): (at: number, key: string) => boolean {
     let precedence: Precedence | undefined

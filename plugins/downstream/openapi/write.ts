@@ -141,7 +141,9 @@ function operationTextOf ({ name: server, items, share }: ListedServer, item: It
   return operation
 }
 
-/** Min length of a tool that is translated with a timeout, in characters. A slow tool is described as taking any object. */
+/**
+ * Min length of a tool that is translated with a timeout, in characters. A slow tool is described as taking any object.
+ */
 const minTimed = 8_000
 const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
 /** In ms. */

@@ -55,12 +55,17 @@ const plain = new PlainClient('', '')
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, ownerOf(principal, address))
 
-/** Tells whether a caller disconnected before its answer. Used on the path of every call, where an AbortSignal is expensive. */
+/**
+ * Tells whether a caller disconnected before its answer. Used on the path of every call, where an AbortSignal is
+ * expensive.
+ */
 export class Disconnect {
   #hasHappened = false
   #listener: (() => void) | undefined
 
-  /** Calls `run` when the caller disconnects, or at once if it has. Replaces the former `run`, whose request has ended. */
+  /**
+   * Calls `run` when the caller disconnects, or at once if it has. Replaces the former `run`, whose request has ended.
+   */
   listen (run: () => void): void {
     this.#listener = run
     if (this.#hasHappened) run()

@@ -9,8 +9,8 @@ import type { Principal } from '../../settings/index.ts'
 const none: Readonly<Record<string, string | undefined>> = {}
 
 /**
- * The changes for `withMembers` that remove the envelope of a modern server's result: its type, caching, and `serverInfo`. Results of
- * legacy servers are not changed, since such members are their own.
+ * The changes for `withMembers` that remove the envelope of a modern server's result: its type, caching, and
+ * `serverInfo`. Results of legacy servers are not changed, since such members are their own.
  */
 export function ofHop (result: string): Readonly<Record<string, string | undefined>> {
   if (!result.includes('"resultType"') || memberOf(result, 'resultType') === undefined) return none
@@ -31,8 +31,8 @@ export function withoutHop (result: string): string {
 export type OwnHeaders = (principal: Principal, server: string, headers: IncomingHttpHeaders) => IncomingHttpHeaders
 
 /**
- * Removes `Authorization` if it identified the user. `passedOn` removes bearer keys and the gateway's own credentials from any header
- * later. Headers for a server that receives none are not copied.
+ * Removes `Authorization` if it identified the user. `passedOn` removes bearer keys and the gateway's own credentials
+ * from any header later. Headers for a server that receives none are not copied.
  */
 export const ownHeaders = (snapshot: () => Snapshot): OwnHeaders => ({ kind }, server, headers) => {
   const config = snapshot().servers.get(server)?.config

@@ -24,7 +24,8 @@ export class InFlightCalls {
   /**
    * Runs one request until its answer, or until its caller disconnects.
    * @returns the text of its result
-   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal of `withdraw`
+   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal of
+   * `withdraw`
    */
   async run (exchange: PlainExchange, server: string, gone: Disconnect): Promise<string> {
     if (this.#running.isClosing) throw new errors.Draining()

@@ -6,14 +6,15 @@ import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
 /**
- * Bounds of sessions. `idle`: max time without a call, in ms. `most`: max sessions; beyond it, the least recently used session without a
- * call in flight ends. In the last quarter, an owner of a tenth of all sessions ends one of its own first.
+ * Bounds of sessions. `idle`: max time without a call, in ms. `most`: max sessions; beyond it, the least recently used
+ * session without a call in flight ends. In the last quarter, an owner of a tenth of all sessions ends one of its own
+ * first.
  */
 interface SessionBounds { readonly idle: number, readonly most: number }
 
 /**
- * The sessions that plain HTTP callers name in `x-session-id`. Calls of one principal with the same id share a link at each server. The
- * id is chosen by the caller and is no credential: it is looked up together with the principal.
+ * The sessions that plain HTTP callers name in `x-session-id`. Calls of one principal with the same id share a link at
+ * each server. The id is chosen by the caller and is no credential: it is looked up together with the principal.
  */
 export class RestSessions {
   /** In the order of use. */

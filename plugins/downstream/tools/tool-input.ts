@@ -8,8 +8,8 @@ import {
 import { limits } from '../../base/limits/index.ts'
 
 /**
- * The input of one tool. Checks that an untrusted schema makes slow are skipped. Arguments that are too large to be checked in time are
- * refused, without cost to the owner of the schema.
+ * The input of one tool. Checks that an untrusted schema makes slow are skipped. Arguments that are too large to be
+ * checked in time are refused, without cost to the owner of the schema.
  */
 export interface ToolInput {
   /** Whether reading and checking these arguments may be slow. */
@@ -98,7 +98,8 @@ export function fitting ({ read, check, isLargeToCheck }: ToolInput, given: Reco
   let args = read(given, false)
   let problems = check(args)
   if (problems.length === 0) return args
-  // A string that does not fit a pattern or length may fit as a number. Not tried for large arguments, since it is slow.
+  // A string that does not fit a pattern or length may fit as a number. Not tried for large arguments, since it is
+  // slow.
   const others = isLargeToCheck(given) ? [] : Object.entries(read(given, true)).filter(([name, value]) => value !== args[name])
   for (const other of others.slice(0, maxReadings)) {
     const tried = Object.fromEntries([...Object.entries(args), other])

@@ -55,8 +55,8 @@ export class Tools {
   /**
    * Calls a tool of one server.
    * @returns the text of the tool's result, failed or not, with the members `toolName` and `arguments` added
-   * @throws NoSuch for a server or tool that the caller does not see, InvalidInput for arguments that do not fit the schema,
-   * UpstreamFailed, UpstreamSlow, ShareError
+   * @throws NoSuch for a server or tool that the caller does not see, InvalidInput for arguments that do not fit the
+   * schema, UpstreamFailed, UpstreamSlow, ShareError
    */
   async call (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#access.server(caller.principal, server)
@@ -204,7 +204,10 @@ export class Tools {
     return exposed
   }
 
-  /** Looks something up once the server's tools are known, and waits for a server that connects. @throws UpstreamFailed */
+  /**
+   * Looks something up once the server's tools are known, and waits for a server that connects.
+   * @throws UpstreamFailed
+   */
   async #learnt<Found> (
     { headers, address }: Caller, view: View, server: string, params: { name: string, arguments: unknown }, look: () => Found
   ): Promise<Found> {
@@ -245,7 +248,10 @@ export class Tools {
     }
   }
 
-  /** Sends one request, in the session of `x-session-id`. Anonymous callers have no sessions, since they would share them. */
+  /**
+   * Sends one request, in the session of `x-session-id`. Anonymous callers have no sessions, since they would share
+   * them.
+   */
   async #send (
     caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>
   ): Promise<string> {

@@ -95,10 +95,12 @@ const ownKey = (sent: unknown, changed: string | undefined): string => String(ch
 const answer = (result: object): Response => ({ kind: 'response', id: null, resultText: JSON.stringify(result) })
 
 /**
- * The text of a prompt with its arguments. Each `{{name}}` (also with spaces inside) is replaced once, by the value as it is: placeholders
- * in values stay. Optional arguments that are not given are empty; placeholders of no argument stay as written.
+ * The text of a prompt with its arguments. Each `{{name}}` (also with spaces inside) is replaced once, by the value as
+ * it is: placeholders in values stay. Optional arguments that are not given are empty; placeholders of no argument stay
+ * as written.
  * @param given `params.arguments` of the request: texts by name
- * @throws RpcError -32602 for arguments that are missing or no texts, or make the text larger than `limits.builtIns.filled`
+ * @throws RpcError -32602 for arguments that are missing or no texts, or make the text larger than
+ * `limits.builtIns.filled`
  */
 export function fill ({ name, template, arguments: declared = [] }: BuiltInPrompt, given: unknown = {}): string {
   if (!isObject(given)) throw invalid('"arguments" must be an object of texts')

@@ -4,7 +4,10 @@ import type { Method } from './method.ts'
 import { setLevel, subscribe, unsubscribe } from './listening.ts'
 import { listTasks, task } from './tasks.ts'
 
-/** The methods of clients' requests that the gateway knows. Those of sessions (`initialize`) are handled by an era's adapter. */
+/**
+ * The methods of clients' requests that the gateway knows. Those of sessions (`initialize`) are handled by an era's
+ * adapter.
+ */
 const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', async () => '{}'],
   ['tools/list', listMethod('tools')],
@@ -27,7 +30,9 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
 /** A request without an id is a notification: as a request it would run past everything that looks at requests. */
 export const isNotification = (method: string): boolean => method.startsWith('notifications/')
 
-/** Methods that open what is between a client and the gateway. Those of the client's era are answered by its adapter. */
+/**
+ * Methods that open what is between a client and the gateway. Those of the client's era are answered by its adapter.
+ */
 const ofOneHop: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'subscriptions/listen'])
 
 /** An unknown method is forwarded if the view has a single provider, which may know it. */

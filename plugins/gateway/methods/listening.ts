@@ -13,7 +13,8 @@ export const subscribe: Method = async ({ resolver, providers, news }, exchange)
   if (!provider.subscribe) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
   const wanted = news.wantedBy(client)
   const isNew = wanted?.add(client, key) === true
-  // It becomes a request of the gateway's own, without the client's progress token, which could equal that of another request.
+  // It becomes a request of the gateway's own, without the client's progress token, which could equal that of another
+  // request.
   try {
     return await provider.subscribe(client, key, withoutProgressToken(exchange.paramsText))
   } catch (error) {
@@ -32,7 +33,10 @@ export const unsubscribe: Method = async ({ resolver, providers, news }, exchang
   return '{}'
 }
 
-/** `logging/setLevel`: requests the lowest level that any client wants of each provider of the view; the gateway filters the rest. */
+/**
+ * `logging/setLevel`: requests the lowest level that any client wants of each provider of the view; the gateway filters
+ * the rest.
+ */
 export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
   if (!isLevel(level)) {
