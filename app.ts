@@ -9,17 +9,17 @@ import settings, { type SettingsOptions } from './plugins/settings/index.ts'
 import upstream, { type UpstreamWingOptions } from './plugins/upstream/index.ts'
 import routes, { type RoutesOptions } from './routes/index.ts'
 
-/** The options of all wings. `drainTimeout`: how long calls in flight may take at shutdown, in ms. */
+/** The options of all wings. `drainTimeout`: max time for calls in flight at shutdown, in ms. */
 export type AppOptions =
   & ServerOptions & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & UpstreamWingOptions & DownstreamOptions
   & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions & { drainTimeout: number }
 
-/** How long requests that are still arriving may take once everything else is done, in ms. */
-const lastChance = 1_000
+/** Max time for requests that are still arriving once everything else is done, in ms. */
+const arrivalTimeout = 1_000
 
 /** The whole program as one list: each line needs only lines above it. It does not listen yet. */
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
-  const { logger, ring, credentials } = startLog(options.logger)
+  const { logger, ring, credentials } = startLog(options.logger, options.env.METRICS_TOKEN)
   const app = createServer({ ...options, logger })
   await app.register(base, { ...options, credentials })
   await app.register(settings, options)
@@ -33,11 +33,11 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 
   app.addHook('preClose', async () => {
     app.phase.name = 'draining'
-    // All ways of asking drain side by side, within one timeout.
+    // All endpoints drain at the same time, within one timeout.
     const { drainTimeout } = options
     await Promise.all([app.downstream.close(drainTimeout), app.tools.close(drainTimeout), app.settings.drain(drainTimeout)])
-    // Requests that are still half-sent then are not waited for.
-    setTimeout(() => { app.server.closeAllConnections() }, lastChance).unref()
+    // Requests that are incomplete by then are dropped.
+    setTimeout(() => { app.server.closeAllConnections() }, arrivalTimeout).unref()
   })
   return app
 }

@@ -14,18 +14,17 @@ import {
   commandLine, explainListenError, findChildUser, firstLines, FirstWords, furtherLines, type LocalAccess, localUrl,
   newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storedAt, writeLocalAccess
 } from './plugins/base/config/index.ts'
-import { logOutput, type LogOutput, lostTerminals } from './plugins/extensions/index.ts'
+import { logOutput, lostTerminals } from './plugins/extensions/index.ts'
 import { loginSecret, openKeyRing, SealedVault, sealerOf } from './plugins/base/secrets/index.ts'
 import { configuredBase } from './plugins/settings/index.ts'
-import { launcher } from './plugins/upstream/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
-import { doubtsOf, milliseconds, misspeltIn, type Env } from './schemas/env.ts'
-import { buildWaitingRoom } from './routes/waiting-room.ts'
+import { doubtsOf, milliseconds, misspeltIn } from './schemas/env.ts'
+import { WaitingRoom } from './routes/waiting-room.ts'
 
 /** With `npm run dev` the admin has a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
 
-/** Warnings from before there is a log. */
+/** Warnings from before the log is open. */
 const early: string[] = []
 
 async function start (): Promise<void> {
@@ -36,7 +35,7 @@ async function start (): Promise<void> {
   const version = packageVersion()
   let warn = (sentence: string): void => { early.push(sentence) }
   const logger = { level: env.LOG_LEVEL, stream: await logOutput() }
-  const room = new WaitingRoom(logger, env)
+  const room = new WaitingRoom({ logger, env })
   const localToken = newLocalToken()
   let firstAdmin: Promise<FirstAdmin | undefined> = Promise.resolve(undefined)
   const keys = await openKeyRing({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
@@ -62,23 +61,23 @@ async function start (): Promise<void> {
     drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
     environment: process.env,
     childUser,
+    childRecord: join(dataDir, 'processes'),
     localToken,
     developmentPassword
   })
   warn = (sentence) => { app.log.warn(sentence) }
   for (const sentence of [...early.splice(0), ...doubtsOf(process.env), ...misspeltIn(process.env)]) warn(sentence)
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
-    // Not `fatal`, which writes again and again to an output that is closed.
+    // `fatal` would write without end to an output that is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
     // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
     await firstAdmin
     await app.close()
-    await launcher.close()
   })
   await app.ready()
   await room.close()
-  // The port comes first: a start that fails makes no admin, whose password would be lost.
+  // The port comes first: the password of an admin made by a start that fails would be lost.
   const listening = app
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
@@ -93,12 +92,12 @@ async function start (): Promise<void> {
     try {
       await words.tell(firstLines({ base: await listening, admin: made, place }))
     } catch (error) {
-      // A password that nobody can read is not spent.
+      // An admin whose password nobody can read is not stored.
       if (made.password !== undefined) throw new Error(`Its password cannot be told. ${messageOf(error)}`)
       warn(messageOf(error))
     }
   }
-  // Of several gateways on one database, only the one whose password counts prints it. A file can be removed again.
+  // Of several gateways on one database, only the one that stores the admin prints the password. A file can be removed again.
   const isSure = env.DB_URL === undefined || !words.isTerminal
   const password = env.ADMIN_PASSWORD ?? developmentPassword
   if (env.ADMIN_PASSWORD !== undefined && app.settings.current.users.size > 0) {
@@ -140,7 +139,7 @@ async function start (): Promise<void> {
   const key = await firstKey(app, admin.username)
   const url = `${configuredBase(app.settings.current.system, app.config) ?? base}/mcp`
   const hasServers = app.settings.current.servers.size > 0
-  // A data folder of its own is given by the environment, and so it is for the command line.
+  // The command line finds any other data folder by the environment, too.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
   await words.tell(furtherLines({ url, key, addWith })).catch((error: unknown) => { warn(messageOf(error)) })
@@ -179,7 +178,7 @@ async function lockDataDir (dataDir: string): Promise<void> {
   }
 }
 
-/** Lets the command line of this user in, for as long as this process serves. */
+/** Gives the command line of this user a credential, for the life of this process. */
 function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
   try {
     makeFolderSync(dataDir, 'DATA_DIR')
@@ -194,46 +193,7 @@ function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAc
   }
 }
 
-/** Answers the health checks of orchestrators while the gateway waits for its database, and logs that it waits. */
-class WaitingRoom {
-  readonly #logger: { level: string, stream: LogOutput }
-  readonly #env: Env
-  #app: Promise<FastifyInstance> | undefined
-
-  constructor (logger: { level: string, stream: LogOutput }, env: Env) {
-    this.#logger = logger
-    this.#env = env
-  }
-
-  /** Starts to listen, unless it does already. @param message why the gateway waits */
-  open (message: string): void {
-    if (!this.#app) process.once('SIGTERM', this.#stop)
-    this.#app ??= this.#listen(message)
-  }
-
-  /** Stops listening. When the promise resolves, the port is free. */
-  async close (): Promise<void> {
-    process.removeListener('SIGTERM', this.#stop)
-    await (await this.#app)?.close()
-  }
-
-  /** Ends the process: there is nothing to shut down yet. */
-  readonly #stop = (): void => {
-    void this.#app?.then((app) => { app.log.info('stopping (SIGTERM)') }).finally(() => { process.exit(0) })
-  }
-
-  async #listen (message: string): Promise<FastifyInstance> {
-    const { HOST: host, PORT: port } = this.#env
-    // Fastify takes the stream out of the options.
-    const app = await buildWaitingRoom({ logger: { ...this.#logger }, env: this.#env })
-    app.log.info(message)
-    // Errors are ignored here: the gateway reports them when it listens on the same port itself.
-    await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` }).catch(() => {})
-    return app
-  }
-}
-
-// Output that nobody reads any more, as after `| head`, is no reason to stop: the gateway serves on.
+// The gateway goes on when nobody reads its output any more, as after `| head`.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 process.on('exit', lostTerminals(closeSync))
 

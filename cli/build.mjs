@@ -13,8 +13,10 @@ const entries = [
   'cli/backup',
   'cli/db',
   'cli/restore',
+  'plugins/base/json-schema/worker',
+  'plugins/base/threads/worker',
+  'plugins/downstream/openapi/worker',
   'plugins/extensions/compression/worker',
-  'plugins/upstream/launcher/main',
   'plugins/upstream/openapi/describe/worker'
 ]
 

@@ -1,15 +1,12 @@
 import { isObject } from '../schemas/unknown-members.ts'
+import { entities, type Entity, type ListName } from './entities.ts'
 import { jsonSize, noteJsonSize } from './json-size.ts'
 import { orderedEntries, orderedObject } from './order.ts'
-import { Invalid, type Change, type Entity } from './store.ts'
+import { Invalid, type Change } from './store.ts'
 
 /** The settings as plain JSON, including unknown members. Never changed in place: versions share their parts. */
 export type Document = Readonly<Record<string, unknown>>
 type Entry<Name extends Entity | 'systemConfig'> = Extract<Change, { entity: Name }>
-
-/** The member that is the key of an entry, for the sections that are lists. */
-export const keyMembers = { users: 'username', groups: 'id', bearerKeys: 'id', prompts: 'id', resources: 'id' } as const
-export type ListName = keyof typeof keyMembers
 
 /** A value after a round trip through JSON; if the former value has the same JSON, the former object itself. */
 function normalized (former: unknown, value: unknown): unknown {
@@ -132,7 +129,8 @@ export function apply (document: Document, changes: readonly Change[]): Document
   }
   const list = (name: ListName): List => {
     const former = document[name]
-    const section = sections.get(name) ?? new List(Array.isArray(former) ? former : emptySection(document, name, []), keyMembers[name])
+    const entries = Array.isArray(former) ? former : emptySection(document, name, [])
+    const section = sections.get(name) ?? new List(entries, entities[name].key)
     sections.set(name, section)
     return section as List
   }

@@ -1,3 +1,12 @@
+import { entities, entityNames, type EntityNoun } from './entities.ts'
+
+const furtherEntities = [
+  'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs', 'backup', 'export'
+] as const
+/** What the audit log has entries of. */
+export type AuditedEntity = EntityNoun | typeof furtherEntities[number]
+export const auditedEntities: readonly AuditedEntity[] = [...entityNames.map((name) => entities[name].noun), ...furtherEntities]
+
 /** One change of one entity, as it is kept: without secrets, and `before` and `after` as JSON text. */
 export interface AuditEntry {
   /** A UUID. */
@@ -9,9 +18,7 @@ export interface AuditEntry {
   readonly keyId?: string
   readonly keyName?: string
   readonly action: 'create' | 'update' | 'delete'
-  readonly entity:
-    'user' | 'server' | 'group' | 'key' | 'prompt' | 'resource' | 'systemConfig' | 'oauthClient' | 'consent' | 'login' |
-    'bundle' | 'activities' | 'logs' | 'backup' | 'export'
+  readonly entity: AuditedEntity
   readonly name: string
   readonly before?: string
   readonly after?: string

@@ -1,18 +1,18 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import type { Static, TSchema } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { adopt } from '../schemas/foreign-config.ts'
 import { nameProblem } from '../schemas/names.ts'
 import { problemOf } from '../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../schemas/server.ts'
-import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
-import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
-import { keyMembers, type Document, type ListName } from './apply.ts'
+import { SystemConfig, type Group } from '../schemas/settings.ts'
 import { isObject } from '../schemas/unknown-members.ts'
+import type { Document } from './apply.ts'
+import { entities, entityNames, listNames, type Entity, type ListName } from './entities.ts'
 import { maskIn } from './masks.ts'
 import { orderedEntries } from './order.ts'
 import { repeatedIn } from './repeated-names.ts'
 import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
-import type { Server, Snapshot, StoredGroup } from './store.ts'
+import type { ItemOf, Server, Snapshot, StoredGroup } from './store.ts'
 
 /**
  * The items of a section of the document; `raw`: the section they were read from, `problems`: messages about unusable entries,
@@ -27,18 +27,13 @@ interface Section<Item> {
 
 const emptySection = (raw: unknown, ...problems: string[]) => ({ raw, items: new Map<string, never>(), problems, warnings: [] })
 
+type Sections = { readonly [Name in Entity]: Section<ItemOf<Name>> }
+
 /** A document and the snapshot that was read from it. */
 export interface Reading {
   readonly document: Document
   readonly snapshot: Snapshot
-  readonly sections: {
-    servers: Section<Server>
-    groups: Section<StoredGroup>
-    keys: Section<BearerKey>
-    users: Section<User>
-    prompts: Section<BuiltInPrompt>
-    resources: Section<BuiltInResource>
-  }
+  readonly sections: Sections
   /** About members of the system configuration without effect. */
   readonly systemWarnings: readonly string[]
 }
@@ -65,32 +60,33 @@ export const lock = (entry: object, reason: string): void => { locked.set(entry,
 export const lockOf = (entry: unknown): string | undefined => isObject(entry) ? locked.get(entry) : undefined
 
 /** Makes a reader for a section that is a list. Results are cached by entry, since entries are immutable. */
-function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schema, make: (entry: Static<Schema>) => Item) {
+function listReader (name: ListName): (document: Document, former: Section<unknown> | undefined) => Section<unknown> {
+  const { schema, key: keyMember } = entities[name]
   const validate = validatorOf(schema)
-  type Result = { item: Item, warnings: readonly string[] } | { problem: string }
+  type Result = { item: unknown, warnings: readonly string[] } | { problem: string }
   const known = new WeakMap<object, Result>()
   const readEntry = (entry: unknown): Result => {
     const before = isObject(entry) ? known.get(entry) : undefined
     if (before) return before
     const problem = lockOf(entry) ?? validate(entry)
     const warnings = problem === undefined && isObject(entry) ? warningsOfEntry(name, schema, entry) : []
-    const result = problem === undefined ? { item: make(entry as Static<Schema>), warnings } : { problem }
+    const result = problem === undefined ? { item: name === 'groups' ? withMembers(entry as Group) : entry, warnings } : { problem }
     if (isObject(entry)) known.set(entry, result)
     return result
   }
-  return (document: Document, former: Section<Item> | undefined): Section<Item> => {
+  return (document, former) => {
     const raw = document[name]
     if (former && former.raw === raw) return former
     if (raw === undefined || raw === null) return emptySection(raw)
     if (!Array.isArray(raw)) return emptySection(raw, `"${name}" is not a list; it is ignored`)
-    const items = new Map<string, Item>()
+    const items = new Map<string, unknown>()
     const problems: string[] = []
     const warnings: string[] = []
     raw.forEach((entry: Record<string, unknown>, at) => {
       const result = readEntry(entry)
-      const key = String(entry?.[keyMembers[name]])
+      const key = String(entry?.[keyMember])
       if ('problem' in result) problems.push(`"${name}" entry ${at + 1} is ignored: ${result.problem}`)
-      else if (items.has(key)) problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same "${keyMembers[name]}"`)
+      else if (items.has(key)) problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same "${keyMember}"`)
       else {
         items.set(key, result.item)
         warnings.push(...result.warnings)
@@ -100,14 +96,12 @@ function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schem
   }
 }
 
-const readUsers = listReader('users', User, (user) => user)
-const readKeys = listReader('bearerKeys', BearerKey, (key) => key)
-const readPrompts = listReader('prompts', BuiltInPrompt, (prompt) => prompt)
-const readResources = listReader('resources', BuiltInResource, (resource) => resource)
-const readGroups = listReader('groups', Group, ({ servers, ...group }): StoredGroup => ({
+const withMembers = ({ servers, ...group }: Group): StoredGroup => ({
   ...group,
   members: servers.map((member) => (typeof member === 'string' ? { name: member } : member))
-}))
+})
+
+const readers = new Map(listNames.map((name) => [name, listReader(name)]))
 
 const validateServer = validatorOf(ServerConfig)
 const knownServers = new WeakMap<object, { readonly server: Server, readonly separator: string }>()
@@ -160,7 +154,7 @@ function readServers (document: Document, former: Section<Server> | undefined): 
 }
 
 /** Sections that are lists: those of the settings, and those of the authorization server, which its ports read. */
-const lists = [...Object.keys(keyMembers), 'oauthClients', 'oauthConsents', 'oauthTokens']
+const lists = [...listNames, 'oauthClients', 'oauthConsents', 'oauthTokens']
 
 /**
  * Refuses an edit that changes the type of a section: it would be ignored as an empty one, and all its entries would be gone.
@@ -193,14 +187,10 @@ export function read (document: Document, version: number, former?: Reading): Re
   const isSameSystem = former !== undefined && former.document.systemConfig === document.systemConfig
   const problem = isSameSystem ? undefined : validateSystem(system)
   if (problem !== undefined) throw new Error(`"systemConfig" cannot be used: ${problem}`)
-  const sections = {
-    servers: readServers(document, former?.sections.servers),
-    groups: readGroups(document, former?.sections.groups),
-    keys: readKeys(document, former?.sections.keys),
-    users: readUsers(document, former?.sections.users),
-    prompts: readPrompts(document, former?.sections.prompts),
-    resources: readResources(document, former?.sections.resources)
-  }
+  const servers = readServers(document, former?.sections.mcpServers)
+  const lists = [...readers].map(([name, readList]) => [name, readList(document, former?.sections[name])] as const)
+  const sections = { mcpServers: servers, ...Object.fromEntries(lists) } as unknown as Sections
+  const items = Object.fromEntries(entityNames.map((name) => [entities[name].member, sections[name].items]))
   const all = Object.values(sections)
   const systemWarnings = isSameSystem ? former.systemWarnings : warningsOfSystem(system)
   const warnings = [...all.flatMap(({ warnings }) => warnings), ...systemWarnings, ...warningsOfDocument(document)]
@@ -209,13 +199,8 @@ export function read (document: Document, version: number, former?: Reading): Re
     sections,
     systemWarnings,
     snapshot: {
+      ...items as unknown as Snapshot,
       version,
-      servers: sections.servers.items,
-      groups: sections.groups.items,
-      keys: sections.keys.items,
-      users: sections.users.items,
-      prompts: sections.prompts.items,
-      resources: sections.resources.items,
       system: isSameSystem ? former.snapshot.system : system,
       problems: [...all.flatMap(({ problems }) => problems), ...problemsOfSystem(document), ...warnings],
       warnings

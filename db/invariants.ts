@@ -1,16 +1,7 @@
 import { problemOf } from '../schemas/problem.ts'
-import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
-import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
+import { SystemConfig } from '../schemas/settings.ts'
+import { entities } from './entities.ts'
 import { Invalid, type Change, type Snapshot } from './store.ts'
-
-const schemas = {
-  users: User,
-  groups: Group,
-  bearerKeys: BearerKey,
-  prompts: BuiltInPrompt,
-  resources: BuiltInResource,
-  systemConfig: SystemConfig
-}
 
 /** Folds a username for comparison, by NFKC and case folding: `ß` becomes `ss`, U+212A (the Kelvin sign) becomes `k`. */
 export const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
@@ -27,7 +18,8 @@ export function checkValues (changes: readonly Change[]): void {
       continue
     }
     if (change.value === undefined) continue
-    const problem = problemOf(schemas[change.entity], change.value)
+    const schema = change.entity === 'systemConfig' ? SystemConfig : entities[change.entity].schema
+    const problem = problemOf(schema, change.value)
     if (problem) {
       throw new Invalid(
         `This cannot be stored under "${change.entity}": ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}.`

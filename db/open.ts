@@ -1,17 +1,16 @@
 import { MemoryCounters } from './memory/counters.ts'
 import { FileClients } from './json/clients.ts'
-import { FileConsents } from './json/consents.ts'
 import { JsonFileStore } from './json/file.ts'
+import { FileRecords, withoutRecords } from './json/records.ts'
 import type { SectionFile } from './json/section.ts'
-import { FileUpstreamTokens } from './json/upstream-tokens.ts'
-import { FileTokens, withoutTokens } from './json/tokens.ts'
-import { MemoryGrants } from './memory/grants.ts'
-import { MemoryLoginStates } from './memory/login-states.ts'
-import { MemoryUsedStates } from './memory/used-states.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenedVectors } from './ports.ts'
+import { RecordedGrants } from './records/grants.ts'
+import { RecordedConsents, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
+import { RecordedTokens } from './records/tokens.ts'
+import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
 import { seed, type Seed } from './seed.ts'
-import type { Storage, Store, Vault } from './store.ts'
+import type { Adapter, Storage, Store, Vault } from './store.ts'
 
 interface StorageOptions {
   /** The settings file. An empty database is initialized with its content. */
@@ -48,12 +47,12 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
   const firstContent = async (): Promise<Seed> => {
     if (isExisting) throw new Error(nothingAt(driver.location))
     const { document, messages } = await seed(settingsPath)
-    return { document: withoutTokens(document), messages }
+    return { document: withoutRecords(document), messages }
   }
   const store = new PostgresStore({ driver, vault, warn, seed: firstContent })
   const health = (): string | undefined => store.health()
   const ports = openPorts(driver, vault, health, async () => await store.reseal())
-  return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...ports }
+  return toStorage({ store, counters: new PostgresCounters(driver, () => health() !== undefined), ...ports })
 }
 
 /**
@@ -61,21 +60,28 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
  * @param now the clock of what expires, in ms since 1970
  */
 export function storageOn (file: Store & SectionFile, vault: Vault, now = () => Date.now()): Storage {
-  const tokens = new FileTokens(file, undefined, now)
-  const consents = new FileConsents(file)
-  const upstreamTokens = new FileUpstreamTokens(file, vault, undefined, now)
-  return {
+  const records = new FileRecords(file, vault, now)
+  return toStorage({
     store: file,
-    counters: new MemoryCounters(),
-    grants: new MemoryGrants(undefined, now),
-    tokens,
-    clients: new FileClients({ file, tokens, consents }),
-    consents,
-    loginStates: new MemoryLoginStates(undefined, now),
-    usedStates: new MemoryUsedStates(undefined, now),
-    upstreamTokens,
-    resealing: upstreamTokens,
+    records,
+    clients: new FileClients({ file, records }),
+    resealing: records,
     vectors: new MemoryVectors(undefined, now)
+  })
+}
+
+/** Completes what an adapter implements: by the memory of this process, and by what records are used for. */
+function toStorage ({ records, counters = new MemoryCounters(), vectors = new MemoryVectors(), ...others }: Adapter): Storage {
+  return {
+    ...others,
+    counters,
+    vectors,
+    grants: new RecordedGrants(records),
+    tokens: new RecordedTokens(records),
+    consents: new RecordedConsents(records),
+    loginStates: new RecordedLoginStates(records),
+    usedStates: new RecordedUsedStates(records),
+    upstreamTokens: new RecordedUpstreamTokens(records)
   }
 }
 

@@ -1,14 +1,8 @@
 // The ports for data that is no part of the settings. Every method throws StorageError when the storage cannot be used now; whether a write
 // was made is then unknown. Times are in ms since 1970.
 
-/** Max entries of each kind of data that unauthenticated clients can make grow. */
+/** The bounds of data that is not in collections of records. */
 export const maxRecords = {
-  /** Grants that wait to be taken, and as many that were taken; beyond, the oldest are removed. */
-  grants: 100_000,
-  /** Tokens in a database; beyond, the families with the most tokens are removed. */
-  tokens: 1_000_000,
-  /** Tokens in a settings file, which each change writes as a whole. */
-  tokensInFile: 20_000,
   /**
    * Clients in a database that registered themselves; beyond, one is removed with its tokens and consents: the oldest of those that were
    * never used, if they are more than a quarter, else the one that was unused longest. So registrations alone push out no client in use.
@@ -16,31 +10,9 @@ export const maxRecords = {
   registeredClients: 10_000,
   /** The same in a settings file. */
   registeredClientsInFile: 1_000,
-  /** Consents of one user; beyond, the user's oldest is removed. */
-  consentsPerUser: 100,
-  /** Consents in a database; beyond, the oldest are removed. */
-  consents: 1_000_000,
-  /** Consents in a settings file. */
-  consentsInFile: 20_000,
-  /** Sessions and interactions of browsers; beyond, the oldest are removed. */
-  loginStates: 20_000,
-  /** Those of one user; beyond, the user's oldest is removed. */
-  loginStatesPerUser: 50,
-  /** States of requests that clients came back with; beyond, those that were used first are forgotten. */
-  usedStates: 20_000,
-  /** Logins at upstream servers, and registrations there, in a database; beyond, those that were unchanged longest are removed. */
-  upstreamTokens: 100_000,
-  /** The same in a settings file, which each change writes as a whole. */
-  upstreamTokensInFile: 5_000,
   /** Numbers of all embeddings in memory, four bytes each; beyond, the oldest embeddings are removed. */
   vectorNumbers: 32 * 1024 * 1024
 } as const
-
-/** Max entries of one user, and of all users together. */
-export interface Bounds { readonly perUser: number, readonly all: number }
-
-/** How long a taken grant and a revoked family are remembered, in ms. */
-export const retention = 60 * 60_000
 
 /** How long a client that registered itself may be unused, in ms; beyond, it is removed, with its tokens and consents. */
 export const maxClientIdle = 90 * 24 * 60 * 60_000
@@ -100,7 +72,8 @@ export type Revocation =
   | { readonly hash: string }
   | { readonly family: string }
   | { readonly clientId: string, readonly username?: undefined }
-  | { readonly clientId?: undefined, readonly username: string }
+  // `mark`: only those that were issued with it.
+  | { readonly clientId?: undefined, readonly username: string, readonly mark?: string }
   | { readonly clientId: string, readonly username: string }
 
 /**

@@ -3,6 +3,7 @@ import { adopt } from '../schemas/foreign-config.ts'
 import type { Document } from './apply.ts'
 import { isObject } from '../schemas/unknown-members.ts'
 import { read, type Reading } from './document.ts'
+import { entities, entityNames } from './entities.ts'
 import { errorCode } from './error-code.ts'
 import { readError } from './json/load.ts'
 import { parseSettings } from './json/parse.ts'
@@ -52,7 +53,7 @@ export async function seed (path: string): Promise<Seed> {
     messages.push(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is not read any more.`)
   }
   // Servers that cannot be used are shown with their problems, and the API corrects them; of other entries it knows nothing.
-  const { servers: _, ...others } = sections
+  const { mcpServers: _, ...others } = sections
   if (Object.values(others).some(({ problems }) => problems.length > 0)) {
     messages.push(
       'Entries of the settings file that are ignored went into the database as they are, where only the whole settings can correct ' +
@@ -78,8 +79,8 @@ export async function seed (path: string): Promise<Seed> {
 
 /** How many entries each section has, as a list for a sentence. */
 function countEntries (document: Document): string {
-  const nouns = { mcpServers: 'server', groups: 'group', users: 'user', bearerKeys: 'key', prompts: 'prompt', resources: 'resource' }
-  return Object.entries(nouns).flatMap(([section, noun]) => {
+  return entityNames.flatMap((section) => {
+    const { noun } = entities[section]
     const value = document[section]
     const count = Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : 0
     return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`]

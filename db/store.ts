@@ -1,10 +1,11 @@
-import type { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
-import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schemas/settings.ts'
+import type { Group, GroupMember, SystemConfig } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
+import type { Entity, EntryOf, MemberOf } from './entities.ts'
 import type {
   Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates, Vectors
 } from './ports.ts'
+import type { Records } from './records.ts'
 
 /**
  * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. `unprefixed` is for
@@ -27,19 +28,15 @@ export const isUsable = ({ config, problem }: Server): boolean => config.enabled
 /** A group with all members as objects. */
 export interface StoredGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 
+/** An entry as a snapshot holds it. */
+export type ItemOf<Name extends Entity> = Name extends 'mcpServers' ? Server : Name extends 'groups' ? StoredGroup : EntryOf<Name>
+
+/** The entries of each entity by their keys, in the order of configuration. */
+type Items = { readonly [Name in Entity as MemberOf<Name>]: ReadonlyMap<string, ItemOf<Name>> }
+
 /** The settings at one moment. Immutable; a change makes a new snapshot with a higher version. */
-export interface Snapshot {
+export interface Snapshot extends Items {
   readonly version: number
-  /** In the order of configuration. */
-  readonly servers: ReadonlyMap<string, Server>
-  /** By id, in the order of configuration. */
-  readonly groups: ReadonlyMap<string, StoredGroup>
-  /** By id. */
-  readonly keys: ReadonlyMap<string, BearerKey>
-  readonly users: ReadonlyMap<string, User>
-  /** Built-in prompts and resources, by id, in the order of configuration. */
-  readonly prompts: ReadonlyMap<string, BuiltInPrompt>
-  readonly resources: ReadonlyMap<string, BuiltInResource>
   readonly system: SystemConfig
   /** Messages about entries that were read and cannot be used, and `warnings`. */
   readonly problems: readonly string[]
@@ -47,20 +44,9 @@ export interface Snapshot {
   readonly warnings?: readonly string[]
 }
 
-/** The entities that can be written, by section. Their keys are usernames, names of servers, and the ids of all others. */
-interface Entities {
-  users: User
-  mcpServers: ServerConfig
-  groups: Group
-  bearerKeys: BearerKey
-  prompts: BuiltInPrompt
-  resources: BuiltInResource
-}
-export type Entity = keyof Entities
-
 /** A change of one entity. Without a value it is removed; `rename` (servers only) gives it a new key in the same place. */
 export type Change =
-  | { [Name in Entity]: { entity: Name, key: string, value: Entities[Name] | undefined, rename?: string } }[Entity]
+  | { [Name in Entity]: { entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string } }[Entity]
   | { entity: 'systemConfig', value: SystemConfig }
 
 /**
@@ -186,23 +172,32 @@ export interface Resealing {
   run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>
 }
 
-/** The ports of one kind of storage. */
-export interface Storage {
+/** What an adapter implements. */
+export interface Adapter {
   store: Store
-  counters: Counters
-  grants: Grants
-  tokens: Tokens
+  records: Records
   clients: Clients
-  consents: Consents
-  loginStates: LoginStates
-  usedStates: UsedStates
-  upstreamTokens: UpstreamTokens
   resealing: Resealing
-  vectors: Vectors
+  /** undefined: those of this process. */
+  counters?: Counters
+  /** undefined: those of this process. */
+  vectors?: Vectors
   /** Available with a database only. */
   activities?: Activities
   /** Available with a database only. */
   auditTrail?: AuditTrail
   /** Available with a database only. */
   socialLogins?: SocialLogins
+}
+
+/** The storage as the rest of the gateway uses it. */
+export interface Storage extends Omit<Adapter, 'records' | 'counters' | 'vectors'> {
+  counters: Counters
+  vectors: Vectors
+  grants: Grants
+  tokens: Tokens
+  consents: Consents
+  loginStates: LoginStates
+  usedStates: UsedStates
+  upstreamTokens: UpstreamTokens
 }

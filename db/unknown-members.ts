@@ -6,19 +6,11 @@ import { SocialConfig } from '../schemas/social.ts'
 import { withTodaysNames } from '../schemas/smart-routing.ts'
 import { SystemSections } from '../schemas/system.ts'
 import { isComment, isObject, quoteName, unknownMembers, unknownSentence } from '../schemas/unknown-members.ts'
-import type { Document, ListName } from './apply.ts'
+import type { Document } from './apply.ts'
+import { entities, entityNames, type ListName } from './entities.ts'
 
 /** Max warnings about one section; beyond: they are counted. */
 const mostWarnings = 20
-
-/** For warnings: the noun for an entry of each list, and the member by which the warning names the entry. */
-const nouns = {
-  users: ['user', 'username'],
-  groups: ['group', 'name'],
-  bearerKeys: ['key', 'name'],
-  prompts: ['prompt', 'name'],
-  resources: ['resource', 'uri']
-} as const satisfies Record<ListName, readonly [noun: string, member: string]>
 
 /** The members of MCPHub's that have no counterpart here: they are kept. */
 const ofMcpHub = (path: string): string => `${quoteName(path)} is MCPHub's: it is kept, and has no effect`
@@ -36,8 +28,7 @@ const SystemMembers = Type.Object({ ...SystemConfig.properties, ...sections, aut
 
 /** The sections of a document. */
 const known: readonly string[] = [
-  'version', 'mcpServers', 'users', 'groups', 'bearerKeys', 'systemConfig', 'prompts', 'resources', 'oauthClients', 'oauthTokens',
-  'oauthConsents'
+  'version', ...entityNames, 'systemConfig', 'oauthClients', 'oauthTokens', 'oauthConsents'
 ]
 
 const isNothing = (value: unknown): boolean =>
@@ -50,8 +41,8 @@ export const bounded = (warnings: readonly string[], place: string): readonly st
 
 /** Warnings about the members of one entry of a list that are not known or cannot be used, in the form of those about servers. */
 export function warningsOfEntry (name: ListName, schema: TSchema, entry: Readonly<Record<string, unknown>>): string[] {
-  const [noun, member] = nouns[name]
-  const called = entry[member]
+  const { noun, label } = entities[name]
+  const called = entry[label]
   const sentences = [...unknownMembers(schema, entry), ...name === 'users' ? unusablePassword(entry) : []]
   return sentences.map((sentence) => `${noun} ${quoteName(typeof called === 'string' ? called : '')}: ${sentence}`)
 }

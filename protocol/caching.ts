@@ -3,7 +3,7 @@ import { listKinds, type ListKind } from './lists.ts'
 
 // How long a result may be kept, and for whom (MCP 2026-07-28, "Caching").
 
-/** What a server says of one result. */
+/** How long a result may be kept, and by whom, as its server says. */
 export interface Caching {
   /** For how long it is fresh, in ms. 0: it may be read again whenever it is needed. */
   readonly ttlMs: number
@@ -24,7 +24,7 @@ export function cachingOf (result: string): Caching | undefined {
 export const strictestCaching = (a: Caching | undefined, b: Caching | undefined): Caching | undefined =>
   a && b && { ttlMs: Math.min(a.ttlMs, b.ttlMs), isPublic: a.isPublic && b.isPublic }
 
-/** What a server says of its lists, and when it was asked. */
+/** The caching of a server's lists, and when it was told. */
 export interface Freshness {
   /** In ms since the epoch. */
   at: number
@@ -39,8 +39,8 @@ interface FreshnessBounds {
 }
 
 /**
- * When the first of the lists has run out, in ms since the epoch. A list with a time of 0 runs out at once, unless the server tells of its
- * changes; one of which the server says nothing never does.
+ * When the first of the lists has run out, in ms since the epoch. A list with a time of 0 runs out at once, unless the
+ * server tells of its changes; one of which the server says nothing never does.
  */
 export function staleAt (
   { at, lists }: Freshness,

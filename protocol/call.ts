@@ -30,8 +30,8 @@ export interface CallStyle {
   sentAgain: (call: Call, former: number) => void
   /**
    * Called as soon as an answer arrives.
-   * @returns undefined: the call is over with it; else what the request is sent again with, once that is known. Rejects with RpcError or
-   * UpstreamError to end the call with that.
+   * @returns undefined: the call is over with it; else what the request is sent again with, once that is known. Rejects
+   * with RpcError or UpstreamError to end the call with that.
    */
   next: (call: Call, response: Response) => Promise<Changes> | undefined
 }
@@ -56,9 +56,9 @@ interface ParkedQuestion { readonly resolve: (exchange: Exchange) => void, reado
 const nothing: readonly ParkedQuestion[] = []
 
 /**
- * The work upstream: an upstream id, which is also its progress token, one deadline, and its open questions. It begins under one
- * exchange and may outlive it: `detach` lets that one end, `attach` carries on under another. Only a Call cancels upstream: when the
- * exchange that it is attached to is cancelled, and when its deadline passes.
+ * The work upstream: an upstream id, which is also its progress token, one deadline, and its open questions. It begins
+ * under one exchange and may outlive it: `detach` lets that one end, `attach` carries on under another. Only a Call
+ * cancels upstream: when the exchange that it is attached to is cancelled, and when its deadline passes.
  */
 export class Call {
   #id: number
@@ -135,7 +135,7 @@ export class Call {
     this.#giveUp = undefined
     this.#arm()
     return await this.#send(exchange, { ...changes, ...more }, this.#id).catch((error: unknown) => {
-      // Whatever the reason: an earlier request of the call may have done something.
+      // An earlier request of the call may have had an effect, so the call must not be repeated.
       throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('broken', error.messageForClients) : error
     })
   }
@@ -168,7 +168,9 @@ export class Call {
     for (const { resolve } of this.#unpark()) resolve(exchange)
   }
 
-  /** Lets its exchange end. The call goes on: notifications are dropped and questions wait until it is attached again. */
+  /**
+   * Lets its exchange end. The call goes on: notifications are dropped and questions wait until it is attached again.
+   */
   detach (): void {
     this.#exchange = undefined
   }
@@ -202,7 +204,10 @@ export class Call {
     }
   }
 
-  /** Since when it has waited for its client's answer to a question, in ms since the epoch; undefined: it does not wait for one. */
+  /**
+   * Since when it has waited for its client's answer to a question, in ms since the epoch; undefined: it does not wait
+   * for one.
+   */
   get askedSince (): number | undefined { return this.#askedSince }
 
   /** Ends the call without an answer, and sends the upstream the reason. */

@@ -13,7 +13,7 @@ const askable = ['sampling', 'elicitation', 'roots'] as const
 /** True for a client that declares at least one of them. */
 export const canBeAsked = (client: ClientCapabilities): boolean => askable.some((name) => isObject(client[name]))
 
-/** What a server asks a client for. */
+/** The requests that a server may send to a client. */
 export interface AskedFor { readonly method: string, readonly params: Readonly<Record<string, unknown>> }
 
 /** The capability that each known question needs. */
@@ -24,7 +24,8 @@ const needs = new Map<string, typeof askable[number]>([
 ])
 
 /**
- * Checks that a client declares what a question needs, its mode and its parts included. Questions of unknown methods may always be asked.
+ * Checks that a client declares what a question needs, its mode and its parts included. Questions of unknown methods
+ * may always be asked.
  * @throws RpcError to answer the server with
  */
 export function requireClientCapability (client: ClientCapabilities, { method, params }: AskedFor): void {
@@ -46,7 +47,10 @@ export function requireClientCapability (client: ClientCapabilities, { method, p
 /** The extension "Tasks" of MCP 2026-07-28, which the gateway does not pass on: it is told to neither side. */
 const tasksExtension = 'io.modelcontextprotocol/tasks'
 
-/** The same capabilities without what the gateway does not pass on. The object stays the same where there is no such thing. */
+/**
+ * The same capabilities without what the gateway does not pass on. The object stays the same where there is no such
+ * thing.
+ */
 function withoutTasksExtension (capabilities: Capabilities): Capabilities {
   const { extensions } = capabilities
   if (!isObject(extensions) || extensions[tasksExtension] === undefined) return capabilities
@@ -55,15 +59,15 @@ function withoutTasksExtension (capabilities: Capabilities): Capabilities {
 }
 
 /**
- * The capabilities that the gateway declares on a link of one client: all that the client declares, except `tasks` (MCP 2025-11-25, of
- * the client): such tasks live no longer than one connection.
+ * The capabilities that the gateway declares on a link of one client: all that the client declares, except `tasks` (MCP
+ * 2025-11-25, of the client): such tasks live no longer than one connection.
  */
 export function bridged (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = withoutTasksExtension(client)
   return rest
 }
 
-const longestClass = 512
+const maxClassLength = 512
 const classes = new WeakMap<ClientCapabilities, string>()
 
 const known: ReadonlyArray<readonly [string, readonly string[]]> = [
@@ -74,8 +78,8 @@ const known: ReadonlyArray<readonly [string, readonly string[]]> = [
 const apps = 'io.modelcontextprotocol/ui'
 
 /**
- * The capabilities that the gateway declares on a link that several clients share: those of the client that upstreams act upon. Others
- * are left out, since they could make every client a class of its own.
+ * The capabilities that the gateway declares on a link that several clients share: those of the client that upstreams
+ * act upon. Others are left out, since they could make every client a class of its own.
  */
 export function shareable (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
@@ -89,7 +93,10 @@ export function shareable (client: ClientCapabilities): ClientCapabilities {
   return result
 }
 
-/** The capability class of a client: a text that is equal for clients with equal `shareable` capabilities. The object must not change. */
+/**
+ * The capability class of a client: a text that is equal for clients with equal `shareable` capabilities. The object
+ * must not change.
+ */
 export function classOf (client: ClientCapabilities): string {
   const known = classes.get(client)
   if (known !== undefined) return known
@@ -98,7 +105,7 @@ export function classOf (client: ClientCapabilities): string {
     : Array.isArray(value) ? value.map(sorted) : value
   const whole = JSON.stringify(sorted(shareable(client)))
   // The text is a key in many maps, and a client may declare as much as fits into a request.
-  const text = whole.length > longestClass ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
+  const text = whole.length > maxClassLength ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
   classes.set(client, text)
   return text
 }
@@ -106,7 +113,10 @@ export function classOf (client: ClientCapabilities): string {
 /** The class of clients that declare nothing. The gateway's own links are of this class. */
 export const plainClass = '{}'
 
-/** The JSON types of the members of each server capability in MCP's schema. `*` stands for every member that is not named. */
+/**
+ * The JSON types of the members of each server capability in MCP's schema. `*` stands for every member that is not
+ * named.
+ */
 const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' | 'object'>>>> = {
   tools: { listChanged: 'boolean' },
   prompts: { listChanged: 'boolean' },
@@ -119,8 +129,8 @@ const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' |
 }
 
 /**
- * An upstream's capabilities without those that are not what MCP says: a client that checks them could not connect to any route that
- * shows the server.
+ * An upstream's capabilities without those that are not what MCP says: a client that checks them could not connect to
+ * any route that shows the server.
  * @returns `problems`: a sentence for each that is left out
  */
 export function validCapabilities (server: ServerCapabilities): { capabilities: ServerCapabilities, problems: string[] } {
@@ -148,7 +158,10 @@ export function validCapabilities (server: ServerCapabilities): { capabilities: 
 
 const lists = ['tools', 'prompts', 'resources'] as const
 
-/** An upstream's capabilities as a route declares them. Each list has `listChanged`, since it also changes with the gateway's settings. */
+/**
+ * An upstream's capabilities as a route declares them. Each list has `listChanged`, since it also changes with the
+ * gateway's settings.
+ */
 export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
   const result = { ...withoutTasksExtension(server) }
   for (const name of lists) {
@@ -159,8 +172,8 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 }
 
 /**
- * The capabilities of a route that merges several upstreams: those that any of them has. Capabilities that make sense with a single
- * upstream only (tasks, experimental) are left out.
+ * The capabilities of a route that merges several upstreams: those that any of them has. Capabilities that make sense
+ * with a single upstream only (tasks, experimental) are left out.
  */
 export function union (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}

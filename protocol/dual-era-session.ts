@@ -1,5 +1,5 @@
 import type { Call, CallOptions } from './call.ts'
-import { refuseEcho } from './echo.ts'
+import { refuseEcho } from './instance.ts'
 import { RpcError, UpstreamError } from './errors.ts'
 import type { Era } from './era.ts'
 import type { Exchange } from './exchange.ts'
@@ -9,8 +9,7 @@ import type { Response } from './message.ts'
 import { discoverServer, NotModern, type DiscoveredServer } from './modern/discover.ts'
 import { latestModern } from './modern/envelope.ts'
 import { ModernUpstreamSession, type ModernSessionOptions } from './modern/upstream-session.ts'
-import { Peer } from './peer.ts'
-import { startPeer } from './start.ts'
+import { Peer, startPeer } from './peer.ts'
 import type { Transport } from './transports/transport.ts'
 import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession } from './upstream-session.ts'
 
@@ -21,7 +20,7 @@ const httpProbeTime = 5_000
 /** How long the outcome of an `initialize` is waited for that turned out to be unnecessary, in ms. */
 const regretTime = 2_000
 
-/** What is known of a server before it is connected to. */
+/** The facts that are known of a server before the gateway connects to it. */
 export interface Beginning {
   /** The era to begin in; undefined: it is to be found out. */
   readonly era: Era | undefined
@@ -52,11 +51,13 @@ async function within<Value> (ms: number, promise: Promise<Value>): Promise<Valu
 }
 
 /**
- * A connection to a server whose era is found out when it opens (MCP 2026-07-28, "Versioning and Compatibility"): the server is asked by
- * `server/discover`, and with `initialize` where it does not know that. Everything else is done by the session of that era.
+ * A connection to a server whose era is found out when it opens (MCP 2026-07-28, "Versioning and Compatibility"): the
+ * server is asked by `server/discover`, and with `initialize` where it does not know that. Everything else is done by
+ * the session of that era.
  *
- * A process may not answer a request that it does not know. So if there is no answer after a second, `initialize` is sent as well, and what
- * is answered first counts: a process that starts slowly loses nothing by that, and one that stays silent a second at most.
+ * A process may not answer a request that it does not know. So if there is no answer after a second, `initialize` is
+ * sent as well, and what is answered first counts: a process that starts slowly loses nothing by that, and one that
+ * stays silent a second at most.
  */
 export class DualEraSession implements UpstreamSession {
   readonly #transport: Transport
@@ -171,7 +172,10 @@ export class DualEraSession implements UpstreamSession {
     this.#useLegacy(session, false)
   }
 
-  /** A process has not answered yet, and may never. It reads one message after the other, so its answers tell what it is. */
+  /**
+   * A process has not answered yet, and may never. It reads one message after the other, so its answers tell what it
+   * is.
+   */
   async #askBoth (discovering: Promise<Outcome<DiscoveredServer>>): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     const beginning = settled(session.handshake())

@@ -1,7 +1,10 @@
 import { legacyVersions } from './legacy/versions.ts'
 import { isModernVersion, modernVersions } from './modern/envelope.ts'
 
-/** The eras of MCP: `legacy`, up to 2025-11-25, begins with `initialize`; in `modern`, since 2026-07-28, each request stands for itself. */
+/**
+ * The eras of MCP: `legacy`, up to 2025-11-25, begins with `initialize`; in `modern`, since 2026-07-28, each request
+ * stands for itself.
+ */
 export type Era = 'legacy' | 'modern'
 
 /** All revisions that the gateway serves, newest first. */

@@ -21,11 +21,12 @@ export const code = {
 export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
 /**
- * The cause of an error, for programs: code distinguishes errors by this, never by their message.
- * `request` the request is not valid · `unknown-tool`, `unknown-prompt`, `unknown-resource` the view shows no such item ·
- * `not-connected` the provider cannot be reached now · `timeout` the provider did not answer in time · `no-answer` the request was sent,
- * and its answer is lost · `upstream` the provider's own error, relayed · `cancelled` the client does not wait for the answer any more ·
- * `limit` a bound is reached · `share` the caller has had his share of a bound · `internal` a fault in the gateway
+ * The cause of an error, for programs: code distinguishes errors by this, never by their message. `request` the request
+ * is not valid · `unknown-tool`, `unknown-prompt`, `unknown-resource` the view shows no such item · `not-connected` the
+ * provider cannot be reached now · `timeout` the provider did not answer in time · `no-answer` the request was sent,
+ * and its answer is lost · `upstream` the provider's own error, relayed · `cancelled` the client does not wait for the
+ * answer any more · `limit` a bound is reached · `share` the caller has used up its share of a bound · `internal` a
+ * fault in the gateway
  */
 export type Reason =
   'request' | 'unknown-tool' | 'unknown-prompt' | 'unknown-resource' | 'not-connected' | 'timeout' | 'no-answer' | 'upstream' |
@@ -53,11 +54,11 @@ export class RpcError extends Error {
 }
 
 /**
- * The reason why a transport delivered no answer to a request:
- * `unreachable` the request was never sent · `expired` the upstream does not know the session any more, so the request did not run ·
- * `unauthorized` the upstream requires credentials · `refused` the HTTP status is an error · `broken` the request may have run ·
- * `timeout` the deadline passed · `closed` the gateway ended the link · `no-room` the gateway has no memory left for the answer ·
- * `share-used` the caller has had his share of it
+ * The reason why a transport delivered no answer to a request: `unreachable` the request was never sent · `expired` the
+ * upstream does not know the session any more, so the request did not run · `unauthorized` the upstream requires
+ * credentials · `refused` the HTTP status is an error · `broken` the request may have run · `timeout` the deadline
+ * passed · `closed` the gateway ended the link · `no-room` the gateway has no memory left for the answer · `share-used`
+ * the caller has used up its share of it
  */
 export type UpstreamFault = 'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed' | 'no-room' |
   'share-used'
@@ -74,7 +75,7 @@ const messages = {
   'share-used': 'you have as many large answers in flight as one caller may while the gateway is busy; try again later'
 } as const
 
-/** There is no memory for an answer. @param isOwners whether whoever causes it has had his share */
+/** The error for an answer without memory for it. @param isOwners whether its owner has used up its share */
 export const noRoom = (isOwners = false): UpstreamError => {
   const fault = isOwners ? 'share-used' : 'no-room'
   return new UpstreamError(fault, messages[fault], { isPublic: true })

@@ -1,7 +1,9 @@
 import { oneLine } from './json.ts'
 import { TextPieces } from './pieces.ts'
 
-/** One event of a server-sent event stream. `data` is empty for a priming event; `id` and `retry` (ms) only where sent. */
+/**
+ * One event of a server-sent event stream. `data` is empty for a priming event; `id` and `retry` (ms) only where sent.
+ */
 export interface StreamEvent { event: string, data: string, id?: string, retry?: number }
 
 /**
@@ -83,5 +85,8 @@ export class EventStreamParser {
 export const eventText = (data: string, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${oneLine(data)}\n\n`
 
-/** The text of a priming event (SEP-1699): an id to resume from, the time to wait before resuming (`retry`, in ms), and no data. */
+/**
+ * The text of a priming event (SEP-1699): an id to resume from, the time to wait before resuming (`retry`, in ms), and
+ * no data.
+ */
 export const primingText = (id: string, retry: number): string => `id: ${id}\nretry: ${retry}\ndata: \n\n`

@@ -1,8 +1,11 @@
-// JSON kept as text. A relay must not parse and serialize what it does not change, since that loses digits (12345678901234567890, 1e400)
-// and repeated members. So values are located in the text and replaced in place. All functions expect text that `JSON.parse` has accepted;
-// for other text their result is unspecified, but they return.
+// JSON kept as text. A relay must not parse and serialize what it does not change, since that loses digits
+// (12345678901234567890, 1e400) and repeated members. So values are located in the text and replaced in place. All
+// functions expect text that `JSON.parse` has accepted; for other text their result is unspecified, but they return.
 
-/** One member of an object's text: the decoded key, where the key begins, and the range of the value: `text.slice(start, end)`. */
+/**
+ * One member of an object's text: the decoded key, where the key begins, and the range of the value: `text.slice(start,
+ * end)`.
+ */
 export interface Member {
   key: string
   keyStart: number
@@ -115,7 +118,10 @@ export function memberOf (text: string, key: string): string | undefined {
   return member && text.slice(member.start, member.end)
 }
 
-/** One member's value, where its text has at most 16 KiB: what is looked up in a stranger's result, however large that is. */
+/**
+ * One member's value, where its text has at most 16 KiB: what is looked up in a stranger's result, however large that
+ * is.
+ */
 export function smallMemberOf (text: string, key: string): unknown {
   const member = memberOf(text, key)
   return member !== undefined && member.length <= 16 * 1024 ? JSON.parse(member) : undefined
@@ -144,8 +150,8 @@ export function * eachElement (text: string): Generator<string> {
 }
 
 /**
- * The object's text with some members replaced (by JSON text) or removed (undefined); every other member keeps its bytes. A changed key
- * that occurs more than once is kept once, since parsers differ in which of the two they read.
+ * The object's text with some members replaced (by JSON text) or removed (undefined); every other member keeps its
+ * bytes. A changed key that occurs more than once is kept once, since parsers differ in which of the two they read.
  * @param defaults members that are added where the object has none of that name, as JSON text
  */
 export function withMembers (
@@ -194,7 +200,10 @@ export function isDeeperThan (text: string, limit: number): boolean {
   return text.length > 2 * limit && opensMoreThan(text, limit) && depthOf(text) > limit
 }
 
-/** True when the text has more than `limit` opening brackets, those within strings included: fast, and few texts have so many. */
+/**
+ * True when the text has more than `limit` opening brackets, those within strings included: fast, and few texts have so
+ * many.
+ */
 function opensMoreThan (text: string, limit: number): boolean {
   let left = limit
   for (const bracket of '{[') {
@@ -223,8 +232,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * An object without members that are `null` or `""`, as many programs write what they have not. For documents of OAuth (metadata,
- * registrations, answers of a token endpoint), where neither is a value.
+ * An object without members that are `null` or `""`, as many programs write what they have not. For documents of OAuth
+ * (metadata, registrations, answers of a token endpoint), where neither is a value.
  */
 export const withoutAbsent = (document: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null && value !== ''))

@@ -16,12 +16,15 @@ export const lower = (a: Level | undefined, b: Level | undefined): Level | undef
 }
 
 /**
- * The recipient of notifications that belong to no request: changed lists, updated resources, log messages. A legacy session is one; it
- * sets its level by `logging/setLevel`.
+ * The recipient of notifications that belong to no request: changed lists, updated resources, log messages. A legacy
+ * session is one; it sets its level by `logging/setLevel`.
  */
 export interface Listener<View = unknown> {
   readonly view: View
-  /** The lowest log level that it receives. Undefined: all that the upstream sends (MCP: the server decides while no level is set). */
+  /**
+   * The lowest log level that it receives. Undefined: all that the upstream sends (MCP: the server decides while no
+   * level is set).
+   */
   level: Level | undefined
   /** Sends one notification to the client; a log message below `level` is dropped. */
   deliver: (method: string, paramsText?: string) => void

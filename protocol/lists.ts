@@ -1,7 +1,10 @@
 import type { ServerCapabilities } from './capabilities.ts'
 import { smallMemberOf } from './json.ts'
 
-/** The four lists of MCP: the method that reads each, the capability that announces it, and the member that identifies an item. */
+/**
+ * The four lists of MCP: the method that reads each, the capability that announces it, and the member that identifies
+ * an item.
+ */
 export const listKinds = {
   tools: { method: 'tools/list', capability: 'tools', key: 'name' },
   prompts: { method: 'prompts/list', capability: 'prompts', key: 'name' },
@@ -30,13 +33,13 @@ export interface Catalogue {
   readonly extras: Readonly<Record<ListKind, string>>
 }
 
-/** What a provider lists or has listed, to any class of clients, and since when. */
+/** The items that a provider lists or has listed, to any class of clients, and since when. */
 export interface ListingHistory {
   /** Whether its lists have ever been read. */
   readonly isKnown: boolean
   /**
-   * When an item was listed first: the time of the reading, in ms since the epoch, and whether that was the provider's first one, which
-   * may come late because the provider does. Undefined: it has never listed the item.
+   * When an item was listed first: the time of the reading, in ms since the epoch, and whether that was the provider's
+   * first one, which may come late because the provider does. Undefined: it has never listed the item.
    */
   first: (kind: ListKind, key: string) => { readonly reading: number, readonly isInitial: boolean } | undefined
   /** The keys of all items that it lists or has listed. */
@@ -78,7 +81,9 @@ interface OwnLists {
   readonly resourceTemplates?: ReadonlyArray<ItemValue & { readonly uriTemplate: string }>
 }
 
-/** A catalogue of values, for providers that are not servers. It announces the capabilities of the lists that are given. */
+/**
+ * A catalogue of values, for providers that are not servers. It announces the capabilities of the lists that are given.
+ */
 export function makeCatalogue ({ name, version, instructions, ...given }: OwnLists): Catalogue {
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {

@@ -1,23 +1,33 @@
-// Members whose names other parsers take for those that the gateway checks or replaces: Go and .NET compare names without regard to case, C
-// ends them at a NUL. What is checked here must be all that a server reads, so these members are not passed on.
+// Members that other parsers confuse with those that the gateway checks or replaces: Go and .NET ignore case in names,
+// C ends them at a NUL. A server must read exactly the values that were checked here, so these members are not passed
+// on.
+import { code, RpcError } from './errors.ts'
 import { isObject, memberOf, membersOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
+import { truncate } from './text.ts'
 
-/** Names within this length are folded whole, of longer ones the beginning: nobody pads a name so much. */
+/** Names within this length, without invisible characters, are folded whole, of longer ones the beginning. */
 const maxName = 256
+/** Max length of a name that is passed on, in characters: no name is longer, unless somebody pads it. */
+const longestName = 8 * 1024
 
 const isAscii = /^[ -~]*$/
 const ignorable = /\p{Default_Ignorable_Code_Point}/gu
 
+/** Between the words of a name: some parsers read `task_id` as `taskId`. The `_` of `_meta` is none of these. */
+const separators = /(?<=[^_])_+(?=[^_])/g
+
 /**
- * A name as the most lenient parser compares it: up to a NUL, without invisible characters, and without differences of case and of
- * compatibility characters (Unicode NFKC_Casefold; beside that the two Turkish letters that Java takes for an `i`).
+ * A name as the most lenient parser compares it: up to a NUL, without invisible characters, without `_` between words,
+ * and without differences of case and of compatibility characters (Unicode NFKC_Casefold; beside that the two Turkish
+ * letters that Java takes for an `i`).
  */
 function folded (name: string): string {
-  if (name.length <= maxName && isAscii.test(name)) return name.toLowerCase()
+  if (name.length <= maxName && isAscii.test(name)) return name.toLowerCase().replace(separators, '')
   const end = name.indexOf('\0')
-  const text = name.slice(0, end === -1 ? maxName : Math.min(end, maxName)).normalize('NFKC').replace(ignorable, '')
-  return text.replace(/[\u0130\u0131]/g, 'i').toUpperCase().toLowerCase()
+  const visible = name.slice(0, end === -1 ? longestName : Math.min(end, longestName)).replace(ignorable, '')
+  const text = visible.slice(0, maxName).normalize('NFKC').replace(ignorable, '')
+  return text.replace(/[\u0130\u0131]/g, 'i').toUpperCase().toLowerCase().replace(separators, '')
 }
 
 /** A set of names that have lookalikes. */
@@ -30,8 +40,10 @@ export class MemberNames {
     this.#folded = new Set(names.map(folded))
   }
 
-  /** Whether a member of this name may be taken for one of these, and is none. */
-  isLookalike (name: string): boolean { return !this.#names.has(name) && this.#folded.has(folded(name)) }
+  /** Whether a lenient parser may confuse this name, which is none of the set, with one of it. */
+  isLookalike (name: string): boolean {
+    return !this.#names.has(name) && (name.length > longestName || this.#folded.has(folded(name)))
+  }
 
   /** The text of an object without lookalikes; all other members keep their bytes. */
   strip (text: string): string {
@@ -52,7 +64,7 @@ export class MemberNames {
   }
 }
 
-/** The members of params that are checked or replaced here, beside `_meta`, by method. */
+/** The members of params that the gateway checks or replaces, beside `_meta`, by method. */
 const ofRounds = ['inputResponses', 'requestState']
 const ofTasks = new MemberNames(['_meta', 'taskId'])
 const byMethod: ReadonlyMap<string, MemberNames> = new Map(Object.entries({
@@ -87,4 +99,41 @@ export function withoutLookalikes (method: string, params: Record<string, unknow
     if (isObject(member) && names.remove(member)) text = withMembers(text, { [name]: names.strip(memberOf(text, name) ?? '{}') })
   }
   return text
+}
+
+/** The methods of all revisions of MCP. */
+const methods: ReadonlySet<string> = new Set([
+  'initialize', 'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'tools/call', 'prompts/list', 'prompts/get',
+  'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe', 'completion/complete',
+  'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel',
+  'sampling/createMessage', 'elicitation/create', 'roots/list',
+  'notifications/initialized', 'notifications/cancelled', 'notifications/progress', 'notifications/message',
+  'notifications/tools/list_changed', 'notifications/prompts/list_changed', 'notifications/resources/list_changed',
+  'notifications/resources/updated', 'notifications/roots/list_changed', 'notifications/elicitation/complete',
+  'notifications/tasks/status', 'notifications/subscriptions/acknowledged'
+])
+const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((method) => [folded(method), method]))
+/** Prefixes by which methods are told apart, whatever follows. */
+const prefixes = ['tasks/', 'notifications/']
+
+/**
+ * The method that a server may take this one for, though it is another: the gateway would pass it on without the checks
+ * of that method.
+ * @returns undefined for a method of MCP, and for one of an extension
+ */
+export function lookalikeMethod (method: string): string | undefined {
+  if (methods.has(method)) return undefined
+  const visible = method.slice(0, longestName).replace(/\0.*/s, '').replace(/[\s\p{Cc}]+/gu, '')
+  const plain = folded(visible).replace(/\/{2,}/g, '/').replace(/^\/|\/$/g, '')
+  const known = foldedMethods.get(plain)
+  if (known !== undefined) return known
+  const prefix = prefixes.find((each) => plain.startsWith(each))
+  return prefix === undefined || method.startsWith(prefix) ? undefined : plain
+}
+
+/** The error of a request whose method is not known, with the method that was probably meant. */
+export const unknownMethod = (method: string): RpcError => {
+  const meant = lookalikeMethod(method)
+  const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
+  return new RpcError(code.methodNotFound, `Method not found: ${truncate(method, maxName)}${hint}`)
 }

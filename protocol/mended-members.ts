@@ -1,19 +1,40 @@
-// The members of MCP's types that may not be null, or are objects (all revisions), and the keywords of JSON Schema that are such.
-import { memberOf } from './json.ts'
+// The members of MCP's types that may not be null, are objects, or have to be there (all revisions), and the keywords
+// of JSON Schema that are such.
+import { elementsOf, memberOf } from './json.ts'
 import { listKinds, type ListKind } from './lists.ts'
-import type { Shape } from './mending.ts'
+import { listOf, mend, type Shape } from './mending.ts'
+import { metaKeys } from './modern/envelope.ts'
+import { truncate } from './text.ts'
 
 const value: Shape = {}
-/** What is in it is not MCP's. */
+/** An object whose members MCP does not define. */
 const opaque: Shape = { isObject: true }
 const object = (members: Readonly<Record<string, Shape>>, more: Shape = {}): Shape => ({ isObject: true, members, ...more })
 const list = (element: Shape): Shape => ({ element })
 const names = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, value]))
 const required = (shape: Shape, fallback: string): Shape => ({ ...shape, fallback })
-const text = required(value, '""')
 const meta = { _meta: opaque }
 
-/** Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values. */
+const string: Shape = { type: 'string' }
+const number: Shape = { type: 'number' }
+const strings = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, string]))
+/** A text that has to be there. A value of another type is told as it was written. */
+const words: Shape = { ...string, fallback: '""', coerce: (text) => JSON.stringify(text) }
+const flag: Shape = { type: 'boolean', coerce: (text) => text === '"true"' || text === '1' ? 'true' : undefined }
+/** A list whose elements are checked. @param single what one thing that stands in its place is as an element */
+const checkedList = (element: Shape, single: (text: string) => string | undefined = () => undefined): Shape => {
+  const shape: Shape = { type: 'list', element }
+  const coerce = (text: string): string | undefined => {
+    const one = single(text)
+    const list = listOf(text) ?? (one === undefined ? undefined : `[${one}]`)
+    return list === undefined ? undefined : mend(list, shape, true).text
+  }
+  return { ...shape, coerce }
+}
+
+/**
+ * Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values.
+ */
 const plainKeywords = names(
   '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$vocabulary', '$comment',
   'id', 'type', 'enum', 'enumNames', 'title', 'description', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'format', 'pattern',
@@ -81,28 +102,85 @@ const common = { ...meta, ...names('nextCursor', 'ttlMs', 'cacheScope', 'resultT
 /** Those of a list's result, whose items are read one by one. */
 export const besideList: Shape = object(common)
 
-const contents = object({
-  ...names('uri', 'mimeType', 'blob'), text: { ...text, isNeeded: (textOf) => textOf('blob') === undefined }, ...meta
+/** Contents of a resource. @param uri of the resource that was asked for, as JSON text */
+const contentsOf = (uri: string): Shape => ({
+  type: 'object',
+  isObject: true,
+  coerce: (text) => text.startsWith('"') ? `{"uri":${uri},"text":${text}}` : undefined,
+  members: {
+    uri: { ...string, fallback: uri },
+    ...strings('mimeType', 'blob'),
+    text: { ...words, isNeeded: (textOf) => textOf('blob') === undefined },
+    ...meta
+  },
+  required: ['uri', 'text']
 })
-/** A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a call's arguments. */
+const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' }
+
+/** A text block. @param text as JSON: a string, or what is no block */
+const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
+const isOf = (...types: string[]) => (textOf: (key: string) => string | undefined): boolean => types.includes(textOf('type') ?? '"text"')
+/**
+ * A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a
+ * call's arguments.
+ */
 const blockMembers: Readonly<Record<string, Shape>> = {
-  ...resource,
-  name: { ...text, isNeeded: (textOf) => textOf('type') === '"resource_link"' },
-  text: { ...text, isNeeded: (textOf) => textOf('type') === '"text"' },
-  data: value,
-  resource: contents
+  ...strings('title', 'description'),
+  type: { ...string, fallback: '"text"' },
+  text: { ...words, isNeeded: isOf('"text"') },
+  data: { ...string, fallback: '""', isNeeded: isOf('"image"', '"audio"') },
+  mimeType: { ...string, fallback: '"application/octet-stream"', isNeeded: isOf('"image"', '"audio"') },
+  uri: { ...string, fallback: '""', isNeeded: isOf('"resource_link"') },
+  name: { ...string, fallback: '""', isNeeded: isOf('"resource_link"') },
+  resource: { ...contents, isNeeded: isOf('"resource"') },
+  size: number,
+  annotations: object({ audience: checkedList(string), priority: number, lastModified: string }, { type: 'object' }),
+  icons: { type: 'list', element: object({ ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' }) },
+  ...meta
 }
-const block: Shape = { members: blockMembers }
-const blocks = list(block)
-/** What is said to a model, which may be the result of a tool. */
-const told: Shape = { members: { ...blockMembers, content: blocks, isError: value } }
+const block: Shape = {
+  type: 'object',
+  isObject: true,
+  coerce: asBlock,
+  members: blockMembers,
+  required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
+}
+const blocks = checkedList(block, (text) => /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
+/** Content for a model, which may be the result of a tool. */
+const told: Shape = { members: { ...blockMembers, content: list({ members: blockMembers }), isError: value } }
 const samplingMessage: Shape = { members: { content: { ...told, element: told }, ...meta } }
+
+/** A message of a prompt has one block; a list of one is that block. */
+const promptContent: Shape = {
+  ...block,
+  fallback: asBlock('""'),
+  coerce: (text) => {
+    const [first = '', ...more] = text.startsWith('[') ? elementsOf(text, 2) : []
+    return first.startsWith('{') && more.length === 0 ? mend(first, block, true).text : asBlock(text)
+  }
+}
+const promptMessage: Shape = {
+  type: 'object',
+  isObject: true,
+  coerce: (text) => `{"role":"user","content":${asBlock(text)}}`,
+  members: { role: { values: ['"user"', '"assistant"'], fallback: '"user"' }, content: promptContent },
+  required: ['role', 'content']
+}
+const promptMessages = checkedList(promptMessage, (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
 
 /** A task of 2025-11-25. Its `ttl` may be null. */
 const taskMembers = names('statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval')
 const task = object(taskMembers)
-/** A name or version that is null is made up where clients want one. */
-export const serverInfo: Shape = object({ ...names('name', 'version', 'title', 'description', 'websiteUrl'), icons }, { fallback: '{}' })
+/** A name or version that is absent is made up where clients want one. */
+export const serverInfo: Shape = object({
+  ...strings('name', 'version', 'title', 'description', 'websiteUrl'),
+  icons: checkedList({
+    type: 'object',
+    isObject: true,
+    members: { ...strings('src', 'mimeType'), sizes: { type: 'list', element: string }, theme: { values: ['"light"', '"dark"'] } },
+    needs: 'src'
+  })
+}, { type: 'object', fallback: '{}' })
 const listCapability = object(names('listChanged', 'subscribe'))
 const capabilities = object({
   tools: listCapability,
@@ -139,38 +217,93 @@ const inputRequest: Shape = {
 }
 const asking = { inputRequests: { isObject: true, each: inputRequest }, requestState: value }
 /** The result of a method that has one: without any it is no answer. */
-const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: { ...members, ...common } })
+const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: { ...common, ...members } })
 
-const called = { content: required(blocks, '[]'), isError: value, task, ...asking }
+/** A result that has at least an empty list, so that nothing at all is one, too. */
+const resultWith = (name: string, members: Readonly<Record<string, Shape>>): Shape =>
+  ({ isObject: true, fallback: `{"${name}":[]}`, members: { ...members, ...common }, required: [name] })
+/** Of a task that has begun, and of a question, there is no content yet. */
+const isAnswer = (textOf: (key: string) => string | undefined): boolean =>
+  ['task', 'inputRequests', 'requestState'].every((key) => textOf(key) === undefined) &&
+  (textOf('resultType') ?? '"complete"') === '"complete"'
+const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeeded: isAnswer })
+
+const called = { content: neededList(blocks), isError: flag, task, ...asking }
+const discovered = { capabilities, serverInfo, instructions: string }
 const results: Readonly<Record<string, Shape>> = {
-  initialize: result({ capabilities, serverInfo, instructions: value }),
-  'server/discover': result({ capabilities, serverInfo, instructions: value, supportedVersions: list(value) }),
-  'tools/call': result(called),
-  'tasks/result': result(called),
+  initialize: result(discovered),
+  'server/discover': result({
+    ...discovered, supportedVersions: list(value), _meta: object({ [metaKeys.serverInfo]: serverInfo })
+  }),
+  'tools/call': resultWith('content', called),
+  'tasks/result': resultWith('content', called),
   'tasks/get': result(taskMembers),
   'tasks/cancel': result(taskMembers),
   'tasks/list': result({ tasks: list(task) }),
-  'prompts/get': result({ description: value, messages: required(list({ members: { content: block } }), '[]'), ...asking }),
-  'resources/read': result({ contents: required(list(contents), '[]'), ...asking }),
-  'completion/complete': result({
-    completion: required(object({ values: required(list(value), '[]'), ...names('total', 'hasMore') }), '{"values":[]}')
-  })
+  'prompts/get': resultWith('messages', { description: string, messages: neededList(promptMessages), ...asking }),
+  'completion/complete': {
+    ...resultWith('completion', {
+      completion: {
+        ...object({ values: required(checkedList(string), '[]'), total: number, hasMore: flag }, { type: 'object' }),
+        required: ['values'],
+        fallback: '{"values":[]}'
+      }
+    }),
+    fallback: '{"completion":{"values":[]}}'
+  }
 }
+/** The result of `resources/read`. @param uri of the resource that was asked for, as JSON text */
+const readResult = (uri: string): Shape => resultWith('contents', {
+  contents: neededList(checkedList(contentsOf(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)), ...asking
+})
 /** Before 2026-07-28, what a tool returns beside its content is an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
-  [method, result({ ...called, structuredContent: opaque })]))
+  [method, resultWith('content', { ...called, structuredContent: opaque })]))
 const anyResult = object(common, { fallback: '{}' })
 const lists: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
-/** The result of a request. @param isModern of a server of the modern era @returns undefined: its parts are read one by one */
-export function resultShape (method: string, isModern: boolean): Shape | undefined {
+/**
+ * The result of a request.
+ * @param isModern of a server of the modern era
+ * @param uri of the resource that was asked for, as JSON text
+ * @returns undefined: its parts are read one by one
+ */
+export function resultShape (method: string, isModern: boolean, uri = '""'): Shape | undefined {
   if (lists.has(method)) return undefined
+  if (method === 'resources/read') return readResult(uri)
   if (!isModern && Object.hasOwn(legacyResults, method)) return legacyResults[method]
   return Object.hasOwn(results, method) ? results[method] : anyResult
 }
 
+/**
+ * What results of tools have where something in them may be of another type, or missing. It may stand in their
+ * structured content.
+ */
+const oddCall =
+  /"(?:type|text|data|mimeType|uri|name)"\s*:\s*[^"\s]|"content"\s*:\s*(?:[^[\s]|\[\s*[^{\]\s])|"isError"\s*:\s*[^tf\s]/
+/** Types without members that have to be there beside `text`. */
+const otherBlock = /"type"\s*:\s*"(?:image|audio|resource)/
+
+/**
+ * Whether a result is to be read even where it has no `null` and no `[]`. Those of tools are only where they look so:
+ * they are many.
+ */
+export function isToBeChecked (method: string, text: string): boolean {
+  if (method !== 'tools/call' && method !== 'tasks/result') return Object.hasOwn(results, method) || method === 'resources/read'
+  return !text.includes('"content"') || oddCall.test(text) || otherBlock.test(text)
+}
+
 /** The `error` of an answer, whose `data` may be anything. */
-export const errorShape: Shape = object({ code: required(value, '-32603'), message: text })
+export const errorShape: Shape = {
+  ...object({
+    code: { ...number, fallback: '-32603', coerce: (text) => /^"-?\d{1,9}"$/.test(text) ? text.slice(1, -1) : undefined },
+    message: {
+      ...words,
+      fallback: (textOf) => JSON.stringify(`The server gave no message with this error (${truncate(textOf('code') ?? 'no code', 30)})`)
+    }
+  }),
+  required: ['code', 'message']
+}
 
 const notifications: Readonly<Record<string, Shape>> = {
   'notifications/progress': object({ ...names('total', 'message'), ...meta }),

@@ -1,9 +1,13 @@
-// Runtimes that have no value for "absent" write `null` for it, and PHP writes `[]` for an object without members. MCP and JSON
-// Schema allow neither in most places, and clients that check refuse a whole list, result or connection for one.
-import { decodedKey, skipSpace, skipString, skipValue } from './json.ts'
+// Runtimes that have no value for "absent" write `null` for it, and PHP writes `[]` for an object without members. MCP
+// and JSON Schema allow neither in most places, and clients that check refuse a whole list, result or connection for
+// one. So they do for a value of another type, and for a member that has to be there and is not.
+import { decodedKey, membersOf, skipSpace, skipString, skipValue } from './json.ts'
 import { truncate } from './text.ts'
 
-/** What belongs in one place of a message, as far as reading `null` and `[]` there needs it. In a place without a shape, both stay. */
+/**
+ * The form of one place in a message, as far as it decides how `null` and `[]` are read there. Without a shape, both
+ * stay.
+ */
 export interface Shape {
   /** An object belongs here and no list: `[]` is an object without members. */
   readonly isObject?: boolean
@@ -13,20 +17,58 @@ export interface Shape {
   readonly each?: Shape
   /** Every element of a list. */
   readonly element?: Shape
-  /** What `null` stands for where the place may not be empty, as JSON text. Default: the member or element goes. */
-  readonly fallback?: string
-  /** When `fallback` counts. @param textOf the text of a member beside this one; undefined: it is not there, or null */
+  /**
+   * The type of the value: what is of another one is read as `coerce` says, and by default as `null` is. Default: types
+   * do not count.
+   */
+  readonly type?: JsonType
+  /** The values that count, as JSON texts; others are read as one of another type. */
+  readonly values?: readonly string[]
+  /** What a value of another type stands for, as JSON text. @returns undefined: it is read as absent */
+  readonly coerce?: (text: string) => string | undefined
+  /** The members that an object gets where it lacks them, each with its `fallback`. */
+  readonly required?: readonly string[]
+  /** The JSON text that replaces `null` where a value is required. Default: the member or element is removed. */
+  readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
+  /**
+   * Decides whether `fallback` applies.
+   * @param textOf the text of a member beside this one; undefined: it is not there, or null
+   */
   readonly isNeeded?: (textOf: (key: string) => string | undefined) => boolean
-  /** A member that an object is nothing without: where that is null, the object is. */
+  /** The key of a required member: where it is null, the whole object counts as null. */
   readonly needs?: string
-  /** The shape that counts for this text. */
+  /** Selects another shape by the text. */
   readonly of?: (text: string) => Shape
+}
+
+type JsonType = 'string' | 'number' | 'boolean' | 'object' | 'list'
+
+/** The type of the value that begins here; undefined: null. */
+function typeAt (text: string, at: number): JsonType | undefined {
+  switch (text[at]) {
+    case '{': return 'object'
+    case '[': return 'list'
+    case '"': return 'string'
+    case 't': case 'f': return 'boolean'
+    case 'n': return undefined
+    default: return 'number'
+  }
+}
+
+/**
+ * The list that PHP writes as an object, once a list has lost its first element: `{"1": …, "2": …}`. Undefined: it is
+ * none.
+ */
+export function listOf (text: string): string | undefined {
+  const members = membersOf(text)
+  if (members.length === 0 || !members.every(({ key }) => /^\d{1,9}$/.test(key))) return undefined
+  return `[${members.map(({ start, end }) => text.slice(start, end)).join()}]`
 }
 
 /** `null`, or an empty list. It may stand within a string. */
 const gap = /null|\[\s*\]/
 
-/** False: there is nothing in a text that could be mended. A fast look, since most texts are such. */
+/** A fast check: false means that a text has nothing to mend. */
 export const mayHaveGaps = (text: string): boolean => gap.test(text)
 
 interface Mended {
@@ -36,14 +78,20 @@ interface Mended {
   readonly places: readonly string[]
 }
 
-/** A text whose known members have neither `null` nor `[]` for what is absent. Everything else keeps its bytes. */
-export function mend (text: string, shape: Shape): Mended {
-  return mayHaveGaps(text) ? new Mender(text).mended(shape) : { text, places: [] }
+/**
+ * A text whose known members have neither `null` nor `[]` for what is absent. Everything else keeps its bytes.
+ * @param isChecked types count as well, and members that have to be there: the text is read whether or not it has
+ * `null` or `[]`
+ */
+export function mend (text: string, shape: Shape, isChecked = false): Mended {
+  return isChecked || mayHaveGaps(text) ? new Mender(text).mended(shape) : { text, places: [] }
 }
 
-/** What was mended, as a clause. @param places as `Mended` has them */
-export const mendedAt = (places: readonly string[]): string =>
-  `null, or [] for an object, is read as absent (${places.map((place) => place === '' ? 'the whole' : JSON.stringify(place)).join(', ')})`
+/** A clause that names the mended places. @param places as `Mended` has them */
+export function mendedAt (places: readonly string[]): string {
+  const where = places.map((place) => place === '' ? 'the whole' : JSON.stringify(place)).join(', ')
+  return `null, [] for an object, or a value of another type is read as absent (${where})`
+}
 
 interface Edit { readonly start: number, readonly end: number, readonly text: string }
 /** A member of an object that was read. */
@@ -56,7 +104,7 @@ interface Part {
   readonly isAbsent: boolean
 }
 
-/** Max values of one text that are looked at, which takes some milliseconds. What is behind them stays. */
+/** Max values of one text that are looked at; the rest of the text stays as it is. */
 const maxValues = 20_000
 /** Max paths that are told. */
 const maxPlaces = 3
@@ -70,14 +118,20 @@ const CLOSE_BRACKET = 0x5d
 const COMMA = 0x2c
 const QUOTE = 0x22
 
+type TextOf = (key: string) => string | undefined
+const hasFallback = (shape: Shape | undefined, textOf: TextOf): shape is Shape =>
+  shape?.fallback !== undefined && shape.isNeeded?.(textOf) !== false
+const fallbackOf = ({ fallback = 'null' }: Shape, textOf: TextOf = () => undefined): string =>
+  typeof fallback === 'string' ? fallback : fallback(textOf)
+
 /** Reads one text, once from its beginning to its end, and notes what changes. */
 class Mender {
   readonly #text: string
   readonly #edits: Edit[] = []
   readonly #places: string[] = []
-  /** The way to the value that is being read: names of members, and indexes of elements. */
+  /** The path to the current value: names of members, and indexes of elements. */
   readonly #path: Array<string | number> = []
-  /** Behind the value that was read last. */
+  /** The index behind the value that was read last. */
   #at = 0
   #left = maxValues
 
@@ -87,18 +141,19 @@ class Mender {
     const start = skipSpace(this.#text, 0)
     if (!this.#value(start, shape)) {
       if (shape.fallback === undefined) return { text: this.#text, places: [] }
-      this.#edit(start, this.#at, shape.fallback)
+      this.#edit(start, this.#at, fallbackOf(shape))
     }
     let text = ''
     let from = 0
-    for (const edit of this.#edits.sort((a, b) => a.start - b.start)) {
+    // What is inserted stands before what is replaced there.
+    for (const edit of this.#edits.sort((a, b) => a.start - b.start || a.end - b.end)) {
       text += this.#text.slice(from, edit.start) + edit.text
       from = edit.end
     }
     return { text: from === 0 ? this.#text : text + this.#text.slice(from), places: this.#places }
   }
 
-  /** Enough was read: where the current values end is not known. */
+  /** Whether reading stopped at `maxValues`: the ends of the current values are not known. */
   get #isCut (): boolean { return this.#left <= 0 }
 
   /** Reads the value at a place. @returns false: it is null where null is none */
@@ -111,13 +166,14 @@ class Mender {
     this.#left--
     const first = text.charCodeAt(start)
     if (shape.of) shape = shape.of(text.slice(start, skipValue(text, start)))
+    if (!this.#isOfType(start, shape)) return this.#coerced(start, shape)
     if (first === OPEN_BRACE && (shape.members ?? shape.each)) return this.#object(start, shape)
     if (first === OPEN_BRACKET) {
       const end = shape.isObject === true ? skipSpace(text, start + 1) : start
       if (text.charCodeAt(end) === CLOSE_BRACKET) {
         this.#at = end + 1
         this.#note()
-        this.#edit(start, this.#at, '{}')
+        this.#edit(start, this.#at, shape.required === undefined ? '{}' : mend('{}', shape, true).text)
         return true
       }
       if (shape.element) {
@@ -129,6 +185,25 @@ class Mender {
     if (this.#at - start !== 4 || !text.startsWith('null', start)) return true
     this.#note()
     return false
+  }
+
+  /** Null, and an empty list for an object, are of every type here: they are read otherwise. */
+  #isOfType (start: number, { type, values, isObject }: Shape): boolean {
+    if (type === undefined && values === undefined) return true
+    const text = this.#text
+    const found = typeAt(text, start)
+    if (found === undefined || (isObject === true && /^\[\s*\]/.test(text.slice(start, start + 64)))) return true
+    if (type !== undefined && found !== type) return false
+    return values?.includes(text.slice(start, skipValue(text, start))) !== false
+  }
+
+  #coerced (start: number, { coerce }: Shape): boolean {
+    this.#at = skipValue(this.#text, start)
+    this.#note()
+    const coerced = coerce?.(this.#text.slice(start, this.#at))
+    if (coerced === undefined) return false
+    this.#edit(start, this.#at, coerced)
+    return true
   }
 
   #object (start: number, shape: Shape): boolean {
@@ -152,6 +227,7 @@ class Mender {
       at = skipSpace(text, at + 1)
     }
     this.#at = text.charCodeAt(at) === CLOSE_BRACE ? at + 1 : at
+    this.#addTo(start, shape, parts)
     if (!parts.some(({ isAbsent }) => isAbsent)) return true
     const { needs } = shape
     if (needs !== undefined && !this.#isCut && parts.some(({ key, isAbsent }) => isAbsent && key === needs)) {
@@ -163,21 +239,44 @@ class Mender {
     return true
   }
 
-  /** Takes out the members of an object that are absent, each with one of the commas beside it, or writes what they stand for. */
+  /** Adds the members that an object has to have, and does not. */
+  #addTo (start: number, { required, members }: Shape, parts: readonly Part[]): void {
+    if (required === undefined || this.#isCut) return
+    const textOf = this.#textOf(parts)
+    const stays = parts.some(({ key, isAbsent, shape }, at) =>
+      !isAbsent || hasFallback(shape, textOf) || parts.some((other, place) => place !== at && other.key === key))
+    const added = required.flatMap((key) => {
+      const shape = members?.[key]
+      if (parts.some((part) => part.key === key) || !hasFallback(shape, textOf)) return []
+      this.#path.push(`${key} (missing)`)
+      this.#note()
+      this.#path.pop()
+      return [`${JSON.stringify(key)}:${fallbackOf(shape, textOf)}`]
+    })
+    if (added.length > 0) this.#edit(start + 1, start + 1, `${added.join()}${stays ? ',' : ''}`)
+  }
+
+  /** The text of a member; undefined: it is not there, or absent. */
+  readonly #textOf = (parts: readonly Part[]) => (key: string): string | undefined => {
+    const part = parts.findLast((each) => each.key === key)
+    return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined
+  }
+
+  /**
+   * Takes out the members of an object that are absent, each with one of the commas beside it, or writes what they
+   * stand for.
+   */
   #removeFrom (parts: readonly Part[]): void {
     const counts = new Map<string, number>()
     for (const { key } of parts) counts.set(key, (counts.get(key) ?? 0) + 1)
-    const textOf = (key: string): string | undefined => {
-      const part = parts.findLast((each) => each.key === key)
-      return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined
-    }
+    const textOf = this.#textOf(parts)
     const run = new Run()
     for (const part of parts) {
       const { key, keyStart, start, end, shape } = part
       // Of a repeated member parsers read one or the other: it stays, to be refused.
       let isRemoved = part.isAbsent && counts.get(key) === 1
-      if (isRemoved && shape?.fallback !== undefined && shape.isNeeded?.(textOf) !== false) {
-        this.#edit(start, end, shape.fallback)
+      if (isRemoved && hasFallback(shape, textOf)) {
+        this.#edit(start, end, fallbackOf(shape, textOf))
         isRemoved = false
       }
       run.next(keyStart, end, isRemoved, this.#edit)
@@ -195,7 +294,7 @@ class Mender {
       if (this.#isCut) break
       this.#path.pop()
       if (isRemoved && shape.fallback !== undefined) {
-        this.#edit(at, this.#at, shape.fallback)
+        this.#edit(at, this.#at, fallbackOf(shape))
         isRemoved = false
       }
       run.next(at, this.#at, isRemoved, this.#edit)
@@ -217,12 +316,12 @@ class Mender {
   }
 }
 
-/** Finds what is taken out of an object or a list, as parts are read one by one. */
+/** Finds the ranges to remove from an object or a list, as its parts are read one by one. */
 class Run {
-  /** Where the parts begin that are being taken out; undefined: none are. */
+  /** Where the current run of removed parts begins; undefined: there is none. */
   #start: number | undefined
   #end = 0
-  /** Behind the last part that stays. */
+  /** The index behind the last part that stays. */
   #kept: number | undefined
 
   next (start: number, end: number, isRemoved: boolean, edit: (start: number, end: number, text: string) => void): void {
@@ -236,7 +335,7 @@ class Run {
     this.#kept = end
   }
 
-  /** @param isCut there may be more parts, which nobody has read: those that were last stay */
+  /** @param isCut parts may follow that were not read: the last run stays */
   end (isCut: boolean, edit: (start: number, end: number, text: string) => void): void {
     if (this.#start !== undefined && !isCut) edit(this.#kept ?? this.#start, this.#end, '')
   }

@@ -1,5 +1,5 @@
 import { code, RpcError } from './errors.ts'
-import { smallMemberOf } from './json.ts'
+import { smallMemberOf, memberOf } from './json.ts'
 
 export type RequestId = string | number
 
@@ -7,7 +7,10 @@ interface Common {
   /** Of a large message of a server: whether it has `null` or `[]` outside of its strings. Undefined: not known. */
   hasGaps?: boolean
 }
-/** A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the sender wrote it, for the answer. */
+/**
+ * A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the sender wrote it, for the
+ * answer.
+ */
 export interface Request extends Common {
   kind: 'request'
   id: RequestId
@@ -51,3 +54,6 @@ export function toRpcError (text: string): RpcError {
     text
   )
 }
+
+/** Whether the text of a result says that its tool failed. */
+export const saysError = (output: string): boolean => output.includes('"isError"') && memberOf(output, 'isError') === 'true'

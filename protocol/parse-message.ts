@@ -3,9 +3,12 @@ import { countMembers, elementsOf, isDeeperThan, isObject, memberOf, membersOf, 
 import { scanJson, TooDeep } from './json-scanner.ts'
 import { checkedNames, withoutLookalikes } from './lookalikes.ts'
 import type { Malformed, Message, RequestId } from './message.ts'
-import { copyOf, largeText, partOf, withoutMark } from './text.ts'
+import { copyOf, largeText, partOf, truncate, withoutMark } from './text.ts'
 
-/** Who wrote a message. Servers may leave out the version, and write `null` for members that are absent, as some of their libraries do. */
+/**
+ * The side that wrote a message. Servers may leave out the version, and write `null` for absent members, as some of
+ * their libraries do.
+ */
 type Sender = 'client' | 'server'
 
 /** A JSON object as far as it is read: its members as values, and as text. */
@@ -18,12 +21,12 @@ interface ReadObject {
 }
 
 /**
- * Parses one JSON-RPC message, or a batch. Unknown members are ignored. An invalid element of a batch is an error of that element alone
- * (JSON-RPC 2.0, §6).
+ * Parses one JSON-RPC message, or a batch. Unknown members are ignored. An invalid element of a batch is an error of
+ * that element alone (JSON-RPC 2.0, §6).
  * @param maxDepth max levels of nesting
  * @param maxBatch max elements of a batch
- * @throws RpcError -32700 when the text is not JSON; -32600 when it is not a JSON-RPC message or nested too deeply, or when the batch is
- * empty or too long
+ * @throws RpcError -32700 when the text is not JSON; -32600 when it is not a JSON-RPC message or nested too deeply, or
+ * when the batch is empty or too long
  */
 export function parseMessage (
   written: string,
@@ -151,7 +154,10 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   return { value, textOf, countParams: () => read.length }
 }
 
-/** The params of a large message: those members that the gateway reads, of which the large ones are parsed when they are read. */
+/**
+ * The params of a large message: those members that the gateway reads, of which the large ones are parsed when they are
+ * read.
+ */
 function largeParams (text: string, members: readonly Member[]): Record<string, unknown> {
   const params: Record<string, unknown> = {}
   for (const { key, start, end } of members) {
@@ -184,12 +190,26 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
     throw new RpcError(code.invalidRequest, 'Invalid request: "method" must be a string')
   }
   const id = isId(value.id) ? value.id : null
-  if (result !== undefined && !(result === null && isObject(error))) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
+  const hasError = isObject(error) || (isServers && id !== null && error !== undefined && error !== null)
+  if (result !== undefined && !(result === null && hasError)) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
   if (isObject(error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
+  if (hasError) return { kind: 'response', id, errorText: errorFrom(textOf('error') ?? 'null') }
   throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
 }
 
-/** Whether a message lacks the version of JSON-RPC alone. One that has neither that nor an id or a method is something else. */
+/** Max characters that are told of an error that is no object. */
+const maxErrorMessage = 2_000
+
+/** The error that is no object, but a text. */
+function errorFrom (text: string): string {
+  const message = truncate(text.startsWith('"') ? JSON.parse(text) as string : text, maxErrorMessage)
+  return JSON.stringify({ code: code.internal, message })
+}
+
+/**
+ * Whether a message lacks the version of JSON-RPC alone. One that has neither that nor an id or a method is something
+ * else.
+ */
 const lacksVersion = ({ jsonrpc, id, method }: Readonly<Record<string, unknown>>): boolean =>
   (jsonrpc === undefined || jsonrpc === null) && (isId(id) || typeof method === 'string')
 
@@ -202,8 +222,8 @@ function paramsOf (params: unknown, isServers: boolean): Record<string, unknown>
 }
 
 /**
- * The text of params with each member once, those of `ref` as well, and without lookalikes: what is passed on says nothing else than what
- * was checked here, whichever of two members another parser reads.
+ * The text of params with each member once, those of `ref` as well, and without lookalikes: what is passed on says
+ * nothing else than what was checked here, whichever of two members another parser reads.
  */
 function readOnce (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
   const hasRepeats = size > Object.keys(params).length

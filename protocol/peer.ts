@@ -1,6 +1,7 @@
 import { UpstreamError } from './errors.ts'
-import { membersOf } from './json.ts'
-import { errorShape, paramsShape, resultShape } from './mended-members.ts'
+import { memberOf, membersOf } from './json.ts'
+import { lookalikeMethod, unknownMethod } from './lookalikes.ts'
+import { errorShape, isToBeChecked, paramsShape, resultShape } from './mended-members.ts'
 import { mayHaveGaps, mend, type Shape } from './mending.ts'
 import {
   errorText,
@@ -16,11 +17,14 @@ import { Table } from './table.ts'
 import { largeText } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
-/** Receives requests and notifications of the other side. `origin`: the id of our request on whose stream the message came. */
+/**
+ * Receives requests and notifications of the other side. `origin`: the id of our request on whose stream the message
+ * came.
+ */
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
-  /** Something that the other side wrote as `null` or `[]` was mended. @param what of which message @param places paths within it */
+  /** A `null` or `[]` of the other side was mended. @param what names the message @param places paths within it */
   mended?: (what: string, places: readonly string[]) => void
   /** The upstream may not know the connection any more. */
   doubted?: () => void
@@ -42,20 +46,22 @@ interface Follower {
 
 interface PendingRequest {
   readonly method: string
+  /** Of a resource that is read: its URI, as JSON text. */
+  readonly uri: string | undefined
   readonly resolve: (response: Response | Promise<Response>) => void
   readonly reject: (error: UpstreamError) => void
   readonly follower: Follower | undefined
 }
 
 /**
- * One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its handlers. What a server
- * writes as `null` or `[]` where MCP has neither is mended before anybody reads it.
+ * One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its
+ * handlers. Where a server writes `null` or `[]` and MCP allows neither, that is mended first.
  */
 export class Peer implements Receiver {
   readonly #transport: Transport
   /** The other side is of the modern era. */
   isModern = false
-  /** Who receives what the other side sends. It changes once it is known which revision of MCP the other side speaks. */
+  /** Receive the messages of the other side. They change once its revision of MCP is known. */
   handlers: PeerHandlers
   readonly #pending = new Table<number, PendingRequest>()
   #lastId = 0
@@ -91,7 +97,8 @@ export class Peer implements Receiver {
   ): Promise<Response> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { method, resolve, reject, follower })
+      const uri = method === 'resources/read' ? memberOf(paramsText ?? '{}', 'uri') : undefined
+      this.#pending.set(id, { method, uri, resolve, reject, follower })
       if (this.#over) { this.failed(id, new UpstreamError('unreachable', this.#over.message)); return }
       this.#transport.send(requestText(id, method, paramsText), { id, headers, owner, protocol })
     })
@@ -116,25 +123,32 @@ export class Peer implements Receiver {
   }
 
   message (message: Message, origin: number | undefined): boolean {
-    if (message.kind === 'request') this.handlers.request(this.#withParams(message), origin)
+    if (message.kind !== 'response' && lookalikeMethod(message.method) !== undefined) {
+      // A client may take it for a method of MCP, which the gateway has not checked it as.
+      if (message.kind !== 'request') return false
+      const { id, idText, method } = message
+      this.answer(idText, { kind: 'response', id, errorText: unknownMethod(method).toText() })
+    } else if (message.kind === 'request') this.handlers.request(this.#withParams(message), origin)
     else if (message.kind === 'notification') this.handlers.notification(this.#withParams(message), origin)
     else if (typeof message.id === 'number') {
       const pending = this.#pending.take(message.id)
       if (!pending) return false
-      this.#mendAnswer(message, pending.method)
+      this.#mendAnswer(message, pending)
       pending.resolve(pending.follower?.over(message) ?? message)
       return true
     }
     return false
   }
 
-  #mendAnswer (answer: Response, method: string): void {
+  #mendAnswer (answer: Response, { method, uri }: PendingRequest): void {
     if (answer.hasGaps === false) return
     const { resultText, errorText } = answer
-    if (errorText !== undefined && mayHaveGaps(errorText)) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`)
-    if (resultText === undefined || !mayHaveGaps(resultText)) return
-    const shape = resultShape(method, this.isModern)
-    if (shape) answer.resultText = this.#mended(resultText, shape, `results of ${method}`)
+    if (errorText !== undefined) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`, true)
+    if (resultText === undefined) return
+    const isChecked = isToBeChecked(method, resultText)
+    if (!isChecked && !mayHaveGaps(resultText)) return
+    const shape = resultShape(method, this.isModern, uri)
+    if (shape) answer.resultText = this.#mended(resultText, shape, `results of ${method}`, isChecked)
   }
 
   #withParams<Sent extends Request | Notification> (message: Sent): Sent {
@@ -143,14 +157,14 @@ export class Peer implements Receiver {
     const text = this.#mended(paramsText, paramsShape(method), method)
     if (text === paramsText) return message
     if (text.length <= largeText) return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
-    // Large members are parsed by who reads them.
+    // The large members of `params` are parsed when they are read.
     const left = new Set(membersOf(text).map(({ key }) => key))
     for (const key of Object.keys(params)) if (!left.has(key)) Reflect.deleteProperty(params, key)
     return { ...message, paramsText: text }
   }
 
-  #mended (text: string, shape: Shape, what: string): string {
-    const mended = mend(text, shape)
+  #mended (text: string, shape: Shape, what: string, isChecked = false): string {
+    const mended = mend(text, shape, isChecked)
     if (mended.places.length > 0) this.handlers.mended?.(what, mended.places)
     return mended.text
   }
@@ -172,5 +186,31 @@ export class Peer implements Receiver {
     this.#over = error
     for (const id of this.#pending.keys()) this.failed(id, error)
     this.handlers.closed(error)
+  }
+}
+
+/** Max time that a connection attempt counts as dialling, in ms: beyond it, the next upstream may dial. */
+const dialTime = 1_000
+
+/**
+ * Opens the connection of a peer.
+ * @param dialled called when the process is spawned or the socket requested
+ * @param timeout in ms
+ * @throws UpstreamError
+ */
+export async function startPeer (peer: Peer, dialled: () => void, timeout: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  // A slow connection must not keep the next upstream from dialling. Some transports connect with their first request
+  // only.
+  setTimeout(dialled, dialTime).unref()
+  try {
+    const late = new Promise<never>((_resolve, reject) => {
+      const message = `it did not connect within ${timeout / 1_000} s`
+      const fail = (): void => { reject(new UpstreamError('timeout', message, { isPublic: true })) }
+      timer = setTimeout(fail, timeout)
+    })
+    await Promise.race([peer.start(dialled), late])
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -1,5 +1,5 @@
-// What comes in pieces is counted by its size, but each piece takes memory of its own as well: a buffer some 200 bytes, or those of the
-// larger one that it is a part of; a text some 30. A megabyte may come in a million pieces.
+// Collects bytes and text that arrive in pieces. Memory is counted by their size, so that tiny pieces must not add
+// overhead: a buffer costs some 200 bytes, or keeps the larger one that it is a part of; a string costs some 30 bytes.
 
 /** Size from which a buffer is kept as it is, in bytes, and that of the blocks into which smaller ones are copied. */
 const blockSize = 16 * 1024
@@ -57,11 +57,14 @@ export class Chunks {
   }
 }
 
-/** Size of texts that are joined with others, in characters, and how many at a time. */
+/** Texts shorter than this, in characters, are joined, at most `maxCrumbs` at a time. */
 const crumb = 1024
-const mostCrumbs = 256
+const maxCrumbs = 256
 
-/** A text in the order in which its parts came, in few strings. It is joined at once: what is put together of two is copied again. */
+/**
+ * A text in the order in which its parts came, in few strings. It is joined at once: what is put together of two is
+ * copied again.
+ */
 export class TextPieces {
   #pieces: string[] = []
   #crumbs: string[] = []
@@ -75,7 +78,7 @@ export class TextPieces {
     if (piece.length >= crumb) {
       this.#join()
       this.#pieces.push(piece)
-    } else if (this.#crumbs.push(piece) >= mostCrumbs) this.#join()
+    } else if (this.#crumbs.push(piece) >= maxCrumbs) this.#join()
   }
 
   /** The whole text, with an end; nothing is held any more. */
@@ -92,5 +95,34 @@ export class TextPieces {
     if (this.#crumbs.length === 0) return
     this.#pieces.push(this.#crumbs.join(''))
     this.#crumbs = []
+  }
+}
+
+/** Splits a text that comes in pieces into lines. Each piece is looked at once, however small the pieces are. */
+export class LineReader {
+  readonly #limit: number
+  readonly #onLine: (line: string) => void
+  /** The pieces of the line that has not ended yet, as far as it is kept. */
+  readonly #begun = new TextPieces()
+
+  /** @param limit max characters that are kept of a line; the rest of it is dropped */
+  constructor (limit: number, onLine: (line: string) => void) {
+    this.#limit = limit
+    this.#onLine = onLine
+  }
+
+  push (text: string): void {
+    let from = 0
+    for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', from)) {
+      this.#keep(text.slice(from, at))
+      from = at + 1
+      this.#onLine(this.#begun.take(''))
+    }
+    this.#keep(text.slice(from))
+  }
+
+  #keep (piece: string): void {
+    const kept = piece.slice(0, this.#limit - this.#begun.length)
+    if (kept !== '') this.#begun.push(kept)
   }
 }

@@ -1,16 +1,23 @@
 import { isObject, memberOf, withMembers } from './json.ts'
 
-// A progress token is valid on one hop only (MCP, "Progress"): each hop writes its own, and restores the sender's on the way back. This is
-// the only place that reads or writes tokens. All texts are JSON; the other members of `_meta` keep their bytes.
+// A progress token is valid on one hop only (MCP, "Progress"): each hop writes its own, and restores the sender's on
+// the way back. This is the only place that reads or writes tokens. All texts are JSON; the other members of `_meta`
+// keep their bytes.
 
-/** The sender's token as it was written (a string or a number, as JSON text); undefined when the sender wants no progress. */
+/**
+ * The sender's token as it was written (a string or a number, as JSON text); undefined when the sender wants no
+ * progress, as with null.
+ */
 export function progressTokenOf (params: Readonly<Record<string, unknown>>, paramsText: string): string | undefined {
   const meta = params._meta
-  if (!isObject(meta) || meta.progressToken === undefined) return undefined
+  if (!isObject(meta) || (meta.progressToken ?? undefined) === undefined) return undefined
   return memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
 }
 
-/** The text of `_meta` with another token, or without one (undefined). @param metaText undefined: there was no `_meta` */
+/**
+ * The text of `_meta` with another token, or without one (undefined).
+ * @param metaText undefined: there was no `_meta`
+ */
 const metaWith = (metaText: string | undefined, token: string | undefined): string =>
   withMembers(metaText ?? '{}', { progressToken: token })
 
@@ -26,7 +33,8 @@ export function outgoingParams (
 ): string {
   const meta = params._meta
   if (isObject(meta) && meta.progressToken !== undefined) {
-    return withMembers(paramsText, { ...changes, _meta: metaWith(changes._meta ?? memberOf(paramsText, '_meta'), String(token)) })
+    const own = meta.progressToken === null ? undefined : String(token)
+    return withMembers(paramsText, { ...changes, _meta: metaWith(changes._meta ?? memberOf(paramsText, '_meta'), own) })
   }
   return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
 }
@@ -37,5 +45,8 @@ export function withoutProgressToken (paramsText: string): string {
   return token === undefined ? paramsText : withMembers(paramsText, { _meta: metaWith(memberOf(paramsText, '_meta'), undefined) })
 }
 
-/** The params of `notifications/progress` with the token of the hop that it is passed on to. @param token as JSON text */
+/**
+ * The params of `notifications/progress` with the token of the hop that it is passed on to.
+ * @param token as JSON text
+ */
 export const restoredProgress = (paramsText: string, token: string): string => withMembers(paramsText, { progressToken: token })

@@ -16,9 +16,9 @@ export interface Learning {
 }
 
 /**
- * Whatever lists and runs items: an upstream server, the built-in prompts and resources, the tools of `$smart`. The gateway folds what
- * providers list into what a View sees, applies overrides and selections, and routes each request to the provider that owns the item.
- * Only `name`, `catalogue` and `call` are required.
+ * A source of items, which it lists and runs: an upstream server, the built-in prompts and resources, the tools of
+ * `$smart`. The gateway folds what providers list into what a View sees, applies overrides and selections, and routes
+ * each request to the provider that owns the item. Only `name`, `catalogue` and `call` are required.
  */
 export interface Provider {
   /** Unique among providers; the prefix of its items' names on merged routes. */
@@ -29,7 +29,7 @@ export interface Provider {
   readonly available?: boolean
   /** The reason why it cannot be called now, for clients. */
   readonly reason?: string
-  /** The error for a client that cannot use it now for a reason of its own, such as a login that is missing; undefined: there is none. */
+  /** The error for a client that cannot use it now, such as one without a login; undefined: there is none. */
   refusal?: (client: Client) => RpcError | undefined
   /** Its catalogue for this client, as far as it is known; undefined: nothing is known yet. */
   catalogue: (client: Client) => Catalogue | undefined
@@ -41,18 +41,28 @@ export interface Provider {
    * @throws RpcError -32001 when there is none
    */
   call: (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext) => Promise<Response>
-  /** How long one of its lists for this client may be kept from now on, and by whom; undefined, or left out: it is not known. */
+  /**
+   * How long one of its lists for this client may be kept from now on, and by whom; undefined, or left out: it is not
+   * known.
+   */
   caching?: (client: Client, kind: ListKind) => Caching | undefined
-  /** Reads its lists for this client, where they are unknown or outdated. @param only true: the request is for this provider alone */
+  /**
+   * Reads its lists for this client, where they are unknown or outdated.
+   * @param only true: the request is for this provider alone
+   */
   learn?: (client: Client, only: boolean) => Learning[]
   /**
-   * Reads its lists for this client, which has asked for an item that they may hold: undefined where they are known, or nothing is
-   * connected. Rejects where they cannot be read. @throws RpcError -32001 when the client's owner has used up what may be opened
+   * Reads its lists for this client, which has asked for an item that they may hold: undefined where they are known, or
+   * nothing is connected. Rejects where they cannot be read. @throws RpcError -32001 when the client's owner has used
+   * up what may be opened
    */
   readFor?: (client: Client) => Promise<void> | undefined
   /** Its catalogues for all classes of clients, as far as they are known. */
   catalogues?: () => readonly Catalogue[]
-  /** Since when it lists its items, where it knows that from earlier runs, too. Left out: since the gateway has seen them. */
+  /**
+   * Since when it lists its items, where it knows that from earlier runs, too. Left out: since the gateway has seen
+   * them.
+   */
   readonly claims?: ListingHistory
   /**
    * Subscribes a client to a resource.
@@ -75,7 +85,10 @@ export interface Provider {
   notify?: (client: Client, method: string, paramsText: string) => void
   /** Ends the calls, subscriptions and links of a client that is gone, or may not use this provider any more. */
   release?: (client: Client) => Promise<void>
-  /** Resources whose URIs begin with this are read from it on every route; they stand in no list, and it decides who may read them. */
+  /**
+   * Resources whose URIs begin with this are read from it on every route; they stand in no list, and it decides who may
+   * read them.
+   */
   uriPrefix?: string
   /** A text of this provider without the secrets of its configuration. */
   redact?: (text: string) => string

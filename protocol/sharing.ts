@@ -1,6 +1,6 @@
 /**
- * Makes one run of something serve all who ask for it while another run is under way. Everybody gets the result of a run that began after
- * he asked.
+ * Lets concurrent callers share runs of one function: each gets the result of a run that began after its call, and at
+ * most one run is under way.
  * @param run what is run, once at a time
  */
 export function sharing<Result> (run: () => Promise<Result>): () => Promise<Result> {

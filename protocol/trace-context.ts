@@ -2,8 +2,8 @@ import { memberOf, withMembers } from './json.ts'
 import { MemberNames } from './lookalikes.ts'
 
 /**
- * The place of a request in a trace (W3C Trace Context). Servers are told of it by headers of the same names, and by members of `_meta`
- * (MCP, SEP-414), which reach those that are no HTTP servers as well.
+ * The place of a request in a trace (W3C Trace Context). Servers are told of it by headers of the same names, and by
+ * members of `_meta` (MCP, SEP-414), which reach those that are no HTTP servers as well.
  */
 export interface TraceContext {
   readonly traceparent: string

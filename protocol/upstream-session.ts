@@ -26,26 +26,36 @@ export interface ClientIdentity {
   readonly exclusive: boolean
 }
 
-/** The call on whose stream a message came; `over`: that call is already answered; undefined: it came on no call's stream. */
+/**
+ * The call on whose stream a message came; `over`: that call is already answered; undefined: it came on no call's
+ * stream.
+ */
 export type Origin = Call | 'over' | undefined
 
-/** Receives what an upstream sends of its own accord. */
+/** Receives the unsolicited messages of an upstream. */
 export interface SessionHandlers {
   /** The upstream asks a question. @throws RpcError to answer with an error */
   question: (question: Question, origin: Origin) => Promise<Response>
   /** A notification, except progress of an open call. */
   notification: (notification: Notification, origin: Origin) => void
-  /** A call is over. Called before any message that the upstream sent after its answer. @param response undefined: it has no answer */
+  /**
+   * A call is over. Called before any message that the upstream sent after its answer.
+   * @param response undefined: it has no answer
+   */
   over: (call: Call, response: Response | undefined) => void
-  /** Something that the server wrote as `null` or `[]` was mended. @param what of which message @param places paths within it */
+  /**
+   * Something that the server wrote as `null` or `[]` was mended.
+   * @param what of which message
+   * @param places paths within it
+   */
   mended?: (what: string, places: readonly string[]) => void
   /** The connection is gone, and every call on it has failed. */
   closed: (error: UpstreamError) => void
 }
 
 /**
- * One connection to an upstream, independent of the revision of MCP. How a revision implements it (by a handshake or an envelope, by
- * requests or listeners) is left to the adapter of its era: `legacy/`, `modern/`.
+ * One connection to an upstream, independent of the revision of MCP. How a revision implements it (by a handshake or an
+ * envelope, by requests or listeners) is left to the adapter of its era: `legacy/`, `modern/`.
  */
 export interface UpstreamSession {
   /** Known once `open` has resolved. */
@@ -54,11 +64,19 @@ export interface UpstreamSession {
   readonly openCalls: readonly Call[]
   readonly busy: boolean
   readonly closed: boolean
-  /** Connects. @param dialled called when the process is spawned or the socket requested @throws UpstreamError, RpcError */
+  /**
+   * Connects.
+   * @param dialled called when the process is spawned or the socket requested
+   * @throws UpstreamError, RpcError
+   */
   open: (dialled: () => void) => Promise<void>
   /** Sends a request of a client. The answer may be an error. @throws UpstreamError when there is none */
   call: (exchange: Exchange, options: Omit<CallOptions, 'over'>) => Promise<Response>
-  /** Sends a request of the gateway's own. @returns the text of its result @throws RpcError the upstream's error; UpstreamError */
+  /**
+   * Sends a request of the gateway's own.
+   * @returns the text of its result
+   * @throws RpcError the upstream's error; UpstreamError
+   */
   request: (method: string, paramsText?: string, timeout?: number) => Promise<string>
   notify: (method: string, paramsText?: string) => void
   /**

@@ -3,7 +3,9 @@ const maxHold = 0.5
 /** Characters of a long text that are encoded at once. */
 const chunkSize = 64 * 1024
 
-/** Measures how long a task has held the event loop, and yields to it. Used between two steps of a task of low urgency. */
+/**
+ * Measures how long a task has held the event loop, and yields to it. Used between two steps of a task of low urgency.
+ */
 export class LoopBudget {
   #begun = performance.now()
 
@@ -22,8 +24,11 @@ export class LoopBudget {
 /** The length of several chunks together, in bytes. */
 export const lengthOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, { length }) => sum + length, 0)
 
-/** A long text as UTF-8, encoded without holding the event loop. In chunks: one character beyond Latin-1 slows down a whole string. */
-export async function toChunks (pieces: Iterable<string>): Promise<Buffer[]> {
+/**
+ * A long text as UTF-8, encoded without holding the event loop. In chunks: one character beyond Latin-1 slows down a
+ * whole string.
+ */
+export async function toBytes (pieces: Iterable<string>): Promise<Buffer> {
   const chunks: Buffer[] = []
   const budget = new LoopBudget()
   let waiting = ''
@@ -35,8 +40,5 @@ export async function toChunks (pieces: Iterable<string>): Promise<Buffer[]> {
     }
     if (budget.spent) await budget.yieldToEventLoop()
   }
-  return [...chunks, Buffer.from(waiting)]
+  return Buffer.concat([...chunks, Buffer.from(waiting)])
 }
-
-/** The same as one buffer. */
-export const toBytes = async (pieces: Iterable<string>): Promise<Buffer> => Buffer.concat(await toChunks(pieces))

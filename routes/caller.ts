@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ownerOf, type Principal } from '../plugins/settings/index.ts'
 import { holdUntilClosed } from '../plugins/base/body/index.ts'
-import type { Caller } from '../plugins/downstream/index.ts'
-import { disconnectOf } from './disconnect.ts'
+import { type Caller, Disconnect } from '../plugins/downstream/index.ts'
+import { ownerOf, type Principal } from '../plugins/settings/index.ts'
 
 /** The caller of a request that runs something. It is `gone` when the connection closes before the answer. */
 export function callerOf (request: FastifyRequest, reply: FastifyReply, principal: Principal): Caller {
@@ -14,4 +13,18 @@ export function callerOf (request: FastifyRequest, reply: FastifyReply, principa
 export function withData (reply: FastifyReply, data: string): string {
   reply.type('application/json')
   return `{"success":true,"data":${data}}`
+}
+
+/** Tells when the connection of a reply closes before the answer was sent. */
+export function disconnectOf ({ raw }: FastifyReply): Disconnect {
+  const disconnect = new Disconnect()
+  raw.once('close', () => { if (!raw.writableFinished) disconnect.happen() })
+  return disconnect
+}
+
+/** The same as an abort signal, for work that is not done thousands of times a second. */
+export function signalOf (reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  disconnectOf(reply).listen(() => { controller.abort() })
+  return controller.signal
 }

@@ -1,22 +1,60 @@
 import type { FastifyInstance } from 'fastify'
 import { basePathOf } from '../plugins/base/config/index.ts'
 import { envelope, errors } from '../plugins/base/errors/index.ts'
-import { createServer, type ServerOptions } from '../plugins/base/index.ts'
+import { createServer } from '../plugins/base/index.ts'
+import type { LogOutput } from '../plugins/extensions/index.ts'
+import type { Env } from '../schemas/env.ts'
 import health from './public/health.ts'
 
 const problem = 'waiting for the database'
 
-/** The app that answers health checks while the database is waited for; every other request gets 503. It does not listen yet. */
-export async function buildWaitingRoom (options: ServerOptions): Promise<FastifyInstance> {
-  const { env } = options
-  const app = createServer(options)
-  app.setErrorHandler(envelope)
-  app.setNotFoundHandler((request, reply) => { envelope(new errors.NotReady(problem), request, reply) })
-  await app.register(health, {
-    prefix: basePathOf(env),
-    status: 'starting',
-    servers: () => ({ connected: 0 }),
-    problem: () => problem
-  })
-  return app
+interface WaitingRoomOptions { readonly logger: { level: string, stream: LogOutput }, readonly env: Env }
+
+/**
+ * Answers the health checks of orchestrators while the gateway waits for its database, and logs that it waits. Every other request gets
+ * 503.
+ */
+export class WaitingRoom {
+  readonly #options: WaitingRoomOptions
+  #app: Promise<FastifyInstance> | undefined
+
+  constructor (options: WaitingRoomOptions) {
+    this.#options = options
+  }
+
+  /** Starts to listen, unless it does already. @param message why the gateway waits */
+  open (message: string): void {
+    if (!this.#app) process.once('SIGTERM', this.#stop)
+    this.#app ??= this.#listen(message)
+  }
+
+  /** Stops listening. When the promise resolves, the port is free. */
+  async close (): Promise<void> {
+    process.removeListener('SIGTERM', this.#stop)
+    await (await this.#app)?.close()
+  }
+
+  /** Ends the process: there is nothing to shut down yet. */
+  readonly #stop = (): void => {
+    void this.#app?.then((app) => { app.log.info('stopping (SIGTERM)') }).finally(() => { process.exit(0) })
+  }
+
+  async #listen (message: string): Promise<FastifyInstance> {
+    const { logger, env } = this.#options
+    const { HOST: host, PORT: port } = env
+    // Fastify takes the stream out of the options.
+    const app = createServer({ logger: { ...logger }, env })
+    app.setErrorHandler(envelope)
+    app.setNotFoundHandler((request, reply) => { envelope(new errors.NotReady(problem), request, reply) })
+    await app.register(health, {
+      prefix: basePathOf(env),
+      status: 'starting',
+      servers: () => ({ connected: 0 }),
+      problem: () => problem
+    })
+    app.log.info(message)
+    // Errors are ignored here: the gateway reports them when it listens on the same port.
+    await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` }).catch(() => {})
+    return app
+  }
 }

@@ -319,7 +319,11 @@ export const KeyRecord = Type.Object(
     token: Type.String({ description: 'Masked; plain only in the answer that creates the key' }),
     kind: StringEnum(['system', 'user']),
     owner: Type.Optional(Type.String()),
-    createdBy: Type.Optional(Type.String({ description: 'Who made it. A system key counts while its maker and its owner are admins' })),
+    createdBy: Type.Optional(Type.String({
+      description:
+        'Who made it, or gave it more rights last. A system key counts while its maker and its owner are admins'
+    })),
+    inactive: Type.Optional(Type.String({ description: 'The reason why it does not count now; absent: it counts' })),
     accessType: StringEnum(['all', 'groups', 'servers', 'custom']),
     allowedGroups: Type.Array(Type.String()),
     allowedServers: Type.Array(Type.String()),
@@ -360,7 +364,14 @@ export const NewKey = Closed(Type.Object({
     description: 'A date and time with its zone (ISO 8601), from which on the key counts as disabled; null: never'
   }))
 }, { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] }))
-const unchangedOfKey = { id: Unchanged, token: Unchanged, createdBy: Unchanged, createdAt: Unchanged, lastUsedAt: Unchanged }
+const unchangedOfKey = {
+  id: Unchanged,
+  token: Unchanged,
+  createdBy: Unchanged,
+  createdAt: Unchanged,
+  lastUsedAt: Unchanged,
+  inactive: Unchanged
+}
 export const KeyUpdate = Closed(Type.Partial(Type.Object({ ...NewKey.properties, ...unchangedOfKey }), {
   examples: [{ enabled: false }],
   description: 'A user may change `name` and `enabled` only; all else may be sent as it was answered'

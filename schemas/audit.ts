@@ -1,14 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-/** What an entry of the audit log is about. */
-const entities = [
-  'user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs',
-  'backup', 'export'
-] as const
 const Open = Type.Object({}, { additionalProperties: true })
-/** One change, as admins see it. */
-export const AuditRecord = Type.Object(
+/** One change, as admins see it. @param entities what it may be about */
+export const auditRecord = <Name extends string>(entities: readonly Name[]) => Type.Object(
   {
     id: Type.String(),
     timestamp: Type.String({ description: 'ISO 8601' }),
@@ -42,8 +37,8 @@ export const AuditRecord = Type.Object(
   }
 )
 
-/** Which changes to list. */
-export const AuditQuery = Type.Object({
+/** Which changes to list. @param entities as for `auditRecord` */
+export const auditQuery = <Name extends string>(entities: readonly Name[]) => Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
   username: Type.Optional(Type.String()),
   action: Type.Optional(StringEnum(['create', 'update', 'delete'])),

@@ -246,7 +246,10 @@ export const Env = Type.Object({
     '60s',
     'How long an upstream may take to answer `initialize`. The log names one that has not answered after 10 s, with what it printed last'
   ),
-  REQUEST_TIMEOUT: PositiveDuration('60s', "How long an upstream may be silent during a call, unless the server's `options.timeout` is set"),
+  REQUEST_TIMEOUT: PositiveDuration(
+    '60s',
+    "How long an upstream may be silent during a call, unless the server's `options.timeout` is set"
+  ),
   DRAIN_TIMEOUT: Duration('5s', 'How long calls in flight may take after SIGTERM, at most `9s`: the gateway ends within 10 s')
 })
 export type Env = Static<typeof Env>

@@ -1,7 +1,8 @@
 import { Type, type TObject } from '@sinclair/typebox'
 import { fillText, type EditorVariables } from './foreign-variables.ts'
 import { OpenApiConfig } from './openapi-upstream.ts'
-import { allItems, ItemOverride, ServerConfig } from './server.ts'
+import { allItems, ItemOverride, ServerConfig, typeOf } from './server.ts'
+import { spelledType, transports } from './transports.ts'
 import { isComment, isObject, quoteName, unknownMembers, unknownSentence } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
 
@@ -12,11 +13,6 @@ interface Adopted { readonly config: Json, readonly warnings: readonly string[] 
 
 /** Max warnings about one config; beyond: they are counted. */
 const mostWarnings = 20
-
-/** Transports as others spell them: lower case, letters only. */
-const transports: Readonly<Record<string, string>> = {
-  stdio: 'stdio', local: 'stdio', sse: 'sse', http: 'streamable-http', streamablehttp: 'streamable-http', openapi: 'openapi'
-}
 
 /** Members that tell a client how to ask its user, or how to show the server. */
 const ofClients: Readonly<Record<string, string>> = {
@@ -128,7 +124,7 @@ function readTransport (adoption: Adoption): void {
   adoption.move('transport', 'type')
   adoption.move('transportType', 'type')
   const { type } = adoption.config
-  const known = typeof type === 'string' ? transports[type.toLowerCase().replace(/[-_ ]/g, '')] : undefined
+  const known = typeof type === 'string' ? spelledType(type) : undefined
   if (known !== undefined && known !== type) adoption.put('type', known)
   // opencode: an address, whatever is spoken there.
   if (type === 'remote') adoption.take('type')
@@ -261,7 +257,7 @@ function readOAuth (adoption: Adoption): void {
   })
 }
 
-/** The gateway's own members that have no effect on a server of a kind. */
+/** The gateway's own members that have no effect on a server, by what locates it. */
 const inert = {
   command: { reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi'] },
   address: {
@@ -271,17 +267,11 @@ const inert = {
   description: { reason: 'the server is an OpenAPI description', members: ['command', 'args', 'env', 'cwd'] }
 } as const
 
-/** @returns undefined: the config is incomplete, or its type is not known, and it is refused for that */
-function kindOf ({ type, command, url }: Json): keyof typeof inert | undefined {
-  if (type === 'openapi') return 'description'
-  if (type === 'stdio' || (type === undefined && command !== undefined)) return 'command'
-  return type === 'sse' || type === 'streamable-http' || (type === undefined && url !== undefined) ? 'address' : undefined
-}
-
 function warnOfOtherKinds ({ config, warnings }: Adoption): void {
-  const kind = kindOf(config)
-  if (kind === undefined) return
-  const { reason, members } = inert[kind]
+  const type = typeOf(config as ServerConfig)
+  // A config without a type, or of an unknown one, is refused for that.
+  if (type === undefined || !Object.hasOwn(transports, type)) return
+  const { reason, members } = inert[transports[type].locatedBy]
   for (const name of members) {
     const value = config[name]
     const isEmpty = value === undefined || value === null || value === '' || value === false ||

@@ -3,6 +3,7 @@ import { maxConfigEntries, OpenApiConfig, securityProblem } from './openapi-upst
 import { oauthProblem, UpstreamOAuth } from './upstream-oauth.ts'
 import { StoredByUser } from './stored-by-user.ts'
 import { StringEnum } from './string-enum.ts'
+import { transports, transportTypes, type TransportType } from './transports.ts'
 
 /** The name of the override that stands for all items without one of their own. */
 export const allItems = '*'
@@ -21,7 +22,7 @@ const Milliseconds = (minimum = 1) => Type.Integer({ minimum, maximum: 2 ** 31 -
 /** The config of an upstream server. Unknown members are kept unchanged. */
 export const ServerConfig = Type.Object({
   type: Type.Optional(
-    StringEnum(['stdio', 'sse', 'streamable-http', 'openapi'], {
+    StringEnum<TransportType[]>(transportTypes, {
       description: 'Transport to the server; without it, `command` means stdio, and `url` streamable-http with fall-back to sse'
     })
   ),
@@ -38,6 +39,11 @@ export const ServerConfig = Type.Object({
   visibility: Type.Optional(StringEnum(['private', 'public', 'group'])),
   description: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
+  storedBy: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Set by the gateway: the users who stored it last, on whose rights it rests; absent: the operator'
+    })
+  ),
   storedByUser: StoredByUser,
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),
   startOnDemand: Type.Optional(Type.Boolean()),
@@ -66,21 +72,25 @@ export const ServerConfig = Type.Object({
 export type ServerConfig = Static<typeof ServerConfig>
 
 /** The type of a server, also where the config does not say it: with a `url` only, the one that is tried first. Undefined: it has none. */
-export const typeOf = ({ type, command, url }: ServerConfig): ServerConfig['type'] =>
+export const typeOf = ({ type, command, url }: Pick<ServerConfig, 'type' | 'command' | 'url'>): TransportType | undefined =>
   type ?? (command !== undefined ? 'stdio' : url !== undefined ? 'streamable-http' : undefined)
 
 /** A message about what a config of its type lacks; undefined: it is complete. */
-export function incomplete ({ type, command, url, proxy, openapi, oauth }: ServerConfig): string | undefined {
-  if (type === 'stdio' || (type === undefined && command !== undefined)) return command ? undefined : 'a stdio server needs a "command"'
-  if (!url && (type !== 'openapi' || (!openapi?.url && openapi?.schema === undefined))) {
+export function incomplete (config: ServerConfig): string | undefined {
+  const { type, command, url, proxy, openapi, oauth } = config
+  const known = typeOf(config)
+  const locatedBy = known && transports[known].locatedBy
+  if (locatedBy === 'command') return command ? undefined : `a ${known} server needs a "command"`
+  const isDescription = locatedBy === 'description'
+  if (!url && (!isDescription || (!openapi?.url && openapi?.schema === undefined))) {
     return type === undefined ? 'it needs a "command" or a "url"' : `a server of type "${type}" needs a "url"`
   }
   if (url !== undefined && !isWebAddress(url)) return '"url" must be an absolute http or https address'
-  if (type === 'openapi' && openapi?.url !== undefined && !isWebAddress(openapi.url)) {
+  if (isDescription && openapi?.url !== undefined && !isWebAddress(openapi.url)) {
     return '"openapi.url" must be an absolute http or https address'
   }
   if (proxy?.url !== undefined && !isWebAddress(proxy.url)) return '"proxy.url" must be an absolute http or https address'
-  return type === 'openapi' ? securityProblem(openapi?.security) : oauthProblem(oauth)
+  return isDescription ? securityProblem(openapi?.security) : oauthProblem(oauth)
 }
 
 /** An address with a variable (`${NAME}`) passes here, and is checked once the variable is replaced. */

@@ -5,8 +5,8 @@ import { sql } from 'drizzle-orm'
 import type { Document } from '../../db/apply.ts'
 import { isObject } from '../../protocol/json.ts'
 import { FileLock, LockHeldError } from '../../db/file-lock.ts'
-import { consentSection } from '../../db/json/consents.ts'
-import { withoutTokens } from '../../db/json/tokens.ts'
+import { collections } from '../../db/records.ts'
+import { withoutRecords } from '../../db/json/records.ts'
 import { parseSettings } from '../../db/json/parse.ts'
 import { replace } from '../../db/json/write.ts'
 import { documentText } from '../../db/document-text.ts'
@@ -102,7 +102,7 @@ async function openDatabaseTarget (
         return
       }
       const document = moved(await documentOf(work), bundlesFolder, bundles)
-      const marked = { ...withoutTokens(document), ...usersOf(document, [], false) }
+      const marked = { ...withoutRecords(document), ...usersOf(document, [], false) }
       await importDocument(driver, await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }), marked, mayReplace)
     }
     return { location: `the database at ${driver.location}`, commit, close }
@@ -125,8 +125,8 @@ function toText (document: Document, present: Document | undefined, keepTokens: 
   // Tokens and consents of the backup may have been used or withdrawn since: those that there are stay.
   const spent = keeps
     ? {}
-    : Object.fromEntries(['oauthTokens', consentSection].map((name) => [name, present?.[name]]))
-  return documentText({ ...(keeps ? document : withoutTokens(document)), ...usersOf(document, users, keeps), ...spent })
+    : Object.fromEntries([collections.tokens, collections.consents].map(({ name }) => [name, present?.[name]]))
+  return documentText({ ...(keeps ? document : withoutRecords(document)), ...usersOf(document, users, keeps), ...spent })
 }
 
 const usersOf = ({ users }: Document, present: ReadonlyArray<Record<string, unknown>>, keeps: boolean): Document => {

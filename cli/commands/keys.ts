@@ -15,6 +15,7 @@ interface Key {
   enabled: boolean
   expiresAt?: string
   lastUsedAt?: string
+  inactive?: string
 }
 interface CreateOptions { kind: string, owner: string, group: string[], server: string[], expires?: string }
 
@@ -84,8 +85,11 @@ export function addKeyCommands (program: Command, run: Run): void {
 const opens = ({ accessType, allowedGroups, allowedServers }: Key): string =>
   accessType === 'all' ? 'all' : [...allowedGroups, ...allowedServers].join(', ')
 
-const stateOf = ({ enabled, expiresAt }: Key): string =>
-  !enabled ? 'disabled' : expiresAt !== undefined && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'enabled'
+function stateOf ({ enabled, expiresAt, inactive }: Key): string {
+  if (!enabled) return 'disabled'
+  if (expiresAt !== undefined && Date.parse(expiresAt) <= Date.now()) return 'expired'
+  return inactive === undefined ? 'enabled' : `inactive: ${inactive}`
+}
 
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 

@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { errorCode } from '../../db/error-code.ts'
-import { withoutTokens } from '../../db/json/tokens.ts'
+import { withoutRecords } from '../../db/json/records.ts'
 import { replace } from '../../db/json/write.ts'
 import { documentText } from '../../db/document-text.ts'
 import type { Driver } from '../../db/postgres/connection/driver.ts'
@@ -89,7 +89,7 @@ const vaultOf = async (env: Env, cwd: string): Promise<Vault> =>
 async function importFile ({ driver, vault, path, report, replace: mayReplace }: Transfer): Promise<void> {
   const document = await readSettings(path)
   if (document === undefined) throw new Error(`The settings file ${path} does not exist.`)
-  await importDocument(driver, vault, withoutTokens(document), mayReplace)
+  await importDocument(driver, vault, withoutRecords(document), mayReplace)
   report.result({ file: path, location: driver.location }, `${path} is stored in the database at ${driver.location}.`)
 }
 

@@ -1,16 +1,16 @@
 import { clientSection, holdsSecret, readClient, toClientEntry, type ClientEntry } from '../client-entry.ts'
 import { isIdle, maxRecords, touchInterval, type OAuthClient, type Clients, type Range } from '../ports.ts'
-import type { FileConsents } from './consents.ts'
+import { clientLabel } from '../records/labels.ts'
+import { collections, retention } from '../records.ts'
+import type { FileRecords } from './records.ts'
 import { EntryList, mergeUpdates, type SectionFile } from './section.ts'
-import type { FileTokens } from './tokens.ts'
 
 const isEntry = (item: unknown): item is ClientEntry => readClient(item) !== undefined
 const idOf = (entry: ClientEntry): string => readClient(entry)?.clientId ?? ''
 
 interface FileClientsOptions {
   file: SectionFile
-  tokens: FileTokens
-  consents: FileConsents
+  records: FileRecords
   /** Max clients that registered themselves. */
   count?: number
 }
@@ -22,15 +22,13 @@ interface FileClientsOptions {
 export class FileClients implements Clients {
   readonly #file: SectionFile
   readonly #list: EntryList<ClientEntry>
-  readonly #tokens: FileTokens
-  readonly #consents: FileConsents
+  readonly #records: FileRecords
   readonly #maxRegistered: number
 
-  constructor ({ file, tokens, consents, count = maxRecords.registeredClientsInFile }: FileClientsOptions) {
+  constructor ({ file, records, count = maxRecords.registeredClientsInFile }: FileClientsOptions) {
     this.#file = file
     this.#list = new EntryList(file, { name: clientSection, isEntry, keyOf: idOf, isEditable: true })
-    this.#tokens = tokens
-    this.#consents = consents
+    this.#records = records
     this.#maxRegistered = count
   }
 
@@ -105,7 +103,12 @@ export class FileClients implements Clients {
       })
       const update = { ...own, dropsSecret }
       if (gone.size === 0) return update
-      return mergeUpdates(update, this.#tokens.planRevocation(sections, gone), this.#consents.planRemoval(sections, gone))
+      const which = { labels: [...gone].map(clientLabel) }
+      const tokens = this.#records.planRemoval(sections, collections.tokens, which, (families) => {
+        const entries = families.map((family) => ({ key: family, value: null, owner: family, expiresIn: retention }))
+        void this.#records.put(collections.revokedFamilies, entries)
+      })
+      return mergeUpdates(update, tokens, this.#records.planRemoval(sections, collections.consents, which))
     })
   }
 }

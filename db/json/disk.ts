@@ -112,9 +112,18 @@ export class Disk {
 
   /** Sets the mode of the file to 0600, and removes leftovers of interrupted writes. For a valid file whose lock this process holds. */
   async tidy (): Promise<void> {
+    await this.closeToOthers()
+    await tidy(await this.realPath())
+  }
+
+  /** Sets the mode of the file to 0600. @returns whether other users could write it until now */
+  async closeToOthers (): Promise<boolean> {
     const path = await this.realPath()
-    if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600).catch(() => {})
-    await tidy(path)
+    return await stat(path).then(async ({ mode }) => {
+      if ((mode & 0o077) === 0) return false
+      await chmod(path, 0o600)
+      return (mode & 0o022) !== 0
+    }).catch(() => false)
   }
 
   /** Overwrites the backup with the current bytes, when the former backup holds what nobody must find any more. */

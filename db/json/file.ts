@@ -257,6 +257,9 @@ export class JsonFileStore implements Store, SectionFile {
       const document = share(former.document, parseSettings(found.bytes, this.#path))
       const next = document === former.document ? former : this.#read(document, former)
       this.#disk.remember(found)
+      if (this.#lock?.isHeld === true && await this.#disk.closeToOthers()) {
+        this.#warn(`The settings file ${this.#path} was open to writes of other users; now only its owner may read and write it.`)
+      }
       this.#becomeValid()
       if (next === former) return 'same'
       this.#reading = next

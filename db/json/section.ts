@@ -48,8 +48,6 @@ interface EntryListOptions<Entry> {
   keyOf: (entry: Entry) => string
   /** Whether an edit of the file adds and changes entries. If not, it can only remove some: it must not bring back what was used up. */
   isEditable: boolean
-  /** Removes what is too much, from entries that are to be written. */
-  limit?: (entries: Map<string, Entry>) => void
 }
 
 /** A section that is a list of entries. Items of another shape are kept unchanged. */
@@ -76,7 +74,7 @@ export class EntryList<Entry extends object> {
 
   /** Works out the update that `change` would make. @throws StorageError when the section is not a list */
   plan<Result> (sections: Sections, work: (entries: Map<string, Entry>) => Result): SectionsUpdate<Result> {
-    const { name, limit } = this.#options
+    const { name } = this.#options
     const value = sections(name)
     if (!isMissing(value) && !Array.isArray(value)) {
       throw new StorageError(`"${name}" in the settings is not of the expected type, and is kept as it is: correct it first.`, false)
@@ -85,17 +83,8 @@ export class EntryList<Entry extends object> {
     const entries = new Map(former)
     const result = work(entries)
     if (entries.size === former.size && [...entries].every(([key, entry]) => former.get(key) === entry)) return { changed: {}, result }
-    limit?.(entries)
     const next = this.#replaced(value ?? [], entries)
     return { changed: { [name]: next }, result, onWritten: () => { this.#known = { value: next, entries } } }
-  }
-
-  /** Works out the update that removes entries. A section that is not a list has none. */
-  planRemoval (sections: Sections, which: (entry: Entry) => boolean): SectionsUpdate<void> {
-    if (!Array.isArray(sections(this.#options.name))) return { changed: {}, result: undefined }
-    return this.plan(sections, (entries) => {
-      for (const [key, entry] of [...entries]) if (which(entry)) entries.delete(key)
-    })
   }
 
   #read (value: unknown): ReadonlyMap<string, Entry> {

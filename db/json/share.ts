@@ -1,5 +1,6 @@
-import { keyMembers, type Document } from '../apply.ts'
 import { isObject } from '../../schemas/unknown-members.ts'
+import type { Document } from '../apply.ts'
+import { entities, isListName } from '../entities.ts'
 import { orderedEntries, orderedObject } from '../order.ts'
 
 const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
@@ -12,8 +13,8 @@ export function share (former: Document, next: Document): Document {
   const shared = Object.entries(next).map(([name, value]): [string, unknown] => {
     const before = Object.hasOwn(former, name) ? former[name] : undefined
     if (name === 'mcpServers' && isObject(before) && isObject(value)) return [name, shareMembers(before, value)]
-    if (Object.hasOwn(keyMembers, name) && Array.isArray(before) && Array.isArray(value)) {
-      return [name, shareList(before, value, keyMembers[name as keyof typeof keyMembers])]
+    if (isListName(name) && Array.isArray(before) && Array.isArray(value)) {
+      return [name, shareList(before, value, entities[name].key)]
     }
     return [name, before !== undefined && isSameJson(before, value) ? before : value]
   })

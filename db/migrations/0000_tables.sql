@@ -1,14 +1,3 @@
-CREATE TABLE "bearer_keys" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	"token_hash" text,
-	CONSTRAINT "bearer_keys_key_unique" UNIQUE("key"),
-	CONSTRAINT "bearer_keys_token_hash_unique" UNIQUE("token_hash")
-);
---> statement-breakpoint
 CREATE TABLE "commits" (
 	"version" bigint PRIMARY KEY NOT NULL,
 	"id" uuid NOT NULL,
@@ -18,36 +7,6 @@ CREATE TABLE "commits" (
 CREATE TABLE "counters" (
 	"key" text PRIMARY KEY NOT NULL,
 	"count" integer NOT NULL,
-	"expires" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "grants" (
-	"hash" text PRIMARY KEY NOT NULL,
-	"family" text NOT NULL,
-	"data" jsonb,
-	"sealed" text,
-	"taken" boolean DEFAULT false NOT NULL,
-	"expires" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "groups" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	"name" text,
-	CONSTRAINT "groups_key_unique" UNIQUE("key"),
-	CONSTRAINT "groups_name_unique" UNIQUE("name")
-);
---> statement-breakpoint
-CREATE TABLE "login_states" (
-	"hash" text PRIMARY KEY NOT NULL,
-	"uid" text,
-	"username" text,
-	"data" jsonb NOT NULL,
-	"sealed" text,
-	"created" timestamp with time zone NOT NULL,
 	"expires" timestamp with time zone NOT NULL
 );
 --> statement-breakpoint
@@ -61,30 +20,18 @@ CREATE TABLE "oauth_clients" (
 	"idle_since" timestamp with time zone NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "oauth_consents" (
-	"username" text NOT NULL,
-	"client_key" text NOT NULL,
-	"data" text NOT NULL,
-	"granted" timestamp with time zone NOT NULL,
-	CONSTRAINT "oauth_consents_username_client_key_pk" PRIMARY KEY("username","client_key")
-);
---> statement-breakpoint
-CREATE TABLE "prompts" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
+CREATE TABLE "records" (
+	"id" text PRIMARY KEY NOT NULL,
+	"collection" text NOT NULL,
+	"version" text NOT NULL,
+	"value" text,
 	"data" jsonb,
-	"spelling" text,
 	"sealed" text,
-	CONSTRAINT "prompts_key_unique" UNIQUE("key")
-);
---> statement-breakpoint
-CREATE TABLE "resources" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	CONSTRAINT "resources_key_unique" UNIQUE("key")
+	"owner" text,
+	"labels" text[] NOT NULL,
+	"at" timestamp with time zone NOT NULL,
+	"changed" timestamp with time zone NOT NULL,
+	"expires" timestamp with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "revision" (
@@ -92,82 +39,6 @@ CREATE TABLE "revision" (
 	"version" bigint NOT NULL,
 	"head" uuid NOT NULL,
 	CONSTRAINT "revision_is_one_row" CHECK ("revision"."id" = 1)
-);
---> statement-breakpoint
-CREATE TABLE "sections" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	"name" text NOT NULL,
-	CONSTRAINT "sections_key_unique" UNIQUE("key")
-);
---> statement-breakpoint
-CREATE TABLE "servers" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	"name" text NOT NULL,
-	CONSTRAINT "servers_key_unique" UNIQUE("key")
-);
---> statement-breakpoint
-CREATE TABLE "system_config" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	CONSTRAINT "system_config_key_unique" UNIQUE("key")
-);
---> statement-breakpoint
-CREATE TABLE "token_families" (
-	"family" text PRIMARY KEY NOT NULL,
-	"client_id" text,
-	"username" text,
-	"mark" text,
-	"revoked" boolean DEFAULT false NOT NULL,
-	"revoked_at" timestamp with time zone,
-	"expires" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "tokens" (
-	"hash" text PRIMARY KEY NOT NULL,
-	"family" text NOT NULL,
-	"kind" text NOT NULL,
-	"scope" text NOT NULL,
-	"resource" text,
-	"used" boolean DEFAULT false NOT NULL,
-	"expires" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "upstream_tokens" (
-	"key" text PRIMARY KEY NOT NULL,
-	"server" text NOT NULL,
-	"holder" text NOT NULL,
-	"version" text,
-	"data" jsonb,
-	"sealed" text,
-	"claimed" timestamp with time zone,
-	"changed" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "used_states" (
-	"hash" text PRIMARY KEY NOT NULL,
-	"answers" text NOT NULL,
-	"used" timestamp with time zone DEFAULT now() NOT NULL,
-	"expires" timestamp with time zone NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "users" (
-	"position" bigint PRIMARY KEY NOT NULL,
-	"key" text,
-	"data" jsonb,
-	"spelling" text,
-	"sealed" text,
-	CONSTRAINT "users_key_unique" UNIQUE("key")
 );
 --> statement-breakpoint
 CREATE TABLE "vectors" (
@@ -278,28 +149,93 @@ CREATE TABLE "social_users" (
 	CONSTRAINT "social_users_email_unique" UNIQUE("email")
 );
 --> statement-breakpoint
+CREATE TABLE "servers" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	"name" text NOT NULL,
+	CONSTRAINT "servers_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "groups" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	"alias" text,
+	CONSTRAINT "groups_key_unique" UNIQUE("key"),
+	CONSTRAINT "groups_alias_unique" UNIQUE("alias")
+);
+--> statement-breakpoint
+CREATE TABLE "users" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	CONSTRAINT "users_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "bearer_keys" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	"alias" text,
+	CONSTRAINT "bearer_keys_key_unique" UNIQUE("key"),
+	CONSTRAINT "bearer_keys_alias_unique" UNIQUE("alias")
+);
+--> statement-breakpoint
+CREATE TABLE "prompts" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	CONSTRAINT "prompts_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "resources" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	CONSTRAINT "resources_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "system_config" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	CONSTRAINT "system_config_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
+CREATE TABLE "sections" (
+	"position" bigint PRIMARY KEY NOT NULL,
+	"key" text,
+	"data" jsonb,
+	"spelling" text,
+	"sealed" text,
+	"name" text NOT NULL,
+	CONSTRAINT "sections_key_unique" UNIQUE("key")
+);
+--> statement-breakpoint
 ALTER TABLE "social_accounts" ADD CONSTRAINT "social_accounts_user_id_social_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."social_users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "social_sessions" ADD CONSTRAINT "social_sessions_user_id_social_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."social_users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "counters_expires" ON "counters" USING btree ("expires");--> statement-breakpoint
-CREATE INDEX "grants_expires" ON "grants" USING btree ("expires");--> statement-breakpoint
-CREATE INDEX "login_states_uid" ON "login_states" USING btree ("uid");--> statement-breakpoint
-CREATE INDEX "login_states_user" ON "login_states" USING btree ("username","created");--> statement-breakpoint
-CREATE INDEX "login_states_created" ON "login_states" USING btree ("created");--> statement-breakpoint
-CREATE INDEX "login_states_expires" ON "login_states" USING btree ("expires");--> statement-breakpoint
 CREATE INDEX "oauth_clients_idle" ON "oauth_clients" USING btree ("idle_since") WHERE "oauth_clients"."origin" = 'registered';--> statement-breakpoint
-CREATE INDEX "oauth_consents_client" ON "oauth_consents" USING btree ("client_key");--> statement-breakpoint
-CREATE INDEX "oauth_consents_granted" ON "oauth_consents" USING btree ("granted");--> statement-breakpoint
-CREATE INDEX "token_families_revoked" ON "token_families" USING btree ("revoked_at");--> statement-breakpoint
-CREATE INDEX "token_families_client" ON "token_families" USING btree ("client_id");--> statement-breakpoint
-CREATE INDEX "token_families_user" ON "token_families" USING btree ("username");--> statement-breakpoint
-CREATE INDEX "token_families_expires" ON "token_families" USING btree ("expires");--> statement-breakpoint
-CREATE INDEX "tokens_family" ON "tokens" USING btree ("family");--> statement-breakpoint
-CREATE INDEX "tokens_expires" ON "tokens" USING btree ("expires");--> statement-breakpoint
-CREATE INDEX "upstream_tokens_server" ON "upstream_tokens" USING btree ("server");--> statement-breakpoint
-CREATE INDEX "upstream_tokens_holder" ON "upstream_tokens" USING btree ("holder");--> statement-breakpoint
-CREATE INDEX "upstream_tokens_changed" ON "upstream_tokens" USING btree ("changed");--> statement-breakpoint
-CREATE INDEX "used_states_used" ON "used_states" USING btree ("used");--> statement-breakpoint
-CREATE INDEX "used_states_expires" ON "used_states" USING btree ("expires");--> statement-breakpoint
+CREATE INDEX "records_at" ON "records" USING btree ("collection","at");--> statement-breakpoint
+CREATE INDEX "records_owner" ON "records" USING btree ("collection","owner","at");--> statement-breakpoint
+CREATE INDEX "records_changed" ON "records" USING btree ("collection","changed");--> statement-breakpoint
+CREATE INDEX "records_expires" ON "records" USING btree ("collection","expires");--> statement-breakpoint
+CREATE INDEX "records_labels" ON "records" USING gin ("labels");--> statement-breakpoint
 CREATE INDEX "activities_timestamp" ON "activities" USING btree ("timestamp","id");--> statement-breakpoint
 CREATE INDEX "activities_server" ON "activities" USING btree ("server","timestamp","id");--> statement-breakpoint
 CREATE INDEX "activities_tool" ON "activities" USING btree ("tool","timestamp","id","server");--> statement-breakpoint

@@ -1,13 +1,14 @@
 // Clients as rows, for the port and for the transfer of settings.
-import { inArray } from 'drizzle-orm'
 import { readClient, toClientEntry, furtherMembers, type ClientEntry } from '../client-entry.ts'
 import type { OAuthClient } from '../ports.ts'
 import type { Vault } from '../store.ts'
 import type { Transaction } from './connection/driver.ts'
-import { revokeFamilies } from './ports/tokens.ts'
+import { clientLabel } from '../records/labels.ts'
+import { collections } from '../records.ts'
+import { matching, removeRecords, revokedFamilyRows } from './ports/records.ts'
 import { openText, sealText } from './sealed-text.ts'
-import { oauthClients as clients, oauthConsents as consents, tokenFamilies as families } from './tables.ts'
-import { escape, indexable } from './text.ts'
+import { oauthClients as clients, records } from './tables.ts'
+import { indexable } from './text.ts'
 
 export type ClientRow = typeof clients.$inferInsert
 type StoredClient = typeof clients.$inferSelect
@@ -72,8 +73,12 @@ export async function insertClients (tx: Transaction, rows: readonly ClientRow[]
 export async function endClients (tx: Transaction, removed: ReadonlyArray<{ data: string }>): Promise<void> {
   const ids = removed.map(({ data }) => (JSON.parse(data) as { clientId: string }).clientId)
   for (let at = 0; at < ids.length; at += batchSize) {
-    const some = ids.slice(at, at + batchSize)
-    await revokeFamilies(tx, inArray(families.clientId, some.map(escape)))
-    await tx.delete(consents).where(inArray(consents.clientKey, some.map(indexable)))
+    const labels = ids.slice(at, at + batchSize).map(clientLabel)
+    const tokens = matching(collections.tokens, { labels })
+    // The first removal waits for tokens that are being swapped, and the second one finds their successors.
+    const gone = [...await removeRecords(tx, tokens), ...await removeRecords(tx, tokens)]
+    const families = [...new Set(gone.flatMap(({ owner }) => owner ?? []))]
+    if (families.length > 0) await tx.insert(records).values(revokedFamilyRows(families)).onConflictDoNothing()
+    await removeRecords(tx, matching(collections.consents, { labels }))
   }
 }

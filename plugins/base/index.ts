@@ -1,18 +1,19 @@
 import fp from 'fastify-plugin'
-import type { Storage } from '../../db/store.ts'
+import type { Counters, Storage } from '../../db/store.ts'
 import config, { type SharedEnv } from './config/config.ts'
 import errors from './errors/handlers.ts'
-import counters from './limits/counters.ts'
 import largeReplies from './limits/large-replies.ts'
-import outbound from './outbound/plugin.ts'
+import outbound from './outbound/index.ts'
 import pages from './pages/index.ts'
 import scopes from './scopes/index.ts'
 import type { OwnCredentials } from './secrets/own-credentials.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The phase of the program's life. The process edge says when it is ready. */
+    /** The phase of the process. `server.ts` sets it to `ready`. */
     phase: { name: 'starting' | 'ready' | 'draining' }
+    /** Counters that all replicas share. */
+    counters: Counters
     /** Recognises the gateway's own credentials. */
     credentials: OwnCredentials
   }
@@ -27,15 +28,15 @@ export interface BaseOptions {
 
 export { createServer, type ServerOptions } from './server.ts'
 
-/** What all other wings stand on: options, errors, limits, scopes of routes, outbound connections, pages. */
+/** The foundation of all wings: options, errors, limits, scopes of routes, outbound connections, pages. */
 export default fp<BaseOptions>(async (app, { version, env, storage, credentials }) => {
   app.decorate('phase', { name: 'starting' })
   app.decorate('credentials', credentials)
+  app.decorate('counters', storage.counters)
   await app.register(config, { version, env })
   await app.register(errors)
   await app.register(largeReplies)
   await app.register(scopes)
-  await app.register(counters, storage)
   await app.register(outbound)
   await app.register(pages)
 }, { name: 'base' })

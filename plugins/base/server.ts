@@ -1,8 +1,7 @@
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import { boundQuery, checkQuery } from './body/query.ts'
-import { compileSerializer } from './body/serializers.ts'
+import { compileSerializer, compileValidator } from './body/validators.ts'
 import { boundBody } from './body/unread.ts'
-import { compileValidator } from './body/validators.ts'
 import { basePathOf, type SharedEnv } from './config/config.ts'
 import { trustedProxies } from './config/trust-proxy.ts'
 import { clientError, maxHeaderSize } from './errors/client-error.ts'
@@ -14,13 +13,13 @@ import { limits } from './limits/limits.ts'
 export interface ServerOptions {
   logger: FastifyServerOptions['logger']
   env: Pick<SharedEnv, 'BASE_PATH' | 'TRUST_PROXY'>
-  /** Replaces `limits.slowSenders`: how long headers and a whole request may take, and how often that is checked, in ms. */
+  /** Replaces `limits.slowSenders`: max time of headers and of a whole request, and how often connections are checked, in ms. */
   slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
   /** Max open connections of clients, in place of the bound that comes from the limit of open files. */
   maxConnections?: number
 }
 
-/** A Fastify instance with this project's bounds, errors and parsers, and no route. It does not listen yet. */
+/** A Fastify instance with the gateway's bounds, errors and parsers, without routes. It does not listen yet. */
 export function createServer (options: ServerOptions): FastifyInstance {
   const { logger, env, slowSenders = limits.slowSenders, maxConnections: max } = options
   const basePath = basePathOf(env)
@@ -30,7 +29,7 @@ export function createServer (options: ServerOptions): FastifyInstance {
     trustProxy: trustedProxies(env.TRUST_PROXY),
     requestTimeout: slowSenders.request,
     forceCloseConnections: 'idle',
-    // While the app closes, clients may still answer questions and cancel; new requests are refused where they arrive.
+    // While the app closes, clients may still answer questions and cancel. The endpoints refuse new requests.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
     rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? withoutEscape(url) : url,
@@ -53,13 +52,13 @@ export function createServer (options: ServerOptions): FastifyInstance {
 }
 
 /**
- * Replaces Fastify's content type parsers by one that does not read the body. Scopes with routes that take bodies register their own.
- * Otherwise Fastify would buffer and parse the body of a request before the 404 handler runs.
+ * Replaces Fastify's content type parsers by one that does not read the body: Fastify would parse the body of a request before the 404
+ * handler runs. Scopes with routes that take bodies register their parsers.
  */
 function ignoreBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
 }
 
-/** An address with `$smart` as the router knows it: `encodeURIComponent`, and others, write `%24smart`. */
+/** A URL with `$smart` as the router knows it: `encodeURIComponent` writes `%24smart`. */
 const withoutEscape = (url: string): string => url.replace(/^([^?]*\/)%24smart(?=[/?]|$)/, (_, before: string) => `${before}$smart`)

@@ -1,6 +1,5 @@
 import { code, RpcError } from '../../protocol/errors.ts'
-import type { Client, Exchange, Headers, Question } from '../../protocol/exchange.ts'
-import { withoutHeaders } from '../../protocol/headers.ts'
+import { type Client, type Exchange, type Headers, type Question, withoutHeaders } from '../../protocol/exchange.ts'
 import { wants } from '../../protocol/listener.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
 import type { View } from '../settings/index.ts'

@@ -79,12 +79,12 @@ const isIn = ({ users }: Hidden, { keys, byAdmins }: Hidden['files'], server: st
   keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
 
 /**
- * A URI with its path as file systems read it: repeated slashes (also escaped) are one, and a slash at the end is
- * ignored. Servers that join the path to a folder accept all of these spellings.
+ * A URI with its host in lower case (RFC 3986 §6.2.2.1), without a user, and with its path as file systems read one: slashes in a row are
+ * one, also escaped ones, and one at the end does not count. Servers that join the path to a folder accept all of these spellings.
  */
 const asFile = (uri: string): string =>
-  uri.replace(/^([a-z][a-z0-9+.-]*:(?:\/\/[^/?#]*)?)([^?#]*)/i, (_whole, origin: string, path: string) =>
-    `${origin}${path.replace(/(?:\/|%2f)+/gi, '/').replace(/(?<=.)\/$/, '')}`)
+  uri.replace(/^([a-z][a-z0-9+.-]*:)(\/\/[^/?#]*)?([^?#]*)/i, (_whole, scheme: string, host = '', path: string) =>
+    `${scheme}${host.toLowerCase().replace(/[^/]*@/, '')}${path.replace(/(?:\/|%2f)+/gi, '/').replace(/\/$/, '')}`)
 
 /**
  * The key of a server's resource, independent of the spelling of its URI: most servers accept any equivalent spelling.

@@ -61,14 +61,14 @@ export class List {
   }
 
   /**
-   * The page of a cursor; this list if it has a single page.
-   * @param cursor the `nextCursor` of the former page; undefined: the first page. It names the last item of the former
-   * page, and is valid on every replica while that item is listed
-   * @throws RpcError for an invalid cursor
+   * The page that a cursor leads to: this list where it has a single page.
+   * @param cursor the `nextCursor` of the page before; undefined, null or empty: the first page. It names the last item of that
+   * page, so it is good for as long as that is listed, on every replica
+   * @throws RpcError for a cursor that leads nowhere
    */
   page (cursor: unknown): List {
     const starts = this.#starts ??= this.#pageStarts()
-    const at = cursor === undefined ? 0 : this.#after(cursor)
+    const at = (cursor ?? '') === '' ? 0 : this.#after(cursor)
     if (at === 0 && starts.length === 1) return this
     const known = this.#pages.get(at)
     if (known) return known

@@ -1,25 +1,25 @@
 import fp from 'fastify-plugin'
 import type { IdentityOptions } from './parts.ts'
 
-export { checkScopes } from './auth/check-scopes.ts'
+export { checkScopes } from './auth/rights.ts'
 export type { StandingOf } from './auth/standings.ts'
-export { legacyKeyIgnored, legacyKeyWarning } from './keys/legacy-key.ts'
-export { withNewName, withoutNames } from './keys/scope.ts'
+export { legacyKeyIgnored, legacyKeyOf, legacyKeyOfGuest, legacyKeyWarning, legacyPeople } from './keys/legacy-key.ts'
+export { withNewName, withoutNames } from './keys/state.ts'
 export { toRegistered } from './oauth/client-metadata.ts'
 export { type IssuedClient, toClientRecord } from './oauth/client-statement.ts'
 export { type BrowserAnswer, type BrowserRequest, type Fields, newCsrfKey } from './oauth/interactions.ts'
-export { issuerPath } from './oauth/issuer.ts'
-export { resourceMetadata, serverMetadata } from './oauth/metadata.ts'
-export { addressTo, handOver } from './oauth/provider/hand-over.ts'
-export { resourceName } from './oauth/resources.ts'
+export { issuerPath } from './oauth/identifiers.ts'
+export { resourceMetadata, serverMetadata } from './oauth/settings.ts'
+export { addressTo, handOver } from './oauth/provider/grants.ts'
+export { resourceName } from './oauth/identifiers.ts'
 export type { Redirect } from './social/social.ts'
 export { toAccount } from './users/account.ts'
-export { goneAccounts, subjectOf } from './users/mark.ts'
-export { defaultOwner, knownName } from './users/username.ts'
-export type { FirstAdmin } from './users/users.ts'
+export { goneAccounts, subjectOf } from './users/account.ts'
+export { defaultOwner, knownName } from './users/rules.ts'
+export type { FirstAdmin } from './users/first-admin.ts'
 export type { IdentityOptions } from './parts.ts'
 
-/** Who is asking. */
+/** Identification of callers: accounts, keys, tokens, logins, and the authorization server. */
 export default fp<IdentityOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'identity', dependencies: ['settings-wing'] })

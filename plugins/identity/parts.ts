@@ -1,13 +1,13 @@
 import fp from 'fastify-plugin'
 import type { Storage } from '../../db/store.ts'
-import accessTokens from './access-tokens/index.ts'
+import accessTokens from './access-tokens.ts'
 import auth from './auth/index.ts'
 import refusals from './auth/refusals.ts'
 import throttle from './auth/throttle.ts'
 import keys from './keys/index.ts'
 import oauth from './oauth/index.ts'
 import social from './social/index.ts'
-import users from './users/index.ts'
+import users from './users/users.ts'
 
 export interface IdentityOptions {
   storage: Pick<Storage, 'clients' | 'consents' | 'grants' | 'loginStates' | 'socialLogins' | 'tokens'>

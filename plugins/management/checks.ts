@@ -8,7 +8,7 @@ import { limits } from '../base/limits/index.ts'
 import { defaultOwner } from '../identity/index.ts'
 import { canManage, canSee, groupNamed, isRestricted, type Principal, takesPlace } from '../settings/index.ts'
 
-/** Checks a name that a server or group is about to get, whoever gives it. @param place the member of the request @throws InvalidInput */
+/** Checks a name that a server or group is about to get. @param place the member of the request @throws InvalidInput */
 function checkName (name: string, place: string, noun: 'server' | 'group', isTaken: boolean): void {
   const problem = newNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"${place}": ${problem}`)

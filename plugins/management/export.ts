@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import { documentText } from '../../db/document-text.ts'
 import { lockOf } from '../../db/document.ts'
+import { factsOf, listNames, type Entity, type MemberOf } from '../../db/entities.ts'
 import { jsonSize } from '../../db/json-size.ts'
 import { orderedObject } from '../../db/order.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
@@ -20,10 +21,7 @@ interface Exported {
   groups: ShownGroup[]
   /** This and the following: for admins only. */
   systemConfig?: Json
-  users?: Json[]
-  bearerKeys?: Json[]
-  prompts?: Json[]
-  resources?: Json[]
+  [section: string]: unknown
 }
 
 /** Exports the settings: everything for an admin, their own servers and groups for others. */
@@ -50,17 +48,21 @@ export class Export {
     const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
     // It is put into words in one piece.
     this.#settings.countLarge(principal, managed(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0))
-    const mcpServers = orderedObject(managed(snapshot, principal).map(({ name, config }) => [name, mask(config)]))
+    const mcpServers = orderedObject(
+      managed(snapshot, principal).map(({ name, config: { storedBy: _, ...config } }) => [name, mask(config)])
+    )
     const groups = this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
     if (!principal.isAdmin) return { mcpServers, groups }
     return {
       mcpServers,
       groups,
       systemConfig: mask(snapshot.system),
-      users: [...snapshot.users.values()].map(({ password, ...user }) => secrets ? { ...user, password } : user),
-      bearerKeys: [...snapshot.keys.values()].map(({ token, tokenHash, ...key }) => secrets ? { ...key, token, tokenHash } : key),
-      ...(snapshot.prompts.size > 0 ? { prompts: [...snapshot.prompts.values()] } : {}),
-      ...(snapshot.resources.size > 0 ? { resources: [...snapshot.resources.values()] } : {})
+      ...Object.fromEntries(listNames.flatMap((section) => {
+        const { member, credentials } = factsOf(section)
+        const items = [...snapshot[member as MemberOf<Entity>].values()] as Json[]
+        if (section === 'groups' || (items.length === 0 && credentials === undefined)) return []
+        return [[section, secrets || credentials === undefined ? items : items.map((item) => without(item, credentials))]]
+      }))
     }
   }
 
@@ -79,6 +81,9 @@ function checkLocks ({ servers, system }: Snapshot): void {
   const ellipsis = locked.length > mostNamed ? ' …' : ''
   throw new errors.SecretsLocked(`${locked.slice(0, mostNamed).join(', ')}${ellipsis}`)
 }
+
+const without = (item: Json, names: readonly string[]): Json =>
+  Object.fromEntries(Object.entries(item).filter(([name]) => !names.includes(name)))
 
 const managed = (snapshot: Snapshot, principal: Principal): Server[] =>
   [...snapshot.servers.values()].filter((server) => canManage(principal, server))

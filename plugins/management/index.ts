@@ -12,7 +12,7 @@ export { recordsJson } from './servers/record-json.ts'
 export type { ServerTest } from './servers/server-test.ts'
 export type { ManagementOptions } from './parts.ts'
 
-/** What changes the settings: servers, groups, system configuration, templates, bundles. */
+/** Changes of the settings: servers, groups, system configuration, templates, bundles. */
 export default fp<ManagementOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'management', dependencies: ['upstream-wing'] })

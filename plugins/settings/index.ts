@@ -1,7 +1,9 @@
 import fp from 'fastify-plugin'
 import type { SettingsOptions } from './parts.ts'
 
-export { type Author, authorKey, toAuthor } from './access/author.ts'
+export { type Author, authorKey, sponsorsOf, toAuthor } from './access/author.ts'
+export { auditedEntities } from '../../db/audit-trail.ts'
+export { listNames } from '../../db/entities.ts'
 export { countServers } from './access/count-servers.ts'
 export type { Access } from './access/index.ts'
 export {
@@ -14,12 +16,11 @@ export {
   ownOverrideOf, selects, unmatchedIn, withOverride
 } from './access/overrides.ts'
 export { chargedUser, ownerOf } from './access/owner.ts'
-export { isRestricted } from './access/restricted.ts'
+export { isInForce, isRestricted, storersOf, withPresentRights } from './access/restricted.ts'
 export {
   type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, mayRun, mcpScope
 } from './access/view.ts'
 export { type VisibleServer, canManage, canSee, groupNamed, isAdmins, takesPlace } from './access/visibility.ts'
-export type { ShownEntry } from './audit/audit.ts'
 export type { Parts } from './audit/entries.ts'
 export {
   type AddressConfig, configuredBase, listeningOrigin, publicBase, statedAddress, withBasePath

@@ -1,10 +1,9 @@
 import fp from 'fastify-plugin'
 import type { UpstreamWingOptions } from './parts.ts'
 
-export { launcher } from './launcher/launcher.ts'
 export {
   type ProcessEnvironment, expandVariables, fillPlaces, isOurs, leftAsWritten, variablePattern
-} from './links/variables.ts'
+} from './links/environment.ts'
 export { isLinkToken, linkToken, newBrowserKey, taggedUrl } from './login/starts.ts'
 export type { Probe } from './probe.ts'
 export type { Upstreams } from './upstreams.ts'

@@ -1,11 +1,132 @@
 import fp from 'fastify-plugin'
-import type { Storage } from '../../db/store.ts'
+import type { CatalogueCache, Server, Snapshot, Storage } from '../../db/store.ts'
+import type { ProcessUser } from '../../protocol/transports/started-process.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import { limits, Semaphore } from '../base/limits/index.ts'
+import { goneAccounts } from '../identity/index.ts'
+import { chargedUser, unmatchedIn, withPresentRights } from '../settings/index.ts'
+import { ChildRecord } from './links/child-record.ts'
 import logins from './login/index.ts'
-import upstream, { type UpstreamOptions } from './plugin.ts'
+import { Upstreams } from './upstreams.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    upstreams: Upstreams
+    upstreamHooks: UpstreamHooks
+  }
+}
+
+interface UpstreamOptions {
+  catalogueCache: CatalogueCache
+  /** In ms. */
+  initTimeout: number
+  requestTimeout: number
+  /** The environment that children may inherit from. */
+  environment: Readonly<Record<string, string | undefined>>
+  /** The user that children run as; undefined: the gateway's own. */
+  childUser?: ProcessUser
+  /** The folder in which the processes of servers are recorded, to be ended after a `kill -9`; undefined: none are. */
+  childRecord?: string
+  /** false: no server is connected, as for work on the settings alone. */
+  connects?: boolean
+}
 
 export interface UpstreamWingOptions extends UpstreamOptions {
   storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens'>
 }
+
+/** Receives what a server's process prints beside its messages, line by line. */
+type LineListener = (server: string, line: string) => void
+/** Why a server cannot be started as it is configured, as a clause; undefined: no problem is known. */
+type StartCheck = (config: ServerConfig) => Promise<string | undefined>
+
+/** What other plugins add to the running of servers. */
+class UpstreamHooks {
+  readonly #listeners: LineListener[] = []
+  readonly #checks: StartCheck[] = []
+
+  /** Registers a listener for the lines that servers' processes print. */
+  onLine (listener: LineListener): void { this.#listeners.push(listener) }
+
+  /** Registers a check that runs before a server's command is started. */
+  beforeStart (check: StartCheck): void { this.#checks.push(check) }
+
+  printed (server: string, line: string): void {
+    for (const listener of this.#listeners) listener(server, line)
+  }
+
+  /** The first problem that a check finds. */
+  async problemOf (config: ServerConfig): Promise<string | undefined> {
+    for (const check of this.#checks) {
+      const problem = await check(config)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+}
+
+/** `app.upstreams`: the running servers, as providers of the gateway. They connect once the app is ready, and never delay it. */
+const upstream = fp<UpstreamOptions>(async (app, options) => {
+  const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser, childRecord, connects = true } = options
+  const record = childRecord === undefined
+    ? undefined
+    : new ChildRecord(childRecord, (level, sentence) => { app.log[level](sentence) })
+  const hooks = new UpstreamHooks()
+  const isOurs = (value: string): boolean => app.credentials.holds(value)
+  const upstreams = new Upstreams({
+    connecting: {
+      clientInfo: { name: 'tool-hub', version: app.config.version },
+      transport: {
+        outbound: app.outbound,
+        environment,
+        childUser,
+        startProcess: record?.start,
+        problemOf: async (config) => await hooks.problemOf(config),
+        install: () => app.settings.current.system.install,
+        isOurs
+      },
+      dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
+      initTimeout,
+      requestTimeout
+    },
+    cache,
+    logins: app.logins,
+    settings: {
+      userOf: (config) => chargedUser(app.settings.current, config),
+      remarks (name, catalogue) {
+        const server = app.settings.current.servers.get(name)
+        return server === undefined ? [] : unmatchedIn(server, catalogue)
+      }
+    },
+    isOurs,
+    onLine: (server, line) => { hooks.printed(server, line) },
+    log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
+  })
+  app.decorate('upstreams', upstreams)
+  app.decorate('upstreamHooks', hooks)
+  app.gateway.addSource(upstreams)
+  app.addHook('onClose', async () => {
+    await upstreams.close()
+    await record?.close()
+  })
+  if (!connects) return
+  record?.endOrphans()
+  app.addHook('onReady', async () => { await upstreams.apply(serversOf(app.settings.current)) })
+  app.settings.on('changed', (next, former) => {
+    const gone = new Set(goneAccounts(former.users, next.users))
+    if (gone.size > 0) void upstreams.endOf(gone)
+    upstreams.apply(serversOf(next)).catch((error: unknown) => {
+      app.log.error({ err: error }, 'the servers could not be applied')
+    })
+  })
+}, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins'] })
+
+/** The servers of a snapshot, each with the rights of those who stored it as they are now. */
+const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
+  new Map([...snapshot.servers].map(([name, server]) => {
+    const config = withPresentRights(snapshot, server.config)
+    return [name, config === server.config ? server : { ...server, config }]
+  }))
 
 /** The connections to servers, and the logins at those that want OAuth. */
 export default fp<UpstreamWingOptions>(async (app, options) => {

@@ -2,7 +2,7 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import type { Upstream } from './upstream.ts'
 
-/** What one try to connect to a server saw. `error`: why it is not connected, for those who wrote its config. */
+/** What one attempt to connect to a server found. `error`: why it is not connected, for its managers. */
 export interface Probe {
   readonly status: Exclude<ProviderStatus, 'connecting' | 'disabled'>
   readonly error: string | null
@@ -13,10 +13,10 @@ export interface Probe {
 }
 
 /**
- * Connects an upstream that nobody else has, once, and ends it again.
+ * Connects an upstream once, and ends it again.
  * @param make makes it, given the listener for changes of its status
- * @param time max time to wait for it, in ms
- * @param signal aborted: nobody waits any more
+ * @param time max time to wait, in ms
+ * @param signal aborted: the result is not needed
  */
 export async function probe (make: (statusChanged: () => void) => Upstream, time: number, signal: AbortSignal): Promise<Probe> {
   const begun = Date.now()

@@ -3,13 +3,13 @@ import { isObject, memberOf, withMembers } from '../json.ts'
 import { metaKeys } from '../modern/envelope.ts'
 import { outgoingParams } from '../progress.ts'
 
-/** Members of a modern client's request that are of a round of questions, which servers of this era have not. */
+/** Members of a modern client's request for rounds of questions, which servers of this era do not know. */
 const ofRounds = { inputResponses: undefined, requestState: undefined }
 const ofThatHop = { [metaKeys.logLevel]: undefined }
 
 /**
- * The params of a client's request to a server of this era: without what a modern client says to its own hop. The log level that it wants
- * is that of its exchange, and the rounds of its questions are led here.
+ * The params of a client's request to a server of this era: without what a modern client says to its own hop. The log
+ * level that it wants is that of its exchange, and the rounds of its questions are led here.
  * @param changes members of `params` that get another value, as JSON text
  * @param token the progress token of this hop
  */

@@ -1,14 +1,12 @@
 import { Call, type CallOptions } from '../call.ts'
-import { refuseEcho } from '../echo.ts'
+import { refuseEcho, instance, instanceKey } from '../instance.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
-import { instance, instanceKey } from '../instance.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import { toRpcError, type Notification, type Request, type Response } from '../message.ts'
-import { Peer, type PeerHandlers } from '../peer.ts'
+import { Peer, type PeerHandlers, startPeer } from '../peer.ts'
 import { progressTokenOf, restoredProgress } from '../progress.ts'
-import { startPeer } from '../start.ts'
 import { Table } from '../table.ts'
 import { copyOf, largeText } from '../text.ts'
 import type { Transport } from '../transports/transport.ts'
@@ -19,7 +17,10 @@ import { isLegacyVersion, latestLegacy } from './versions.ts'
 /** Max time for the answer to a ping that finds out whether the server still knows the session, in ms. */
 const doubtTime = 10_000
 
-/** A connection in a revision up to 2025-11-25: `initialize`, requests in both directions. It never reconnects by itself. */
+/**
+ * A connection in a revision up to 2025-11-25: `initialize`, requests in both directions. It never reconnects by
+ * itself.
+ */
 export class LegacyUpstreamSession implements UpstreamSession {
   identity: ServerIdentity = { version: latestLegacy, capabilities: {}, serverInfo: '{}', instructions: undefined }
   readonly #transport: Transport
@@ -39,7 +40,8 @@ export class LegacyUpstreamSession implements UpstreamSession {
     const inbound: PeerHandlers = {
       request: (request, origin) => { void this.#question(request, origin) },
       notification: (notification, origin) => { this.#notification(notification, origin) },
-      // A server that does not know the session says so in its answer, whatever it is asked: the transport closes the connection then.
+      // A server that does not know the session says so in its answer, whatever it is asked: the transport closes the
+      // connection then.
       doubted: () => { this.ping(doubtTime).catch(() => {}) },
       mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
@@ -62,7 +64,10 @@ export class LegacyUpstreamSession implements UpstreamSession {
     }
   }
 
-  /** Begins the session on a connection that is open. The connection stays open when that fails. @throws UpstreamError, RpcError */
+  /**
+   * Begins the session on a connection that is open. The connection stays open when that fails.
+   * @throws UpstreamError, RpcError
+   */
   async handshake (): Promise<void> {
     const { capabilities, clientInfo } = this.#client
     // By the instance, a gateway notices that it is configured as its own upstream.
@@ -179,7 +184,10 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 }
 
-/** @param result of `initialize`, as text @throws UpstreamError when the server and the gateway have no revision in common */
+/**
+ * @param result of `initialize`, as text
+ * @throws UpstreamError when the server and the gateway have no revision in common
+ */
 function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}

@@ -6,7 +6,10 @@ export const latestLegacy: LegacyVersion = legacyVersions[0]
 
 export const isLegacyVersion = (value: unknown): value is LegacyVersion => legacyVersions.some((version) => version === value)
 
-/** The version to answer `initialize` with: the requested one if it is supported, else the newest (Lifecycle, "Version Negotiation"). */
+/**
+ * The version to answer `initialize` with: the requested one if it is supported, else the newest (Lifecycle, "Version
+ * Negotiation").
+ */
 export const negotiate = (asked: unknown): LegacyVersion => isLegacyVersion(asked) ? asked : latestLegacy
 
 /** JSON-RPC batches exist in revisions up to 2025-03-26. */

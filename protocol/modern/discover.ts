@@ -9,7 +9,7 @@ import type { Peer } from '../peer.ts'
 import type { ClientIdentity, ServerIdentity } from '../upstream-session.ts'
 import { isModernVersion, metaKeys, modernCode, type ModernVersion } from './envelope.ts'
 import { Outgoing } from './outgoing.ts'
-import type { ToolHeaders } from './tool-headers.ts'
+import type { ToolHeaders } from './param-headers.ts'
 
 /** A server of the modern era, and how it is spoken to. */
 export interface DiscoveredServer { readonly identity: ServerIdentity, readonly outgoing: Outgoing }
@@ -20,9 +20,10 @@ export class NotModern extends Error {
 }
 
 /**
- * Asks a server what it is, by `server/discover` (MCP 2026-07-28, "Discovery"). Where the server wants another revision that is known here,
- * it is asked again in that one.
- * @throws NotModern; UpstreamError when it cannot be told, or when the server speaks only revisions that are not known here
+ * Asks a server what it is, by `server/discover` (MCP 2026-07-28, "Discovery"). Where the server wants another revision
+ * that is known here, it is asked again in that one.
+ * @throws NotModern; UpstreamError when it cannot be told, or when the server speaks only revisions that are not known
+ * here
  */
 export async function discoverServer (
   peer: Peer,
@@ -62,7 +63,11 @@ function unlessMisunderstood (error: unknown): unknown {
   return isMisunderstood ? new NotModern(message) : error
 }
 
-/** The revision that an error asks for. @returns undefined: none of the modern era @throws UpstreamError when none of them is known here */
+/**
+ * The revision that an error asks for.
+ * @returns undefined: none of the modern era
+ * @throws UpstreamError when none of them is known here
+ */
 function versionWanted (errorText: string): ModernVersion | undefined {
   const { data, code } = JSON.parse(errorText) as { data?: unknown, code?: unknown }
   if (code !== modernCode.unsupportedVersion || !isObject(data) || !Array.isArray(data.supported)) return undefined
@@ -85,7 +90,7 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
   return {
     version,
     capabilities: isObject(capabilities) ? capabilities : {},
-    serverInfo: mend(info, serverInfo).text,
+    serverInfo: mend(info, serverInfo, true).text,
     instructions: typeof instructions === 'string' ? instructions : undefined
   }
 }

@@ -1,4 +1,4 @@
-// What each message of the modern era carries beside its own members (MCP 2026-07-28, "Overview" and "Streamable HTTP"): names, versions,
+// The envelope of each message of the modern era (MCP 2026-07-28, "Overview" and "Streamable HTTP"): names, versions,
 // codes, and how values stand in HTTP headers. Both sides of the gateway use it.
 
 /** The revisions of the modern era, newest first. */
@@ -24,7 +24,10 @@ export const metaKeys = {
   serverInfo: 'io.modelcontextprotocol/serverInfo'
 } as const
 
-/** The error codes that MCP defines for this era. On HTTP they have the status 400. They describe one hop, and are never relayed. */
+/**
+ * The error codes that MCP defines for this era. On HTTP they have the status 400. They describe one hop, and are never
+ * relayed.
+ */
 export const modernCode = {
   /** A header is missing, or says something else than the body. */
   headerMismatch: -32020,
@@ -66,7 +69,9 @@ const wrapped = /^=\?base64\?(.*)\?=$/s
 /** Visible ASCII, with spaces and tabs only inside. */
 const plain = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/
 
-/** The text of a header for a value of the body: as it is where HTTP can carry that, else in Base64 ("Value Encoding"). */
+/**
+ * The text of a header for a value of the body: as it is where HTTP can carry that, else in Base64 ("Value Encoding").
+ */
 export const encodeHeader = (value: string): string =>
   plain.test(value) && !wrapped.test(value) ? value : `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 

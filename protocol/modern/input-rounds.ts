@@ -8,7 +8,6 @@ import { toRpcError, type Response } from '../message.ts'
 import { copyOf } from '../text.ts'
 import type { SessionHandlers } from '../upstream-session.ts'
 import { resultTypes } from './envelope.ts'
-import { asksNoRequest, questions, requiredFor, saysNothing, saysWhat } from './input-requests.ts'
 
 /** How much a server may ask for by one call. */
 export interface RoundBounds {
@@ -16,7 +15,10 @@ export interface RoundBounds {
   readonly rounds: number
   /** Max questions of one such answer. */
   readonly questions: number
-  /** Pause before a request is sent again that nobody had to be asked for, in ms, times the round: a server may defer work like this. */
+  /**
+   * Pause before a request is sent again that nobody had to be asked for, in ms, times the round: a server may defer
+   * work like this.
+   */
   readonly pause: number
 }
 
@@ -26,8 +28,8 @@ export const isInputRequired = ({ resultText }: Response): boolean =>
   smallMemberOf(resultText, 'resultType') === resultTypes.inputRequired
 
 /**
- * Multi round-trip requests for clients of earlier revisions: each question of an `input_required` is put to the client as the request
- * that it knows, and the answers are what the call's request is sent again with.
+ * Multi round-trip requests for clients of earlier revisions: each question of an `input_required` is put to the client
+ * as the request that it knows, and the answers are what the call's request is sent again with.
  */
 export class InputRounds {
   readonly #ask: SessionHandlers['question']
@@ -44,7 +46,8 @@ export class InputRounds {
    * Puts the questions of an answer to the client, all at once.
    * @param resultText an `input_required`
    * @returns the members of params that the request is sent again with
-   * @throws RpcError when the client answers a question with an error, or cannot be asked it, or the server asks what it may not
+   * @throws RpcError when the client answers a question with an error, or cannot be asked it, or the server asks what
+   * it may not
    */
   async answered (call: Call, resultText: string): Promise<Changes> {
     const most = this.#bounds
@@ -107,10 +110,16 @@ const withElicitationId = (paramsText: string): string =>
     ? withMembers(paramsText, { elicitationId: JSON.stringify(randomUUID()) })
     : paramsText
 
-/** Codes that JSON-RPC defines: they are about the request that they answer, which is the question, and say nothing of the call. */
+/**
+ * Codes that JSON-RPC defines: they are about the request that they answer, which is the question, and say nothing of
+ * the call.
+ */
 const isOfRequest = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
 
-/** The error of a call whose client is not asked a question. It names what the client would have to declare, where it lacks that. */
+/**
+ * The error of a call whose client is not asked a question. It names what the client would have to declare, where it
+ * lacks that.
+ */
 function notAsked (error: unknown, { method, params }: Question, { client }: Call): unknown {
   if (!(error instanceof RpcError) || !isOfRequest(error) || error.code === code.internal) return error
   const isDeclared = canBeAskedThis(client.capabilities, { method, params })
@@ -128,3 +137,31 @@ function canBeAskedThis (capabilities: ClientCapabilities, asked: AskedFor): boo
 }
 
 const refused = (what: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${what}`, 'upstream')
+
+/** The requests that an answer may contain (MCP 2026-07-28, "Multi Round-Trip Requests"). */
+export const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
+
+/** Reasons to refuse an answer whose questions cannot be answered. */
+export const saysNothing = 'it asks for input, and says not for what'
+export const asksNoRequest = 'it asks what is no request'
+
+/**
+ * Whether an answer that asks for input says for which, or has a state at least: with a state alone, a server defers
+ * its work.
+ * @param resultText an `input_required`
+ */
+export function saysWhat (resultText: string): boolean {
+  if (memberOf(resultText, 'requestState')?.startsWith('"') === true) return true
+  const requests = memberOf(resultText, 'inputRequests')
+  return requests !== undefined && !(requests.startsWith('{') && membersOf(requests).length === 0)
+}
+
+/** The capabilities of a client that can be asked this; undefined: no client can. */
+export function requiredFor (method: string, params: Readonly<Record<string, unknown>>): ClientCapabilities | undefined {
+  switch (method) {
+    case 'elicitation/create': return { elicitation: params.mode === 'url' ? { url: {} } : { form: {} } }
+    case 'sampling/createMessage': return { sampling: params.tools === undefined ? {} : { tools: {} } }
+    case 'roots/list': return { roots: {} }
+    default: return undefined
+  }
+}

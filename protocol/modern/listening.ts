@@ -2,7 +2,7 @@ import { code, RpcError, UpstreamError } from '../errors.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
-import { reconnect } from '../transports/reconnect.ts'
+import { reconnect } from '../transports/redirect.ts'
 import { metaKeys } from './envelope.ts'
 import type { Outgoing } from './outgoing.ts'
 
@@ -42,9 +42,9 @@ interface Stream {
 }
 
 /**
- * What a server tells unasked: `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"), one stream for one connection. What is listened
- * for changes with the subscriptions; then another stream is opened, and the former one ended once that is acknowledged, so that nothing
- * is missed in between. A stream that ends is opened again.
+ * The unsolicited notifications of a server: `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"), one stream for
+ * one connection. What is listened for changes with the subscriptions; then another stream is opened, and the former
+ * one ended once that is acknowledged, so that nothing is missed in between. A stream that ends is opened again.
  */
 export class Listening {
   readonly #deps: ListeningDeps
@@ -129,7 +129,10 @@ export class Listening {
     return wants ? JSON.stringify({ ...this.#lists, ...(this.#uris.size > 0 && { resourceSubscriptions: [...this.#uris] }) }) : undefined
   }
 
-  /** Brings the stream to what is listened for now. Those who change that meanwhile wait for one more. @throws RpcError, UpstreamError */
+  /**
+   * Brings the stream to what is listened for now. Those who change that meanwhile wait for one more.
+   * @throws RpcError, UpstreamError
+   */
   async #open (): Promise<void> {
     while (!this.#closed && this.#stream?.filter !== this.#filter) {
       const filter = this.#filter
@@ -205,7 +208,7 @@ export class Listening {
     this.#timer.unref()
   }
 
-  /** Opens a stream that was lost. What changed meanwhile was not heard: the lists are read again. */
+  /** Opens a lost stream again. Changes in between were missed, so the lists are read again. */
   async #reopen (): Promise<void> {
     await this.open()
     if (!this.#stream) return

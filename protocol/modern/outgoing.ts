@@ -4,15 +4,15 @@ import { isObject, memberOf, withLast, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import type { ClientIdentity } from '../upstream-session.ts'
 import { encodeHeader, headerNames, maySuspend, metaKeys, nameMemberOf, type ModernVersion } from './envelope.ts'
-import { paramValue } from './param-headers.ts'
-import type { ToolHeaders } from './tool-headers.ts'
+import { paramValue, type ToolHeaders } from './param-headers.ts'
 
 /** The level from which servers usually send log messages to clients that have set none. */
 const usualLevel: Level = 'info'
 
 /**
- * What each request to a server of the modern era carries: the envelope in `_meta`, and headers that repeat members of the body
- * (MCP 2026-07-28, "Overview" and "Streamable HTTP"). Both belong to one hop: what a client wrote of its own hop is replaced.
+ * The envelope in `_meta` of each request to a server of the modern era, and the headers that repeat members of the
+ * body (MCP 2026-07-28, "Overview" and "Streamable HTTP"). Both belong to one hop: those of the client's hop are
+ * replaced.
  */
 export class Outgoing {
   readonly version: ModernVersion
@@ -37,8 +37,8 @@ export class Outgoing {
   }
 
   /**
-   * The params of a client's request. All other members keep their bytes, but for answers that a client of an earlier revision cannot have:
-   * the server asks such a client through `changes` alone.
+   * The params of a client's request. All other members keep their bytes, but for answers that a client of an earlier
+   * revision cannot have: the server asks such a client through `changes` alone.
    * @param id the progress token, where the client wants progress
    * @param hasLogs the server sends log messages
    */
@@ -51,8 +51,9 @@ export class Outgoing {
       const text = Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
       return withLast(text, '_meta', this.#wholeMeta(level))
     }
-    const members: Record<string, string> = { ...this.#members }
-    if (isObject(_meta) && _meta.progressToken !== undefined) members.progressToken = String(id)
+    const members: Record<string, string | undefined> = { ...this.#members }
+    const token = isObject(_meta) ? _meta.progressToken : undefined
+    if (token !== undefined) members.progressToken = token === null ? undefined : String(id)
     if (level !== undefined) members[metaKeys.logLevel] = JSON.stringify(level)
     return withMembers(paramsText, { ...changes, _meta: withMembers(own, members) })
   }
@@ -70,7 +71,8 @@ export class Outgoing {
   headers (exchange: Exchange, changes: Changes): Record<string, string> {
     const { method, params, paramHeaders } = exchange
     const headers = this.ownHeaders(method)
-    // Those that are not known here are for the server, which may know them (MCP 2026-07-28, "Custom Headers from Tool Parameters").
+    // Those that are not known here are for the server, which may know them (MCP 2026-07-28, "Custom Headers from Tool
+    // Parameters").
     if (paramHeaders !== undefined) Object.assign(headers, paramHeaders)
     const member = nameMemberOf(method)
     if (member === undefined) return headers
@@ -94,10 +96,13 @@ export class Outgoing {
   }
 }
 
-/** What a text with a member `_meta` has, escaped or not. A client of this era often has none left once the envelope is taken off. */
+/**
+ * Found in every text with a member `_meta`, escaped or not. A client of this era often has none left once the envelope
+ * is taken off.
+ */
 const mayHaveMeta = /_meta|\\u/
 
-/** What belongs to rounds of questions, which clients of earlier revisions do not take part in. */
+/** Members of rounds of questions, in which clients of earlier revisions take no part. */
 const ofRounds = { inputResponses: undefined, requestState: undefined }
 
 /** The text of a request's params, without a state or answers that nobody here has given the client or asked it for. */
@@ -107,8 +112,8 @@ function withoutAnswers ({ canSuspend, method, params: { inputResponses, request
 }
 
 /**
- * The log level that a request asks for. A client of this era says it with each request; for others it is that of their session, or what
- * servers usually send while no level is set. Undefined: as the request has it.
+ * The log level that a request asks for. A client of this era says it with each request; for others it is that of their
+ * session, or what servers usually send while no level is set. Undefined: as the request has it.
  */
 function levelFor ({ canSuspend, client: { listener } }: Exchange): Level | undefined {
   return canSuspend || listener === undefined ? undefined : listener.level ?? usualLevel

@@ -1,4 +1,4 @@
-import { isObject } from '../json.ts'
+import { isObject, elementsOf, memberOf, smallMemberOf, withMembers } from '../json.ts'
 import { headerNames } from './envelope.ts'
 
 // Arguments of tools that are repeated in HTTP headers (MCP 2026-07-28, "Custom Headers from Tool Parameters").
@@ -35,7 +35,10 @@ export function paramHeadersOf (toolText: string): readonly ParamHeader[] | unde
   return new Set(found.map(({ header }) => header)).size === found.length ? found : undefined
 }
 
-/** @param path the way to this schema; undefined: it cannot be reached by `properties` alone @returns false for an invalid annotation */
+/**
+ * @param path the way to this schema; undefined: it cannot be reached by `properties` alone
+ * @returns false for an invalid annotation
+ */
 function collect (schema: unknown, path: readonly string[] | undefined, found: ParamHeader[], depth = 0): boolean {
   if (Array.isArray(schema)) return schema.every((each) => collect(each, undefined, found, depth + 1))
   if (!isObject(schema)) return true
@@ -72,4 +75,41 @@ export function paramOf (args: unknown, path: readonly string[]): ParamValue | u
   }
   if (typeof value === 'string' || typeof value === 'boolean') return value
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined
+}
+
+/**
+ * The headers that repeat arguments, by the tools of one server. All connections to it share them, since not each of
+ * them reads its lists. Those of the last reading count, and of the one before it while the last one is under way: no
+ * more is kept.
+ */
+export class ToolHeaders {
+  #current = new Map<string, readonly ParamHeader[]>()
+  #former = this.#current
+
+  of (tool: string): readonly ParamHeader[] | undefined { return this.#current.get(tool) ?? this.#former.get(tool) }
+
+  /**
+   * Notes the tools of one page.
+   * @param result of `tools/list`, as JSON text
+   * @param isFirst it is the first page of a reading
+   * @param warn called with a sentence for each tool that is left out
+   * @returns the result without tools that must not be used over HTTP ("Custom Headers from Tool Parameters")
+   */
+  note (result: string, isFirst: boolean, warn: (sentence: string) => void): string {
+    if (isFirst) {
+      this.#former = this.#current
+      this.#current = new Map()
+    }
+    if (!result.includes(annotation)) return result
+    const tools = elementsOf(memberOf(result, 'tools') ?? '[]')
+    const valid = tools.filter((tool) => {
+      if (!tool.includes(annotation)) return true
+      const name = String(smallMemberOf(tool, 'name'))
+      const headers = paramHeadersOf(tool)
+      if (headers) this.#current.set(name, headers)
+      else warn(`tools: ${JSON.stringify(name)} is left out: an ${annotation} in its inputSchema is not valid`)
+      return headers !== undefined
+    })
+    return valid.length === tools.length ? result : withMembers(result, { tools: `[${valid.join(',')}]` })
+  }
 }

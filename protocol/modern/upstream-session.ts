@@ -14,7 +14,7 @@ import { namesMissing, translated, withObject } from './for-legacy-clients.ts'
 import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
 import { Listening } from './listening.ts'
 import type { Outgoing } from './outgoing.ts'
-import type { ToolHeaders } from './tool-headers.ts'
+import type { ToolHeaders } from './param-headers.ts'
 
 /** Max time that the beginning of the stream of changes is waited for, in ms, before lists are read. */
 const listenTime = 500
@@ -31,8 +31,8 @@ export interface ModernSessionOptions {
 }
 
 /**
- * A connection in a revision of the modern era (2026-07-28): each request stands for itself, with an envelope and headers; questions come
- * as answers; changes are heard by `subscriptions/listen`. It never reconnects by itself.
+ * A connection in a revision of the modern era (2026-07-28): each request stands for itself, with an envelope and
+ * headers; questions come as answers; changes are heard by `subscriptions/listen`. It never reconnects by itself.
  */
 export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   readonly identity: ServerIdentity
@@ -141,7 +141,10 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return this.#rounds.answered(call, resultText)
   }
 
-  /** An error. One that is about the gateway's own hop means nothing to the client: it is corrected, or told in other words. */
+  /**
+   * An error. One that is about the gateway's own hop means nothing to the client: it is corrected, or told in other
+   * words.
+   */
   #refused (call: Call, response: Response, errorText: string): Promise<Changes> | undefined {
     const error = toRpcError(errorText)
     if (error.code === code.invalidParams && call.exchange?.canSuspend !== true && namesMissing(call.method, errorText)) {
@@ -230,7 +233,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   /** Each request has the level of its client. */
   async setLevel (_level: Level): Promise<void> {}
 
-  /** There is no ping in this era: the server is asked what it is. */
+  /** This era has no ping: `server/discover` is sent instead. */
   async ping (timeout: number): Promise<void> {
     const { version } = this.#outgoing
     let timer: NodeJS.Timeout | undefined
@@ -287,13 +290,13 @@ const gone: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])
 
-/** What a text has that may be a result of another type than those of the core protocol. */
+/** Found in every result of a type that the core protocol does not define. */
 const mayBeOfOtherType = /"resultType"\s*:\s*(?!"complete"|"input_required")/
 const known: ReadonlySet<string | undefined> = new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
 
 /**
- * The type of a result that is invalid for its client ("ResultType"): extensions may add types, but the gateway never declares "Tasks", and
- * other extensions are those of the client.
+ * The type of a result that is invalid for its client ("ResultType"): extensions may add types, but the gateway never
+ * declares "Tasks", and other extensions are those of the client.
  * @returns as JSON text, cut; undefined: the result is valid
  */
 function unknownType ({ client, exchange }: Call, resultText: string): string | undefined {
@@ -301,8 +304,8 @@ function unknownType ({ client, exchange }: Call, resultText: string): string | 
   if (known.has(type)) return undefined
   const { extensions } = client.capabilities
   const isOffered = exchange?.canSuspend === true && isObject(extensions) && Object.keys(extensions).length > 0
-  return isOffered && type?.startsWith('"') === true && type !== '"task"' ? undefined : type?.slice(0, longestType)
+  return isOffered && type?.startsWith('"') === true && type !== '"task"' ? undefined : type?.slice(0, maxTypeLength)
 }
 
 /** Characters of a type that an error shows. */
-const longestType = 100
+const maxTypeLength = 100

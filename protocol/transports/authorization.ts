@@ -1,3 +1,5 @@
+import type { HttpAnswer } from './http-answer.ts'
+
 /** An answer that says that other credentials are needed: HTTP 401 or 403 (RFC 9110 §11, RFC 6750 §3). */
 export interface Challenge {
   readonly status: 401 | 403
@@ -10,8 +12,8 @@ export interface Challenge {
 }
 
 /**
- * Where a transport gets the header `Authorization` of its requests from. The transport asks before each request and reports refusals; how
- * the header comes about is not its concern.
+ * Where a transport gets the header `Authorization` of its requests from. The transport asks before each request and
+ * reports refusals; how the header comes about is not its concern.
  */
 export interface AuthorizationSource {
   /**
@@ -27,7 +29,10 @@ export interface AuthorizationSource {
   refused: (challenge: Challenge) => Promise<boolean>
 }
 
-/** The challenge in an answer; undefined: it is none. A 403 is one only if it names a scope (RFC 6750 §3.1, `insufficient_scope`). */
+/**
+ * The challenge in an answer; undefined: it is none. A 403 is one only if it names a scope (RFC 6750 §3.1,
+ * `insufficient_scope`).
+ */
 export function bearerChallenge (
   status: number,
   wwwAuthenticate: string | undefined,
@@ -37,4 +42,19 @@ export function bearerChallenge (
   if (status === 401) return { status, wwwAuthenticate, sent, again }
   const isScope = status === 403 && /\binsufficient_scope\b/.test(wwwAuthenticate ?? '')
   return isScope ? { status: 403, wwwAuthenticate, sent, again } : undefined
+}
+
+/**
+ * Sends a request once the value of its header `Authorization` is known: at once, where it is. The answer fails when it
+ * cannot be got.
+ * @param send called with the value; undefined: the request has none
+ */
+export function authorized (
+  authorization: AuthorizationSource | undefined,
+  answer: HttpAnswer,
+  send: (value: string | undefined) => void
+): void {
+  const value = authorization?.header()
+  if (value instanceof Promise) value.then(send, (error: Error) => { answer.onResponseError(undefined, error) })
+  else send(value)
 }

@@ -4,10 +4,10 @@ import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
-import { decoderOf } from './decode.ts'
 import { Chunks } from '../pieces.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 import { Valve, type MessagePace } from './valve.ts'
+import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
 export interface AnswerHandlers {
   /** Decides what happens to the body: it is parsed as events, collected as text, or discarded. */
@@ -30,15 +30,15 @@ export interface AnswerHandlers {
 export interface ReadingOptions {
   /** Counts their memory. Default: not counted. */
   readonly meter?: MemoryMeter
-  /** How much of what streams bring unasked is dealt with. Default: without bounds. */
+  /** Bounds the unsolicited messages of streams. Default: without bounds. */
   readonly pace?: MessagePace
-  /** Who causes those that no client causes. */
+  /** The owner of answers that no client causes. */
   readonly owner?: string
 }
 
 const withoutBounds: ReadingOptions = {}
 
-/** Size of pieces of streams that servers have no reason to send many of, in bytes, and how many are counted together. */
+/** Max size of a tiny piece of a stream, in bytes, and how many of them are counted together. */
 const crumb = 64
 const crumbs = 64
 
@@ -55,7 +55,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   readonly #reading: ReadingOptions
   readonly #owner: string
   #account: ReturnType<MemoryMeter['open']> | undefined
-  /** What a stream brings. */
+  /** Passes on the bytes of a stream. */
   #valve: Valve | undefined
   #crumbs = 0
   /** Number of reasons why it is not read now. */
@@ -111,7 +111,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     if (!this.#decoder) { this.#take(chunk); return }
     if (this.#decoder.write(chunk)) return
     controller.pause()
-    // What undici has read by then still comes.
+    // Chunks that undici has read already still come.
     if (this.#isFull) return
     this.#isFull = true
     this.#decoder.once('drain', () => {
@@ -238,5 +238,26 @@ export function networkFailure (error: Error, url: URL): string {
     case 'UND_ERR_INVALID_ARG': case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH': case 'UND_ERR_NOT_SUPPORTED':
       return `the request to ${url.host} cannot be sent (${cause.message}); check "headers"`
     default: return `cannot talk to ${url.host}: ${code}`
+  }
+}
+
+/**
+ * A missing end is no error: not every server finishes its compressed stream properly, and the content shows whether it
+ * is complete.
+ */
+const lenient = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
+
+/**
+ * The decoder of a `content-encoding`; undefined when the content is not encoded.
+ * @throws SyntaxError for an unknown encoding, and for several on top of each other, which an attacker could use to
+ * cost CPU
+ */
+export function decoderOf (encoding: string | undefined): Transform | undefined {
+  switch (encoding?.trim().toLowerCase()) {
+    case undefined: case '': case 'identity': return undefined
+    case 'gzip': case 'x-gzip': return createGunzip(lenient)
+    case 'deflate': return createInflate(lenient)
+    case 'br': return createBrotliDecompress({ flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH })
+    default: throw new SyntaxError('its content-encoding is not one of gzip, deflate and br')
   }
 }

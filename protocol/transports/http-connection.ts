@@ -1,19 +1,18 @@
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
 import { Table } from '../table.ts'
-import type { AuthorizationSource } from './authorization.ts'
-import { authorized } from './authorized.ts'
+import { type AuthorizationSource, authorized } from './authorization.ts'
 import type { HttpAnswer, ReadingOptions } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
 import { maxInFlight, waitingWhile } from './valve.ts'
 
-/** `owner`: who causes messages that are caused by no client. */
+/** `owner`: the owner of messages that no client causes. */
 export interface HttpOptions extends ReadingOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
   /**
-   * The current headers of the client that the connection is for: sent with messages that bring no headers of their own. Their names are
+   * The current headers of the client that the connection is for: sent with messages that have none. Their names are
    * not in `headers`.
    */
   passed?: () => SendOptions['headers']
@@ -32,30 +31,33 @@ export interface HttpRequest {
 }
 
 const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
-/** An event id may have any characters (HTML, "Server-sent events"): it is sent as UTF-8, or left out when no header can carry it. */
+/**
+ * An event id may have any characters (HTML, "Server-sent events"): it is sent as UTF-8, or left out when no header can
+ * carry it.
+ */
 const getHeaders = (lastEventId: string | undefined): string[] => [
   'accept',
   'text/event-stream',
   ...(lastEventId === undefined || /\p{Cc}/u.test(lastEventId) ? [] : ['last-event-id', Buffer.from(lastEventId).toString('latin1')])
 ]
 
-/** What the HTTP requests of one connection to an upstream have in common: address, session, revision, credentials. */
+/** The state shared by the HTTP requests of one connection to an upstream: address, session, revision, credentials. */
 export class HttpConnection {
   readonly options: HttpOptions
   receiver: Receiver | undefined
   /** Called when a socket is open. */
   dialled: (() => void) | undefined
-  /** What waits for an answer, by the id of its request. */
+  /** The messages that wait for an answer, by the id of the request. */
   readonly #open = new Table<number | string, { abort: () => void }>()
-  /** How many of these are notifications or answers of ours. */
-  #onTheirWay = 0
+  /** How many of these are notifications or answers. */
+  #inFlight = 0
   readonly #timers = new Set<NodeJS.Timeout>()
   #url: URL
   #origin = ''
   #path = ''
   #session: string | undefined
   #version: string | undefined
-  /** The headers of a POST that brings none of its own, in the session; and without it. */
+  /** The default headers of a POST within the session, and without it. */
   #post: string[] = []
   readonly #stateless: string[]
   #isClosed = false
@@ -64,7 +66,7 @@ export class HttpConnection {
   #onIdle: (() => void) | undefined
 
   constructor (options: HttpOptions) {
-    this.options = { ...options, pace: waitingWhile(() => this.#onTheirWay >= maxInFlight, options.pace) }
+    this.options = { ...options, pace: waitingWhile(() => this.#inFlight >= maxInFlight, options.pace) }
     this.#url = options.url
     this.url = options.url
     this.#stateless = [...Object.entries(options.headers).flat(), ...postHeaders]
@@ -101,7 +103,7 @@ export class HttpConnection {
     if (protocol === undefined) return this.#post
     const headers = [...this.#stateless]
     for (const name in protocol) {
-      // What is configured under the same name gives way.
+      // The protocol's header replaces a configured one of the same name.
       if (Object.hasOwn(this.options.headers, name)) return this.#headers(passed, protocol, postHeaders)
       headers.push(name, protocol[name] ?? '')
     }
@@ -116,7 +118,8 @@ export class HttpConnection {
   bareHeaders (): string[] { return this.#headers(undefined, undefined, []) }
 
   /**
-   * @param passed headers of the client that sends the message; undefined: those of the client that the connection is for
+   * @param passed headers of the client that sends the message; undefined: those of the client that the connection is
+   * for
    * @param protocol headers that MCP prescribes; undefined: the message belongs to the session
    */
   #headers (passed: SendOptions['headers'], protocol: SendOptions['protocol'], more: readonly string[]): string[] {
@@ -155,14 +158,14 @@ export class HttpConnection {
   /** @param key the id of a request; a text for other messages */
   opened (key: number | string, waiting: { abort: () => void }): void {
     this.#open.set(key, waiting)
-    if (typeof key === 'string') this.#onTheirWay++
+    if (typeof key === 'string') this.#inFlight++
   }
 
   isOpen (key: number | string): boolean { return this.#open.has(key) }
 
   /** Forgets what has its answer. */
   done (key: number | string): void {
-    if (this.#open.take(key) !== undefined && typeof key === 'string') this.#onTheirWay--
+    if (this.#open.take(key) !== undefined && typeof key === 'string') this.#inFlight--
     if (this.#open.size === 0) this.#onIdle?.()
     if (this.#isExpired) this.expire()
   }
@@ -170,7 +173,7 @@ export class HttpConnection {
   /** Aborts what waits for an answer. */
   drop (key: number | string): void {
     const waiting = this.#open.take(key)
-    if (waiting !== undefined && typeof key === 'string') this.#onTheirWay--
+    if (waiting !== undefined && typeof key === 'string') this.#inFlight--
     waiting?.abort()
   }
 

@@ -4,8 +4,7 @@ import { largeText } from '../text.ts'
 import { bearerChallenge, type AuthorizationSource } from './authorization.ts'
 import { HttpAnswer, networkFailure, type AnswerHandlers } from './http-answer.ts'
 import type { HttpConnection, HttpRequest } from './http-connection.ts'
-import { mayPass, reconnect } from './reconnect.ts'
-import { follow } from './redirect.ts'
+import { mayPass, reconnect, follow } from './redirect.ts'
 import { isAnswer, isModernRefusal, refusal, statelessRefusal } from './refusal.ts'
 import { messagesIn, transportLimits, type SendOptions } from './transport.ts'
 
@@ -19,8 +18,8 @@ const afterAnswer = 1_000
 const notificationTimeout = 10_000
 
 /**
- * One message that was sent, through all the HTTP requests by which its answer may come: a POST, the same once more where a redirect or
- * other credentials ask for it, and GETs that resume its stream.
+ * One message that was sent, through all the HTTP requests by which its answer may come: a POST, the same once more
+ * where a redirect or other credentials ask for it, and GETs that resume its stream.
  */
 export class HttpExchange implements AnswerHandlers {
   readonly #connection: HttpConnection
@@ -41,7 +40,7 @@ export class HttpExchange implements AnswerHandlers {
   /** Attempts in a row to resume the stream that brought no event. */
   #tries = 0
 
-  // What follows is of the HTTP request that was sent last.
+  // The state of the HTTP request that was sent last.
   #request: HttpRequest
   #answer: HttpAnswer
   #url: URL
@@ -161,7 +160,10 @@ export class HttpExchange implements AnswerHandlers {
     }
   }
 
-  /** Closes a stream that has brought its answer, once what has arrived meanwhile is read: the event loop may have been held. */
+  /**
+   * Closes a stream that has brought its answer, once what has arrived meanwhile is read: the event loop may have been
+   * held.
+   */
   #closeStream (): void {
     setImmediate(() => { this.abort(); this.#done() })
   }
@@ -205,13 +207,16 @@ export class HttpExchange implements AnswerHandlers {
     this.#isAnswered = true
     if (error.fault === 'expired' && !this.#isStateless) this.#connection.markExpired()
     if (this.#id === undefined) return
-    // Whatever the reason why a stream cannot be resumed: the request was accepted, and may have run.
+    // The request was accepted and may have run, whatever keeps its stream from being resumed.
     const isLost = this.#request.method === 'GET' && error.fault !== 'broken'
     const lost = (): UpstreamError => new UpstreamError('broken', `its broken stream could not be resumed: ${error.message}`)
     this.#connection.receiver?.failed(this.#id, isLost ? lost() : error)
   }
 
-  /** The stream ended before the answer: resumes it later. @param isPoll the upstream ended it in good order, to be polled */
+  /**
+   * The stream ended before the answer: resumes it later.
+   * @param isPoll the upstream ended it in good order, to be polled
+   */
   #resume (error: UpstreamError, isPoll: boolean): void {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return
@@ -236,7 +241,8 @@ export class HttpExchange implements AnswerHandlers {
     const error = isStateless ? statelessRefusal(status, text) : refusal(status, text, session !== undefined, version !== undefined)
     const isGet = this.#request.method === 'GET'
     if (isGet && mayPass(status)) { this.#resume(error, false); return }
-    // The error in a POST's answer is about the request, even without an id; that in a GET's answer is about the stream.
+    // The error in a POST's answer is about the request, even without an id; that in a GET's answer is about the
+    // stream.
     if (!isGet && status >= 400 && !isStateless && !error.didNotRun && !isLarge) try { this.#take(text) } catch {}
     this.#fail(error)
   }

@@ -14,9 +14,10 @@ export type { HttpOptions } from './http-connection.ts'
 const closeTimeout = 2_000
 
 /**
- * The client side of streamable HTTP (specification: Transports, "Streamable HTTP"): a POST for each message, whose answer is JSON or an
- * event stream. In revisions to 2025-11-25 the stream is resumed by `Last-Event-ID`, and a GET stream has the messages that belong to no
- * request; since 2026-07-28, each message has the headers of `SendOptions.protocol` instead, and stands for itself.
+ * The client side of streamable HTTP (specification: Transports, "Streamable HTTP"): a POST for each message, whose
+ * answer is JSON or an event stream. In revisions to 2025-11-25 the stream is resumed by `Last-Event-ID`, and a GET
+ * stream has the messages that belong to no request; since 2026-07-28, each message has the headers of
+ * `SendOptions.protocol` instead, and stands for itself.
  */
 export class HttpTransport implements Transport {
   readonly hasStreams = true
@@ -74,7 +75,8 @@ export class HttpTransport implements Transport {
     if (connection.isClosed) return
     connection.close()
     this.#news.close()
-    // Notifications that were just sent, such as cancellations, are still delivered. An `initialize` is waited for, to end its session.
+    // Notifications that were just sent, such as cancellations, are still delivered. An `initialize` is waited for, to
+    // end its session.
     if (connection.version !== undefined || this.#isStateless) connection.dropRequests()
     await connection.idle(closeTimeout)
     connection.dropAll()

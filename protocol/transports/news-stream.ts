@@ -1,7 +1,7 @@
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
 import { HttpAnswer, type ReadingOptions } from './http-answer.ts'
-import { mayPass, reconnect } from './reconnect.ts'
+import { mayPass, reconnect } from './redirect.ts'
 import { messagesIn, transportLimits } from './transport.ts'
 
 interface NewsHandlers {
@@ -22,9 +22,9 @@ const steadyAfter = 3_000
 const maxFailures = 5
 
 /**
- * The GET stream of streamable HTTP, for messages that belong to no request: held open for as long as the connection lasts, and opened
- * again when it ends. An upstream without it answers 405, or any other status but 200. Once it has been open, only 404 and 405 count as a
- * refusal for good.
+ * The GET stream of streamable HTTP, for messages that belong to no request: held open for as long as the connection
+ * lasts, and opened again when it ends. An upstream without it answers 405, or any other status but 200. Once it has
+ * been open, only 404 and 405 count as a refusal for good.
  */
 export class NewsStream {
   readonly #handlers: NewsHandlers

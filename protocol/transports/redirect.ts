@@ -4,8 +4,8 @@ import { UpstreamError } from '../errors.ts'
 const maxHops = 3
 
 /**
- * The address that an answer redirects to; undefined when it is no redirect. Redirects are followed within the origin only, so that
- * credentials stay with it, and only if method and body are kept.
+ * The address that an answer redirects to; undefined when it is no redirect. Redirects are followed within the origin
+ * only, so that credentials stay with it, and only if method and body are kept.
  * @param hops redirects that this request has followed already
  * @throws UpstreamError refused, with a message that says what to configure
  */
@@ -32,3 +32,14 @@ export function follow (from: URL, method: string, status: number, location: str
   if (hops >= maxHops) throw new UpstreamError('refused', `the upstream redirects more than ${maxHops} times`, { isPublic: true })
   return to
 }
+
+/**
+ * Delays before an event stream is opened again, in ms: the default, and the bounds of the delay that an upstream asks
+ * for.
+ */
+export const reconnect = { delay: 1_000, shortest: 500, longest: 30_000 } as const
+
+/**
+ * True for a temporary status: the upstream still holds the former stream, limits the rate of requests, or has a fault.
+ */
+export const mayPass = (status: number): boolean => status === 408 || status === 409 || status === 429 || status >= 500

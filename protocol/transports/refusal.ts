@@ -3,7 +3,10 @@ import { isModernCode } from '../modern/envelope.ts'
 import { toRpcError } from '../message.ts'
 import { messagesIn } from './transport.ts'
 
-/** Statuses of servers that do not know what a request wants of them (MCP 2026-07-28, "Streamable HTTP", "Backward Compatibility"). */
+/**
+ * Statuses of servers that do not know what a request wants of them (MCP 2026-07-28, "Streamable HTTP", "Backward
+ * Compatibility").
+ */
 const unknown: ReadonlySet<number> = new Set([400, 404, 405])
 
 /**
@@ -21,7 +24,10 @@ export function refusal (status: number, text: string, inSession = false, inHand
   return new UpstreamError(status === 502 || status === 504 ? 'broken' : 'refused', `the upstream answered HTTP ${status}`, { status })
 }
 
-/** The error for such a status of a request that belongs to no session: one that the upstream has not understood has not run. */
+/**
+ * The error for such a status of a request that belongs to no session: one that the upstream has not understood has not
+ * run.
+ */
 export function statelessRefusal (status: number, text: string): UpstreamError {
   if (!unknown.has(status)) return refusal(status, text)
   return new UpstreamError('expired', `the upstream does not speak the MCP revision that it was spoken to in (HTTP ${status})`, {
@@ -30,7 +36,10 @@ export function statelessRefusal (status: number, text: string): UpstreamError {
   })
 }
 
-/** True when the server of an earlier revision has given way to one of the modern era: it refuses a request that has no `_meta` of it. */
+/**
+ * True when the server of an earlier revision has given way to one of the modern era: it refuses a request that has no
+ * `_meta` of it.
+ */
 export function isModernRefusal (status: number, text: string): boolean {
   if (status !== 400) return false
   try {
@@ -46,8 +55,8 @@ const isSessionGone = (errorText: string | undefined): boolean =>
   errorText !== undefined && [code.badRequest, code.unavailable].some((each) => each === toRpcError(errorText).code)
 
 /**
- * True when the body of an HTTP error is a JSON-RPC answer to this request. False for 401, and for an answer that says that the session is
- * unknown.
+ * True when the body of an HTTP error is a JSON-RPC answer to this request. False for 401, and for an answer that says
+ * that the session is unknown.
  */
 export function isAnswer (status: number, text: string, id: number): boolean {
   if (status < 400 || status === 401) return false

@@ -1,8 +1,7 @@
 import { UpstreamError } from '../errors.ts'
 import { EventStreamParser } from '../event-stream.ts'
 import type { Message } from '../message.ts'
-import { bearerChallenge } from './authorization.ts'
-import { authorized } from './authorized.ts'
+import { bearerChallenge, authorized } from './authorization.ts'
 import { HttpAnswer, networkFailure } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { follow } from './redirect.ts'
@@ -11,8 +10,8 @@ import { answeredId, messagesIn, transportLimits, type Receiver, type SendOption
 import { counting, maxInFlight, noPace, waitingWhile } from './valve.ts'
 
 /**
- * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all messages of the server. Its
- * first event names the address to POST to. Deprecated, but still in use.
+ * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all messages
+ * of the server. Its first event names the address to POST to. Deprecated, but still in use.
  */
 export class SseTransport implements Transport {
   readonly #options: HttpOptions

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
+import { stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { mayStart, noteStart } from './process-start.ts'
 
-/** A process to be started. It leads a process group and a session of its own. */
+/** A process to be started. It leads a new process group and session. */
 export interface ProcessOrder {
   readonly command: string
   readonly args: readonly string[]
@@ -10,11 +11,11 @@ export interface ProcessOrder {
   /** The user and group that it runs as; needs root. */
   readonly uid?: number | undefined
   readonly gid?: number | undefined
-  /** Its whole environment, which tells where its command is, too (`PATH`). */
+  /** The whole environment; its `PATH` is where the command is looked for. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** How a process ended: with a code, or by a signal; neither: that is not known. */
+/** How a process ended: `code` or `signal`, the other one is null. */
 export interface ProcessExit { readonly code: number | null, readonly signal: NodeJS.Signals | null }
 
 /** A process that runs, or has just ended. */
@@ -30,14 +31,9 @@ export interface StartedProcess {
 /** Starts a process. @throws NodeJS.ErrnoException where there is no such command or folder, or it may not be executed */
 export type StartProcess = (order: ProcessOrder) => Promise<StartedProcess>
 
-/** Starts a process as a child of this one. While the system copies this process, it does nothing else. */
+/** Starts a process as a child of this one. */
 export const startChild: StartProcess = async ({ command, args, cwd, uid, gid, env }) => {
-  await mayStart()
-  const begun = performance.now()
-  const child = spawn(command, args, {
-    cwd, uid, gid, env, detached: true, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe']
-  })
-  noteStart(performance.now() - begun)
+  const child = spawn(command, args, { cwd, uid, gid, env, detached: true, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'] })
   const exited = new Promise<ProcessExit>((resolve) => { child.once('exit', (code, signal) => { resolve({ code, signal }) }) })
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve)
@@ -46,4 +42,37 @@ export const startChild: StartProcess = async ({ command, args, cwd, uid, gid, e
   child.on('error', () => {})
   const { stdin, stdout, stderr } = child
   return { pid: child.pid ?? 0, stdin, stdout, stderr, exited }
+}
+
+/** Why a command cannot be started, in a sentence. */
+export function startFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
+  const failure = `cannot start ${JSON.stringify(command)}`
+  switch (error.code) {
+    case 'ENOENT': {
+      const orFolder = cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`
+      return `${failure}: no such command${orFolder}; is it installed and on the PATH?`
+    }
+    case 'EACCES': return `${failure}: it is not executable`
+    case 'EMFILE':
+      return `${failure}: the gateway has as many files open as it may have: raise its limit (ulimit -n, LimitNOFILE)`
+    default: return `${failure}: ${error.code ?? error.message}`
+  }
+}
+
+/** The user that a process runs as. */
+export interface ProcessUser { readonly uid: number, readonly gid: number, readonly home: string, readonly name: string }
+
+/**
+ * Whether a user may enter a folder, by the modes of it and of all above it. The system does not tell: a process changes to its folder
+ * before it changes its user.
+ */
+export async function mayEnter (folder: string, { uid, gid }: ProcessUser): Promise<boolean> {
+  if (uid === 0) return true
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    const stats = await stat(at).catch(() => undefined)
+    if (!stats) return true
+    const bit = stats.uid === uid ? 0o100 : stats.gid === gid ? 0o010 : 0o001
+    if ((stats.mode & bit) === 0) return false
+    if (at === dirname(at)) return true
+  }
 }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { LineReader } from './line-reader.ts'
+import { LineReader } from '../pieces.ts'
 import { keptLine } from './printed-line.ts'
 
 /** Reads a process's stderr line by line, for as long as it lives; long lines are cut. */

@@ -5,13 +5,11 @@ import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
 import type { Message } from '../message.ts'
 import { Chunks } from '../pieces.ts'
-import { LastWords } from './last-words.ts'
-import { keptLine, shownLine, type PrintedLine } from './printed-line.ts'
-import { guardGroup } from './process-group.ts'
-import { lowerPriority, startFailure } from './process-start.ts'
-import { ProcessTree } from './process-tree.ts'
-import { mayEnter, type ProcessUser } from './process-user.ts'
-import { startChild, type ProcessExit, type StartedProcess, type StartProcess } from './started-process.ts'
+import { LastWords, keptLine, shownLine, type PrintedLine } from './printed-line.ts'
+import { guardGroup, ProcessTree } from './process-tree.ts'
+import {
+  mayEnter, startChild, startFailure, type ProcessExit, type ProcessUser, type StartedProcess, type StartProcess
+} from './started-process.ts'
 import {
   answeredId,
   messagesIn,
@@ -35,8 +33,6 @@ export interface StdioOptions {
   user?: ProcessUser
   /** Starts it. Default: as a child of this process. */
   startProcess?: StartProcess
-  /** True: it gets less of the CPU than this process where they compete for it. */
-  yields?: boolean
   /** Called for each line of the child's stderr, and of its stdout that is no message. */
   onLine: (line: PrintedLine) => void
   /** Removes secrets from a line, before the line is cut. */
@@ -52,7 +48,7 @@ export interface StdioOptions {
 }
 
 /** Bytes that a process may leave unread before its output is read more slowly. */
-const mostUnread = 1024 * 1024
+const maxUnread = 1024 * 1024
 /** Max length of a reported line, in characters. */
 const lineLimit = 8 * 1024
 /** Time that a process that closes its output has to exit by itself, in ms. */
@@ -69,8 +65,9 @@ const NEWLINE = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
 /**
- * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads a process group of its own,
- * which is ended as a whole. Its stderr is always read: a child that writes much would block otherwise.
+ * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads a process
+ * group of its own, which is ended as a whole. Its stderr is always read: a child that writes much would block
+ * otherwise.
  */
 export class StdioTransport implements Transport {
   readonly #options: StdioOptions
@@ -99,7 +96,7 @@ export class StdioTransport implements Transport {
   constructor (options: StdioOptions) {
     this.#options = options
     this.#valve = new Valve({
-      pace: waitingWhile(() => (this.#child?.stdin.writableLength ?? 0) > mostUnread, options.pace),
+      pace: waitingWhile(() => (this.#child?.stdin.writableLength ?? 0) > maxUnread, options.pace),
       take: (bytes) => { this.#read(bytes) },
       pause: () => { this.#pause('valve') },
       resume: () => { this.#resume('valve') }
@@ -110,7 +107,7 @@ export class StdioTransport implements Transport {
   get lastWords (): string { return this.#lastWords.detail }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    const { command, args, env, user, yields, startProcess = startChild } = this.#options
+    const { command, args, env, user, startProcess = startChild } = this.#options
     let { cwd } = this.#options
     this.#receiver = counting(receiver, this.#options.pace ?? noPace)
     // Not the gateway's own folder, which may be closed to that user.
@@ -126,7 +123,6 @@ export class StdioTransport implements Transport {
     })
     const { pid, stdin, stdout } = child
     guardGroup(pid)
-    if (yields === true) lowerPriority(pid)
     this.#child = child
     stdout.on('data', (chunk: Buffer) => { this.#valve.push(chunk) })
     drain(child.stderr, (line) => { this.#note(line) })
@@ -182,14 +178,17 @@ export class StdioTransport implements Transport {
     const ids = this.#unsentIds
     this.#unsent = ''
     this.#unsentIds = []
-    // A text this short is written whole or not at all: if writing it fails, the process is dead and has read nothing of it.
+    // A text this short is written whole or not at all: if writing it fails, the process is dead and has read nothing
+    // of it.
     const whole = stdin.writableLength === 0 && text.length < atomic
     stdin.write(text, (error) => {
       if (error && whole) this.#failLater(ids, 'the process does not read its input')
     })
   }
 
-  /** Fails requests that the process has not read. Its exit gives a better reason and its last words, but may not come. */
+  /**
+   * Fails requests that the process has not read. Its exit gives a better reason and its last words, but may not come.
+   */
   #failLater (ids: readonly number[], reason: string): void {
     this.#unread.push(...ids)
     if (this.#ended !== undefined) this.#failUnread(this.#ended)

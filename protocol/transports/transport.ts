@@ -2,7 +2,10 @@ import type { UpstreamError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { parseMessage } from '../parse-message.ts'
 
-/** Receives the messages and events of a transport. `origin`: the upstream id of the request on whose stream a message came. */
+/**
+ * Receives the messages and events of a transport. `origin`: the upstream id of the request on whose stream a message
+ * came.
+ */
 export interface Receiver {
   /** @returns whether it is an answer that somebody waits for */
   message: (message: Message, origin: number | undefined) => boolean
@@ -10,7 +13,7 @@ export interface Receiver {
   failed: (id: number, error: UpstreamError) => void
   /** The upstream closed this request's stream, to be polled. @param retry time until then, in ms */
   paused: (id: number, retry: number) => void
-  /** The upstream offers no more what it did offer: it may be another one by now, which does not know the connection. */
+  /** The upstream no longer offers its stream of messages: it may have restarted, and not know the connection. */
   doubted?: () => void
   /** The connection is gone, with every request on it. Called once. */
   closed: (error: UpstreamError) => void
@@ -22,26 +25,34 @@ export interface SendOptions {
   id?: number
   /** Aborts the sending and the answer's stream. */
   signal?: AbortSignal
-  /** Who causes the answer, for what it takes to read it. */
+  /** The owner in whose share the answer counts. */
   owner?: string
   /** Headers of the client that sends the message, for transports that have headers with each message; lower case. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Headers that MCP itself prescribes for the message, in lower case (since 2026-07-28). A message with them belongs to no session: it
-   * names none, its answer begins none, and its stream is not resumed. Transports without headers ignore them.
+   * Headers that MCP itself prescribes for the message, in lower case (since 2026-07-28). A message with them belongs
+   * to no session: it names none, its answer begins none, and its stream is not resumed. Transports without headers
+   * ignore them.
    */
   protocol?: Readonly<Record<string, string>>
 }
 
 /** One connection to an upstream: sends and receives message texts, and does not interpret them. */
 export interface Transport {
-  /** True: each request has a stream of its own, whose end cancels the request where MCP has no sessions; and messages have headers. */
+  /**
+   * True: each request has a stream of its own, whose end cancels the request where MCP has no sessions; and messages
+   * have headers.
+   */
   readonly hasStreams?: boolean
-  /** For transports that start a process: its last lines of stderr and invalid stdout, as text for `UpstreamError.detail`. */
+  /**
+   * For transports that start a process: its last lines of stderr and invalid stdout, as text for
+   * `UpstreamError.detail`.
+   */
   readonly lastWords?: string
   /**
    * Opens the connection.
-   * @param dialled called once a socket or process is open; a transport that connects with its first request calls it then
+   * @param dialled called once a socket or process is open; a transport that connects with its first request calls it
+   * then
    * @throws UpstreamError with a message that says what to do
    */
   start: (receiver: Receiver, dialled?: () => void) => Promise<void>
@@ -50,8 +61,9 @@ export interface Transport {
   /** Forgets a request whose answer is no longer wanted. */
   drop: (id: number) => void
   /**
-   * Called with the negotiated revision: some transports must name it from now on, and open a stream for messages that belong to no
-   * request. Resolves when that stream is open or its timeout has passed: messages that a server sends before it is open would be lost.
+   * Called with the negotiated revision: some transports must name it from now on, and open a stream for messages that
+   * belong to no request. Resolves when that stream is open or its timeout has passed: messages that a server sends
+   * before it is open would be lost.
    */
   agreed: (version: string) => Promise<void>
   /** Ends the connection; resolves when nothing of it is left. */
@@ -64,13 +76,13 @@ export interface MemoryMeter {
   open: (owner: string) => {
     /** Sets the size of what is read so far, in bytes. @returns false when there is no memory left for it */
     resize: (size: number) => boolean
-    /** Whether `resize` returned false because the owner has had his share. */
+    /** Whether `resize` returned false because the owner has used up its share. */
     readonly isOwners?: boolean
     close: () => void
   }
 }
 
-/** Counts nothing. */
+/** A meter without bounds. */
 export const noMeter: MemoryMeter = { open: () => ({ resize: () => true, close: () => {} }) }
 
 /** Bounds of all transports. */

@@ -2,25 +2,25 @@ import type { Message } from '../message.ts'
 import type { Receiver } from './transport.ts'
 
 /**
- * What a server sends without being asked: a message that no request of ours waits for, something that is no message, or many pieces of a
- * few bytes each.
+ * Unsolicited output of a server: a message that no request waits for, text that is no message, or many pieces of a few
+ * bytes each.
  */
 export type Unsolicited = Message['kind'] | 'noise' | 'crumbs'
 
-/** Bounds how much of what servers send unsolicited is dealt with. The gateway bounds the sum of all servers of one user. */
+/** Bounds the unsolicited output of servers. The gateway bounds the sum of all servers of one user. */
 export interface MessagePace {
   /** @param size in characters */
   count: (what: Unsolicited, size?: number) => void
-  /** Time until more is dealt with, in ms; 0: now. */
+  /** Time until more output is taken, in ms; 0: now. */
   wait: () => number
 }
 
 /** Without bounds. */
 export const noPace: MessagePace = { count: () => {}, wait: () => 0 }
 
-/** Max messages of ours, beside requests, on their way to a server; beyond: what it sends is read more slowly. */
+/** Max notifications and answers on their way to a server; beyond: its output is read more slowly. */
 export const maxInFlight = 64
-/** How long a server waits that does not take our answers, in ms. */
+/** How long the output of such a server is not read, in ms. */
 const slowReaderWait = 20
 
 /** A pace that also waits while a server is slow to take our answers, so that they do not pile up here. */
@@ -49,12 +49,15 @@ interface ValveOptions {
   readonly pace?: MessagePace
   /** Takes the next bytes. Never throws. */
   readonly take: (bytes: Buffer) => void
-  /** Stop and continue the source of the bytes. What has arrived by then may still come. */
+  /** Stop and continue the source of the bytes. Bytes that have arrived already may still be pushed. */
   readonly pause: () => void
   readonly resume: () => void
 }
 
-/** Bytes that are taken at once: a few messages, by which a server may exceed its pace; of a longer line up to `longPiece`. */
+/**
+ * Bytes that are taken at once: a few messages, by which a server may exceed its pace; of a longer line up to
+ * `longPiece`.
+ */
 const pieceSize = 1024
 const longPiece = 16 * 1024
 
@@ -64,8 +67,8 @@ function pieceEnd (chunk: Buffer, at: number): number {
 }
 
 /**
- * Passes on the bytes that a server sends, in order, and holds them back while they exceed the server's pace. The server then waits, as its
- * socket or pipe is not read.
+ * Passes on the bytes that a server sends, in order, and holds them back while they exceed the server's pace. The
+ * server then waits, as its socket or pipe is not read.
  */
 export class Valve {
   readonly #options: ValveOptions
@@ -96,10 +99,13 @@ export class Valve {
     else run()
   }
 
-  /** Drops what waits. */
+  /** Drops the waiting bytes. */
   clear (): void { this.#waiting.length = 0 }
 
-  /** Takes a chunk, or the beginning of it: the rest then waits. @returns the time until more is taken, in ms; undefined: none */
+  /**
+   * Takes a chunk, or the beginning of it: the rest then waits.
+   * @returns the time until more is taken, in ms; undefined: none
+   */
   #pass (chunk: Buffer): number | undefined {
     for (let at = 0, end = 0; at < chunk.length; at = end) {
       end = pieceEnd(chunk, at)

@@ -12,7 +12,7 @@ const ServerName = Type.String({ description: 'Percent-encoded, with its slash' 
 const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
-/** The owner in whose name a service is asked. */
+/** The owner of a caller, for its share of requests. */
 const ownerOfRequest = (request: FastifyRequest): string => ownerOf(principalOf(request), request.ip)
 
 /** An answer of a service, which says so when it is an earlier one. */

@@ -1,13 +1,12 @@
-import type { Static, TObject, TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest, preSerializationAsyncHookHandler } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/api.ts'
-import { page } from './page.ts'
 import { principalOf } from './principal.ts'
 
-/** What a handler gets: the caller, and what the request holds, as its schemas say. */
+/** The arguments of a handler: the caller, and the request as its schemas type it. */
 export interface Call<Params extends TSchema = TSchema, Query extends TSchema = TSchema, Body extends TSchema = TSchema> {
   readonly principal: Principal
   readonly params: Static<Params>
@@ -23,7 +22,7 @@ interface Answer {
   /** A sentence without a full stop. */
   readonly message?: string
   readonly warnings?: readonly string[]
-  /** What was created: 201, with its location. */
+  /** The key of the created item: 201, with its location. */
   readonly created?: string
   /** Of several items, some failed (207) or all (400). */
   readonly outcome?: 'partial' | 'failed'
@@ -136,4 +135,47 @@ function toEnvelope ({ created: _, outcome, message, warnings = [], ...answer }:
 /** Says that a resource was created, and where it is (RFC 9110, section 15.3.2). @param collection its path below `/api` */
 export function setCreated (reply: FastifyReply, collection: string, key: string): void {
   reply.code(201).header('location', `${reply.server.config.basePath}/api${collection}/${encodeURIComponent(key)}`)
+}
+
+/**
+ * One page of a list, with the members that `fields` asks for. The cursor is the base64url of the last key of the page before, so that
+ * a page stays right when other items come and go.
+ * @param record the schema of an item, which says what members it may have
+ * @param keyOf the key of an item, unique in the list
+ * @throws InvalidInput for a cursor whose item is not in the list, and for a field that items do not have
+ */
+export function page<Item extends object> (
+  items: readonly Item[],
+  { limit = items.length, cursor, fields }: Static<typeof PageQuery>,
+  record: TObject,
+  keyOf: (item: Item) => string
+): { data: Array<Partial<Item>>, nextCursor?: string } {
+  const pick = fields === undefined ? undefined : picker(fields, Object.keys(record.properties))
+  const from = cursor === undefined ? 0 : positionAfter(items.map(keyOf), cursor)
+  const data = items.slice(from, from + limit)
+  const last = data.at(-1)
+  const hasMore = last !== undefined && from + limit < items.length
+  return {
+    data: pick ? data.map(pick) : data,
+    ...(hasMore ? { nextCursor: Buffer.from(keyOf(last)).toString('base64url') } : {})
+  }
+}
+
+function positionAfter (names: readonly string[], cursor: string): number {
+  const name = Buffer.from(cursor, 'base64url').toString()
+  const at = names.indexOf(name)
+  if (at < 0) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+  return at + 1
+}
+
+/** @param fields names of members, comma-separated; those that are empty do not count @throws InvalidInput for one that is not known */
+function picker (fields: string, known: readonly string[]): (<Item extends object>(item: Item) => Partial<Item>) | undefined {
+  const wanted = new Set(fields.split(',').map((field) => field.trim()).filter((field) => field !== ''))
+  const unknown = [...wanted].find((field) => !known.includes(field))
+  if (unknown !== undefined) {
+    throw new errors.InvalidInput(`"fields": ${JSON.stringify(unknown.slice(0, 100))} is not known; there are ${known.join(', ')}`)
+  }
+  if (wanted.size === 0) return undefined
+  return <Item extends object>(item: Item) =>
+    Object.fromEntries(Object.entries(item).filter(([key]) => wanted.has(key))) as Partial<Item>
 }

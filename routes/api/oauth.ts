@@ -3,7 +3,7 @@ import { ConsentRecord, OAuthClientId } from '../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** What a user has allowed the clients of the authorization server. */
+/** The consents of a user. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { oauth } = app
   app.addHook('onRequest', async () => { oauth.mustBeOn() })

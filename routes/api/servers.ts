@@ -3,7 +3,7 @@ import { toAuthor } from '../../plugins/settings/index.ts'
 import {
   BatchDone, BatchFailed, NewServer, NewServers, ServerName, ServerRecord, ServerTested, ServerToTest, ServerUpdate, Toggle
 } from '../../schemas/api.ts'
-import { signalOf } from '../disconnect.ts'
+import { signalOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type Call, endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { preSerializationAsyncHookHandler } from 'fastify'
 import { checkScopes } from '../../plugins/identity/index.ts'
-import { toAuthor } from '../../plugins/settings/index.ts'
+import { listNames, toAuthor } from '../../plugins/settings/index.ts'
 import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
 import { StringEnum } from '../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -35,10 +35,7 @@ const Exported = Type.Object(
     mcpServers: Open,
     groups: Type.Array(GroupRecord),
     systemConfig: Type.Optional(Open),
-    users: Type.Optional(Type.Array(Open)),
-    bearerKeys: Type.Optional(Type.Array(Open)),
-    prompts: Type.Optional(Type.Array(Open)),
-    resources: Type.Optional(Type.Array(Open))
+    ...Object.fromEntries(listNames.filter((name) => name !== 'groups').map((name) => [name, Type.Optional(Type.Array(Open))]))
   },
   { examples: [{ mcpServers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' } } }, groups: [] }] }
 )

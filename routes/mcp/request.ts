@@ -1,3 +1,6 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
+import type { Inbound } from '../../plugins/downstream/index.ts'
 import type { Principal, View } from '../../plugins/settings/index.ts'
 
 declare module 'fastify' {
@@ -7,4 +10,10 @@ declare module 'fastify' {
     /** The view that the path asks for; null on routes where the session determines it. */
     view: View | null
   }
+}
+
+/** The request in the form that endpoints expect. @throws NotFound when it was not admitted */
+export function inboundOf (request: FastifyRequest, reply: FastifyReply): Inbound {
+  if (!request.view) throw new errors.NotFound()
+  return { view: request.view, headers: request.headers, raw: reply.raw, address: request.ip }
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { single } from '../../plugins/downstream/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { inboundOf } from './inbound.ts'
+import { inboundOf } from './request.ts'
 
 /** Addresses that show tools as they are, and by `$smart`. */
 export const sseAddresses = {

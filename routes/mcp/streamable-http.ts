@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { inboundOf } from './inbound.ts'
+import { inboundOf } from './request.ts'
 
 /** Addresses that show tools as they are, and by `$smart`. */
 export const addresses = {

@@ -18,9 +18,9 @@ const routes: FastifyPluginAsync = async (app) => {
     handOver(provider, issuer, request, reply.raw, url.slice(app.config.basePath.length))
   }
   const config = { effect: 'run' } as const
-  // Each keeps something until its user has decided.
+  // Each request is stored until its user has decided.
   const onRequest = async (request: FastifyRequest): Promise<void> => { await app.attempts.countAuthorization(request) }
-  // Browsers are sent there: who is in front of one reads a page.
+  // Browsers are sent there, so errors are pages.
   await app.register(async (authorization) => {
     authorization.setErrorHandler(oauthPageError(app.pages))
     authorization.get('/authorize', { config, exposeHeadRoute: false, onRequest }, async (request, reply) => {
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
   // The library answers preflights, and lets pages of any origin read its answers: no cookie counts here, and a code needs its verifier.
   for (const path of ['/token', '/revoke']) app.options(path, async (request, reply) => { await answer(request, reply) })
   const post = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    // How much it has read of a body without a length, the library tells nobody.
+    // The library does not tell how much it has read of a body without a length.
     growthOf(request)?.()
     await answer(request, reply)
   }

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { errors, oauthPageError } from '../../plugins/base/errors/index.ts'
+import { oauthPageError } from '../../plugins/base/errors/index.ts'
 import { boundForm, growthOf, readText } from '../../plugins/base/body/index.ts'
 import {
   addressTo, type BrowserAnswer, type BrowserRequest, type Fields, issuerPath, newCsrfKey
@@ -59,16 +59,8 @@ const routes: FastifyPluginAsync = async (app) => {
     })
   })
   app.post('/interaction/:uid/login', { config }, async (request, reply) => {
-    await answer(request, reply, async (asked, fields) => {
-      try {
-        return await interactions.login(asked, fields, async (username, password) =>
-          await app.attempts.check(request, username, async () => await app.users.authenticate(username, password)))
-      } catch (error) {
-        if (!(error instanceof errors.TooManyFailures || error instanceof errors.TooManyRequests)) throw error
-        if ('retryAfter' in error) reply.header('retry-after', String(error.retryAfter))
-        return await interactions.refuse(asked, fields, `${error.message}.`, 429)
-      }
-    })
+    await answer(request, reply, async (asked, fields) =>
+      await interactions.login(asked, fields, async (username, password) => await app.auth.authenticate(request, username, password)))
   })
   app.post('/interaction/:uid/consent', { config }, async (request, reply) => {
     await answer(request, reply, async (asked, fields) => await interactions.decide(asked, fields))

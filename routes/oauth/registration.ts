@@ -28,7 +28,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.post('/register', {
     config: { effect: 'change' },
     onRequest: async (request) => {
-      // A page of elsewhere could fill the list of clients of a gateway that only its reader's computer can reach (DECISIONS §15).
+      // A page of another site could fill the list of clients of a gateway that only the local computer can reach.
       app.auth.origin(request)
       const { enabled, requiresAuthentication } = app.oauth.settings.dynamicRegistration
       if (!enabled) throw new OAuthError('access_denied', 'Clients cannot register themselves here; ask an admin for a client', 403)

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { ownerOf } from '../../plugins/settings/index.ts'
 import { chunkedReply, lengthOf, limits, memory, type Release } from '../../plugins/base/limits/index.ts'
 import { DocumentQuery, OpenApiDocument, OpenFailure, PartName, PartQuery, ServerNames, ToolStats } from '../../schemas/openapi-routes.ts'
@@ -23,6 +24,7 @@ const answers = {
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   forAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
     ['/openapi', '/:name/openapi', '/users/openapi'].map((path) => [`${path}.${format}`, 'GET']))))
+  app.addHook('onRoute', refuseUnknownQuery)
   app.addHook('onSend', tagEntity(cacheControl))
 
   const send = async (

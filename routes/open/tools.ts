@@ -24,8 +24,6 @@ const posted = {
   body: Type.Object({}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }),
   response: { ...response, 413: OpenFailure, 415: OpenFailure }
 }
-/** HEAD must not run a tool. */
-const exposeHeadRoute = false
 const unchecked = { validatorCompiler: () => () => true }
 const description =
   'Answers the MCP result of the tool as it is: `content`, `structuredContent?`, `isError?`. `?group=` calls it through a group.'
@@ -54,41 +52,22 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     return text
   }
 
-  app.get(
-    '/tools/:server/:tool',
-    {
-      schema: { tags, security, summary: 'Run a tool; arguments in the query', description, params: ToolPath, response },
+  for (const { path, params, noun } of [
+    { path: '/tools/:server/:tool', params: ToolPath, noun: 'a tool' },
+    { path: '/:name/tools/:server/:tool', params: PartToolPath, noun: 'a tool of a group' }
+  ]) {
+    const common = { tags, security, params, ...(params === ToolPath && { description }) }
+    app.get(path, {
+      schema: { ...common, summary: `Run ${noun}; arguments in the query`, response },
       config,
-      exposeHeadRoute
-    },
-    async (request, reply) => await run(request, reply, request.params)
-  )
-  app.post(
-    '/tools/:server/:tool',
-    {
-      schema: { tags, security, summary: 'Run a tool; arguments as a JSON body', description, params: ToolPath, ...posted },
-      config,
-      ...unchecked
-    },
-    async (request, reply) => await run(request, reply, request.params)
-  )
-  app.get(
-    '/:name/tools/:server/:tool',
-    {
-      schema: { tags, security, summary: 'Run a tool of a group; arguments in the query', params: PartToolPath, response },
-      config,
-      exposeHeadRoute
-    },
-    async (request, reply) => await run(request, reply, request.params)
-  )
-  app.post(
-    '/:name/tools/:server/:tool',
-    {
-      schema: { tags, security, summary: 'Run a tool of a group; arguments as a JSON body', params: PartToolPath, ...posted },
+      // HEAD must not run a tool.
+      exposeHeadRoute: false
+    }, async (request, reply) => await run(request, reply, request.params as ToolWord))
+    app.post(path, {
+      schema: { ...common, summary: `Run ${noun}; arguments as a JSON body`, ...posted },
       config,
       ...unchecked
-    },
-    async (request, reply) => await run(request, reply, request.params)
-  )
+    }, async (request, reply) => await run(request, reply, request.params as ToolWord))
+  }
 }
 export default routes

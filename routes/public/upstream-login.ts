@@ -14,7 +14,7 @@ const Ticket = Type.Object({ ticket: Type.String({ maxLength: 100 }) })
 const [secureCookie, plainCookie] = ['__Host-tool-hub-login', 'tool-hub-login']
 const keyOf = ({ cookies }: FastifyRequest): string | undefined => cookies[secureCookie] ?? cookies[plainCookie]
 
-/** What authorization servers of upstreams need of the gateway, which is their client. */
+/** The pages and the metadata of the gateway as a client of the upstreams' authorization servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(async (pages: typeof app) => {
     await pages.register(cookie)

@@ -1,15 +1,17 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { securityHeaders } from '../../plugins/base/browsers/index.ts'
-import { errors } from '../../plugins/base/errors/index.ts'
+import { errors, pageError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { toAccount } from '../../plugins/identity/index.ts'
-import { SignedOut, SignInBody, SignInStarted, SocialSession, SocialUser } from '../../schemas/social.ts'
+import { type Redirect, toAccount } from '../../plugins/identity/index.ts'
+import {
+  Callback, SignedOut, SignInBody, SignInQuery, SignInStarted, SocialSession, SocialUser
+} from '../../schemas/social.ts'
 import { jsonBodies } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import pages, { home } from './pages.ts'
 
 const tags = ['Social login']
 
-/** Scope `social`: login by providers elsewhere, under the names of SPEC and under better-auth's own. Everything is 404 while it is off. */
+/** Scope `social`: login by other providers, under names of this gateway and of better-auth. Everything is 404 while it is off. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
   securityHeaders(app)
@@ -23,7 +25,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   // Its paths are configured, and better-auth's: docs/social-login.md has them, and the API's document leaves them out.
   const mount = social.path
   const run = { effect: 'run' } as const
-  await app.register(pages)
+  await app.register(browserRoutes)
   app.post(
     `${mount}/sign-in/social`,
     {
@@ -97,3 +99,43 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   )
 }
 export default routes
+
+/** Where a login leads when its beginning does not say. */
+const home = ({ config }: FastifyInstance): string => `${config.basePath}/docs`
+
+const redirect = (reply: FastifyReply, { location, cookies }: Redirect): FastifyReply =>
+  reply.header('set-cookie', [...cookies]).redirect(location, 302)
+
+/** Where browsers begin and end a login. Errors are pages, since people see them. */
+const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const { social } = app
+  const config = { effect: 'run' } as const
+  app.setErrorHandler(pageError(app.pages, 'You are not logged in'))
+  app.addHook('onRequest', async (request) => { await app.attempts.countSocial(request) })
+  app.get(
+    `${social.path}/signIn/social`,
+    {
+      schema: {
+        hide: true,
+        tags,
+        summary: 'Log in by a provider',
+        description: 'For browsers: redirects to the provider.',
+        security: [],
+        querystring: SignInQuery
+      },
+      config,
+      exposeHeadRoute: false
+    },
+    async (request, reply) => redirect(reply, await social.begin(request.query.provider, request.query.callbackURL ?? home(app)))
+  )
+  app.get(
+    `${social.path}/callback/:provider`,
+    {
+      schema: { hide: true, tags, summary: 'Where a provider sends its user back to', security: [], params: Callback },
+      config,
+      exposeHeadRoute: false
+    },
+    async (request, reply) =>
+      redirect(reply, await social.finish(request.params.provider, request.query as Record<string, unknown>, request))
+  )
+}

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
 import type { AuditEntry } from '../../db/audit-trail.ts'
-import { maxClientIdle, maxRecords, touchInterval, type Activities, type Activity, type OAuthClient, type LoginState } from '../../db/ports.ts'
+import { maxClientIdle, touchInterval, type Activities, type Activity, type OAuthClient, type LoginState } from '../../db/ports.ts'
+import { collections } from '../../db/records.ts'
 import type { Storage } from '../../db/store.ts'
 import type { Cleanup } from '../helpers/hub.ts'
 import {
@@ -189,6 +190,16 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await tokens.revoke({ username: 'ann', clientId: 'both-2' })
     const found = await Promise.all(all.map(async ({ hash }) => await tokens.find(hash) !== undefined))
     assert.deepEqual(found, [true, false, true, true])
+  })
+
+  it('tokens of a user are revoked by the mark that they were issued with', async ({ tokens }) => {
+    const username = randomUUID()
+    const owners = ['a', 'b', undefined].map((mark) => authorization({ username, ...(mark !== undefined && { mark }) }))
+    const all = owners.map(() => issued('refresh'))
+    for (const [n, owner] of owners.entries()) await tokens.put(owner, all.slice(n, n + 1))
+    await tokens.revoke({ username, mark: 'a' })
+    const found = await Promise.all(all.map(async ({ hash }) => await tokens.find(hash) !== undefined))
+    assert.deepEqual(found, [false, true, true])
   })
 
   it('families that were revoked lately are listed, and no others', async ({ tokens }) => {
@@ -398,7 +409,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   it('of too many consents of a user, the oldest goes', async ({ consents }) => {
     const [username, other] = [randomUUID(), consent()]
     await consents.put(other)
-    const all = Array.from({ length: maxRecords.consentsPerUser + 2 }, (_, n) => consent({ username, grantedAt: 1_000 + n }))
+    const all = Array.from({ length: collections.consents.maxPerOwner + 2 }, (_, n) => consent({ username, grantedAt: 1_000 + n }))
     for (const each of all) await consents.put(each)
     assert.deepEqual(await consents.list(username), all.slice(2).reverse())
     assert.deepEqual(await consents.find(other.username, other.clientId), other)
@@ -499,7 +510,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
 
   it('of too many login sessions of a user, the oldest ends', async ({ loginStates }) => {
     const username = randomUUID()
-    const hashes = Array.from({ length: maxRecords.loginStatesPerUser + 2 }, fresh)
+    const hashes = Array.from({ length: collections.loginStates.maxPerOwner + 2 }, fresh)
     for (const [n, hash] of hashes.entries()) {
       await loginStates.put(hash, { kind: 'session', username, value: '', createdAt: 1_000 + n }, soon())
     }

@@ -4,7 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mock } from 'node:test'
 import { test } from 'tap'
-import { MemoryUsedStates } from '../../db/memory/used-states.ts'
+import { MemoryRecords } from '../../db/memory/records.ts'
+import { RecordedUsedStates } from '../../db/records/logins.ts'
 import type { UsedStates } from '../../db/ports.ts'
 import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
@@ -27,6 +28,8 @@ import { modernCode } from '../../protocol/modern/envelope.ts'
 import { mockTimers } from '../helpers/clock.ts'
 import { path } from '../helpers/hub.ts'
 
+const usedStates = (): RecordedUsedStates => new RecordedUsedStates(new MemoryRecords())
+
 const principal = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
 const view = (key: string, server = 's'): View => makeView(principal(key), { kind: 'server', name: server })
 const binding: Binding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob b.', sum: 1 } } }
@@ -35,8 +38,8 @@ const ring = async (): Promise<KeyRing> => await openKeyRing({ dataDir: '/nowher
 
 /** What was used, as a database knows it. */
 const used = (): UsedStates => {
-  const memory = new MemoryUsedStates()
-  return { outlivesProcess: true, use: async (hash, answers) => await memory.use(hash, answers) }
+  const memory = usedStates()
+  return { outlivesProcess: true, use: async (hash, answers, expiresAt) => await memory.use(hash, answers, expiresAt) }
 }
 
 const sealer = (keys: KeyRing): ConstructorParameters<typeof States>[1] => ({
@@ -120,8 +123,8 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
   })
   await t.test('where a restart forgets what was used, it ends all states', async () => {
     for (const state of kinds) {
-      const sealed = new States(new MemoryUsedStates(), sealer(keys)).seal(state, binding, Date.now() + minute)
-      const again = new States(new MemoryUsedStates(), sealer(keys))
+      const sealed = new States(usedStates(), sealer(keys)).seal(state, binding, Date.now() + minute)
+      const again = new States(usedStates(), sealer(keys))
       assert.throws(() => again.open(sealed, binding), { code: -32602, message: /before a restart; send the request again without/ })
       // Nor one that was sealed while there was a database.
       assert.throws(() => again.open(states.seal(kinds[1] ?? state, binding, Date.now() + minute), binding), /not valid/)
@@ -177,7 +180,7 @@ interface Parked {
   round: () => number
 }
 
-function park (table = new ParkedCalls<FakeExchange>(new States(new MemoryUsedStates())), exchange = new FakeExchange()): Parked {
+function park (table = new ParkedCalls<FakeExchange>(new States(usedStates())), exchange = new FakeExchange()): Parked {
   const call = exchange.call = table.open(exchange)
   const round = (): number => {
     const { requestState } = JSON.parse(exchange.answers.at(-1) ?? '{}') as { requestState: string }
@@ -404,14 +407,14 @@ test('docs/errors.md says of every error of this era what to do', async () => {
   const rows = text.split('\n').filter((line) => line.startsWith('| ')).map((line) => line.split('|').map((cell) => cell.trim()).slice(1, -1))
   for (const number of Object.values(modernCode)) assert.ok(rows.some(([first]) => first === String(number)), String(number))
 
-  const states = new States(new MemoryUsedStates())
+  const states = new States(usedStates())
   const state: State = { kind: 'call', id: 'x', round: 1 }
   const sealed = states.seal(state, binding, Date.now() + minute)
   const { exchange, call } = park()
   const refusals: Array<() => unknown> = [
     () => states.open(states.seal(state, binding, Date.now() - 1), binding),
     () => states.open(sealed, { ...binding, view: view('bob') }),
-    () => new States(new MemoryUsedStates()).open(sealed, binding),
+    () => new States(usedStates()).open(sealed, binding),
     () => { call.resume(7, '{}', exchange.attach) },
     () => answersIn('{"inputResponses":1}'),
     () => { checkAccepted('{"a":{"action":"decline"}}') }
@@ -425,7 +428,7 @@ test('docs/errors.md says of every error of this era what to do', async () => {
 })
 
 test('parked calls are bounded in number, by one owner, and in size', async (t) => {
-  const table = new ParkedCalls<FakeExchange>(new States(new MemoryUsedStates()))
+  const table = new ParkedCalls<FakeExchange>(new States(usedStates()))
   const calls = Array.from({ length: limits.parked.calls * 3 / 4 }, () => park(table))
   assert.throws(() => { park(table) }, { reason: 'limit' })
   // Others still have room.
@@ -444,7 +447,7 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
 })
 
 test('the request of a parked call counts as long as it is kept, and so do answers, as the memory that they take', (t) => {
-  const table = new ParkedCalls<FakeExchange>(new States(new MemoryUsedStates()))
+  const table = new ParkedCalls<FakeExchange>(new States(usedStates()))
   const large = new FakeExchange()
   large.memory = limits.parked.size
   const { call: refused } = park(table, large)

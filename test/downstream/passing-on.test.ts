@@ -10,7 +10,7 @@ import { call } from '../helpers/wire.ts'
 test('what is passed on is passed on as it came', async (t) => {
   const result =
     '{"content":[{"type":"text","text":"x","odd":12345678901234567890}],"structuredContent":{"big":12345678901234567890,"huge":1e400,' +
-    '"one":1.0},"x-unknown":{"deep":[1e400,null]},"_meta":{"vendor/a":9007199254740993}}'
+    '"one":1.0},"messages":[],"contents":[],"x-unknown":{"deep":[1e400,null]},"_meta":{"vendor/a":9007199254740993}}'
   const odd = tool('odd', {
     title: 'Odd',
     icons: [{ src: 'https://example.com/i.png', 'x-icon': 1 }],

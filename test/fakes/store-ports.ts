@@ -14,12 +14,7 @@ import { temporaryFolder } from './store-file.ts'
 
 /** The columns with times of what expires. */
 const times = {
-  grants: ['expires'],
-  token_families: ['expires', 'revoked_at'],
-  tokens: ['expires'],
-  login_states: ['expires'],
-  used_states: ['expires', 'used'],
-  upstream_tokens: ['claimed', 'changed'],
+  records: ['changed', 'expires'],
   vectors: ['used_at']
 }
 async function makeOlder (db: Db, ms: number): Promise<void> {

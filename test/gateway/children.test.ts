@@ -1,7 +1,7 @@
-// Servers that are processes, and misbehave: how they are started anew, what is told of them, and which of them yield.
+// Servers that are processes, and misbehave: how they are started anew, and what is told of them.
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { getPriority, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { at, connected, failed, initialize, KEY, send, Session, settings, silence, text, within, type Json } from '../helpers/client.ts'
@@ -95,25 +95,4 @@ test('no error tells a client what a process wrote to stderr; who runs it is tol
   assert.ok(seen.slice(2).some((body) => body.includes('"error"')), seen.join('\n'))
   for (const body of seen) assert.doesNotMatch(body, /hunter2|boom|licence/)
   await until(async () => /licence/.test(String(at(await shown(hub, 'dead'), 'error'))), 'the admin is not told why it died')
-})
-
-test('of the processes that a client causes beside the gateway\'s own, all but two yield', async (t) => {
-  const [own, beside] = [stdioFake(t), stdioFake(t, {}, { isolation: 'session' })]
-  const hub = await served(t, { own: own.config, beside: beside.config })
-  const priorities: number[] = []
-  const groups: string[] = []
-  /** Linux shares CPU time between sessions of processes, where control groups do not: `/autogroup-123 nice 5`. */
-  const groupOf = (pid: number | 'self'): string[] => {
-    const file = `/proc/${pid}/autogroup`
-    return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' nice ') : []
-  }
-  for (const name of ['own', 'beside', 'beside', 'beside']) {
-    const session = await Session.open(`${hub.url}/mcp/${name}`)
-    const pid = Number(text(await session.call('pid')))
-    priorities.push(getPriority(pid) - getPriority())
-    const [group, nice] = groupOf(pid)
-    if (nice !== undefined && group !== groupOf('self')[0]) groups.push(nice)
-  }
-  assert.deepEqual(priorities, [0, 0, 0, 10])
-  if (groups.length > 0) assert.deepEqual(groups, ['0', '0', '0', String(5 + getPriority())])
 })

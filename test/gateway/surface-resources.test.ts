@@ -150,6 +150,22 @@ test('a file that is hidden is read under no spelling with more slashes; what is
   assert.deepEqual(await keys(other, 'resources'), ['file:///etc/x'])
 })
 
+test('the case of a scheme and a host, and a slash behind it, make no other resource of one that is hidden', async () => {
+  const off: ServerConfig = { resources: { 'x://off': { enabled: false }, 'x://Mixed/a': { enabled: false } } }
+  const lists: Lists = { resources: [{ uri: 'x://off' }, { uri: 'x://LISTED' }], resourceTemplates: [{ uriTemplate: 'x://{+id}' }] }
+  for (const raw of [true, false]) {
+    const surface = fold([section('s', lists, { config: off })], { raw })
+    for (const uri of ['x://off', 'x://OFF', 'X://Off', 'x://off/', 'x://o%46f', 'x://u@off', 'x://u:p@OFF/', 'x://mixed/a', 'x://MIXED/a/']) {
+      assert.equal(readerOf(surface, uri), undefined, uri)
+      assert.ok(isHidden(surface, 's', uri), uri)
+    }
+    for (const uri of ['x://LISTED', 'x://other', 'x://off/a', 'x://mixed/A', 'x://off?a']) {
+      assert.equal(readerOf(surface, uri)?.provider, 's', uri)
+      assert.ok(!isHidden(surface, 's', uri), uri)
+    }
+  }
+})
+
 test('a URI without end is looked for at no cost, and taken for hidden where anything is', async () => {
   const many = section('s', {
     resources: [{ uri: 'x:1' }],

@@ -36,7 +36,13 @@ const modern = (key: string, method: string, params: Json = {}): { headers: Reco
   })
 })
 
-export interface Files { readonly content: Json, readonly upstream: Upstream, readonly log: string }
+/** `lent`: servers that she stores for another admin. */
+export interface Files {
+  readonly content: Json
+  readonly upstream: Upstream
+  readonly log: string
+  readonly lent: Record<string, Json>
+}
 
 /** Settings with an admin `ann`, whose servers run a command, call an API, and are remote. */
 export async function settingsOfAnn (t: Test): Promise<Files> {
@@ -57,7 +63,9 @@ export async function settingsOfAnn (t: Test): Promise<Files> {
       visibility: 'public'
     }
   }, { users: ['root', 'ann'].map((username) => ({ username, password: hash, isAdmin: true, createdAt: '2026-01-01T00:00:00.000Z' })) })
-  return { content, upstream, log }
+  const command = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
+  const lent = { lentRun: command, lentRemote: { url: upstream.url } }
+  return { content, upstream, log, lent }
 }
 
 const login = async (hub: Hub, username: string): Promise<Record<string, string>> => {
@@ -86,10 +94,24 @@ export class HeldRights {
     return lines.map((line) => JSON.parse(line) as { pid: number, event?: string }).filter(({ event }) => event === 'start').map(({ pid }) => pid)
   }
 
-  async #key (headers: Record<string, string>, body: Json): Promise<string> {
+  async #made (headers: Record<string, string>, body: Json): Promise<{ id: string, token: string }> {
     const { status, body: answer, text } = await manage(this.change, 'POST', '/auth/keys', { name: randomUUID(), ...body }, headers)
     assert.equal(status, 201, text)
-    return String(at(answer, 'data', 'token'))
+    return { id: String(at(answer, 'data', 'id')), token: String(at(answer, 'data', 'token')) }
+  }
+
+  async #key (headers: Record<string, string>, body: Json): Promise<string> {
+    return (await this.#made(headers, body)).token
+  }
+
+  /** A key that one admin has made, and to which another one gives more. */
+  async #widened (
+    maker: Record<string, string>, giver: Record<string, string>, made: Json, change: Json
+  ): Promise<string> {
+    const { id, token } = await this.#made(maker, made)
+    const { status, body, text } = await manage(this.change, 'PUT', `/auth/keys/${id}`, change, giver)
+    assert.deepEqual([status, at(body, 'data', 'createdBy')], [200, 'ann'], text)
+    return token
   }
 
   async #status (token: string, route: string): Promise<number> {
@@ -139,11 +161,22 @@ export class HeldRights {
     const { config } = (await this.#records()).find(({ name }) => name === 'plain') ?? {}
     assert.equal((await manage(change, 'PUT', '/servers/plain', { config: { ...config as Json, visibility: 'public' } }, root)).status, 200)
     const full = await this.#key(ann, { accessType: 'all' })
+    const past = '2020-01-01T00:00:00Z'
     const tokens = {
       full,
       scoped: await this.#key(ann, { allowedServers: ['plain', 'run'] }),
       'made by the full key': await this.#key({ authorization: `Bearer ${full}` }, { accessType: 'all', owner: 'root' }),
-      'owned by her': await this.#key(root, { kind: 'system', accessType: 'all', owner: 'ann' })
+      'owned by her': await this.#key(root, { kind: 'system', accessType: 'all', owner: 'ann' }),
+      'widened by her': await this.#widened(root, ann, { allowedServers: ['plain'] }, { accessType: 'all' }),
+      'prolonged by her': await this.#widened(root, ann, { accessType: 'all', expiresAt: past }, { expiresAt: null }),
+      'enabled by her': await this.#widened(root, ann, { accessType: 'all', enabled: false }, { enabled: true })
+    }
+    // What she stores in the name of another admin rests on her rights, too.
+    for (const [name, config] of Object.entries(this.#files.lent)) {
+      const body = { name, config: { ...config, owner: 'root', visibility: 'public' } }
+      const { status, text } = await manage(change, 'POST', '/servers', body, ann)
+      assert.equal(status, 200, text)
+      await until(async () => await this.#serverStatus(name) === 'connected', `${name} never connected`)
     }
     const mine = await this.#key(ann, {})
     const forRoot = await this.#key(ann, { kind: 'user', owner: 'root' })
@@ -196,13 +229,11 @@ export class HeldRights {
       assert.deepEqual(at(answer.body, 'warnings'), ['"ann" is no admin, so that this system key opens nothing'])
     })
 
-    await t.test('a user key sees what its owner sees, and what an admin sees only if an admin made it', async () => {
-      for (const token of [mine, forRoot]) {
-        assert.equal(await opens(token), 200)
-        await until(async () => await this.#status(token, '/run') === 404)
-      }
+    await t.test('her own key sees what she sees now; the one that she made for root opens nothing', async () => {
+      assert.equal(await opens(mine), 200)
+      await until(async () => await this.#status(mine, '/run') === 404)
       assert.equal(await this.#status(mine, '/hidden'), 404)
-      assert.equal(await this.#status(forRoot, '/hidden'), 200, 'it is root\'s own')
+      await until(async () => await opens(forRoot) === 401)
     })
 
     await t.test('her servers that run commands or call APIs are stopped, and told why', async () => {
@@ -219,21 +250,48 @@ export class HeldRights {
       assert.equal(await this.#serverStatus('run'), 'disconnected')
     })
 
+    await t.test('what she stored for root: a command stops, and a remote server has a user\'s reach', async () => {
+      const reasons = [['lentRun', /"ann", who stored it, is no admin/], ['lentRemote', /must be public/]] as const
+      for (const [name, why] of reasons) {
+        const record = async (): Promise<Json> => (await this.#records()).find((each) => each.name === name) ?? {}
+        await until(async () => why.test(String((await record()).error)), `${name} goes on`)
+        assert.equal((await record()).status, 'disconnected')
+        assert.ok((await this.#run(ofRoot, name)).status >= 400, name)
+      }
+    })
+
     await t.test('who is an admin again has it all again', async () => {
       await put({ isAdmin: true })
       for (const [name, token] of Object.entries(tokens)) await until(async () => await opens(token) === 200, name)
-      await until(async () => await this.#serverStatus('run') === 'connected')
+      for (const name of ['run', ...Object.keys(this.#files.lent)]) {
+        await until(async () => await this.#serverStatus(name) === 'connected', name)
+      }
     })
 
     await t.test('a removed admin\'s servers pass to admin first, private; her keys go', async () => {
       const [now = 0] = (await this.pids()).slice(-1)
       assert.ok(isAlive(now) && now !== first)
       assert.equal((await manage(change, 'DELETE', '/users/ann', undefined, root)).status, 200)
-      for (const [name, token] of Object.entries({ ...tokens, mine })) await until(async () => await opens(token) === 401, name)
+      for (const [name, token] of Object.entries({ ...tokens, mine, forRoot })) {
+        await until(async () => await opens(token) === 401, name)
+      }
       const record = async (): Promise<Json | undefined> => (await this.#records()).find((each) => each.name === 'run')
       await until(async () => at(await record(), 'config', 'owner') === 'admin')
       assert.deepEqual([at(await record(), 'config', 'visibility'), (await record())?.status], ['private', 'connected'])
       assert.ok(isAlive(now), 'it goes on')
+    })
+
+    await t.test('what she stored for another admin waits until an admin saves or enables it', async () => {
+      const names = Object.keys(this.#files.lent)
+      for (const name of names) await until(async () => await this.#serverStatus(name) === 'disconnected', name)
+      const recreated = await manage(change, 'POST', '/users', { username: 'ann', password, isAdmin: true }, root)
+      assert.equal(recreated.status, 201, recreated.text)
+      // A later account of her name inherits nothing.
+      for (const name of names) assert.equal(await this.#serverStatus(name), 'disconnected', name)
+      for (const name of names) {
+        assert.equal((await manage(change, 'POST', `/servers/${name}/toggle`, { enabled: true }, root)).status, 200)
+        await until(async () => await this.#serverStatus(name) === 'connected', name)
+      }
     })
   }
 }

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { markOf } from '../../plugins/identity/users/mark.ts'
+import { markOf } from '../../plugins/identity/users/account.ts'
 import { shared } from '../fakes/replica.ts'
 
 /** A login token. @param secret that of the replicas where none is given */

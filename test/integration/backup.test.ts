@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
 import { openBackup } from '../../cli/backup/contents.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
-import { markOf } from '../../plugins/identity/users/mark.ts'
+import { markOf } from '../../plugins/identity/users/account.ts'
 import type { User } from '../../schemas/settings.ts'
 import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
@@ -152,9 +152,11 @@ test('an old backup revives no tokens of former passwords', async (t) => {
   const passwords = new Passwords()
   const user = { username: 'ada', password: await passwords.hash('Former-123'), createdAt: '2026-01-01T00:00:00.000Z' } satisfies User
   const other = { username: 'bob', password: await passwords.hash('Same-1234'), createdAt: '2026-01-01T00:00:00.000Z' } satisfies User
-  const token = (hash: string, of: User): Json => ({
-    hash: hash.repeat(64), kind: 'refresh', family: hash, clientId: 'c', username: of.username, mark: markOf(of), scope: 'mcp', expiresAt: Date.now() + 3_600_000
-  })
+  const token = (hash: string, of: User): Json => {
+    const [key, expiresAt] = [hash.repeat(64), Date.now() + 3_600_000]
+    const value = { hash: key, kind: 'refresh', family: hash, clientId: 'c', username: of.username, mark: markOf(of), scope: 'mcp', expiresAt }
+    return { key, version: 'v', owner: hash, labels: [], at: 1, changedAt: 1, expiresAt, value }
+  }
   const file = join(folder, 'mcp_settings.json')
   const write = async (document: object): Promise<void> => { await writeFile(file, JSON.stringify(document), { mode: 0o600 }) }
   const read = async (): Promise<{ users: User[], oauthTokens?: Json[] }> => JSON.parse(await readFile(file, 'utf8'))
@@ -175,7 +177,7 @@ test('an old backup revives no tokens of former passwords', async (t) => {
     assert.equal(ada.password, user.password)
     assert.notEqual(markOf(ada), markOf(user), 'tokens and logins of that time do not fit the account')
     assert.equal(markOf(bob), markOf(other), 'who kept the password stays logged in')
-    assert.deepEqual(oauthTokens?.map(({ family }) => family), ['a', 'b'], 'what was revoked stays revoked')
+    assert.deepEqual(oauthTokens?.map(({ owner }) => owner), ['a', 'b'], 'what was revoked stays revoked')
   })
 
   await t.test('where the present is not known', async () => {
@@ -222,13 +224,14 @@ test('PostgreSQL', async (t) => {
 
   await t.test('is restored in its place', async (t) => {
     await query('delete from servers')
-    await query("insert into tokens (hash, family, kind, scope, expires) values ('later', 'f', 'access', 'mcp', now() + interval '1 hour')")
+    await query(`insert into records (id, collection, version, value, labels, at, changed, expires)
+      values ('oauthTokens/later', 'oauthTokens', 'v', '{}', '{}', now(), now(), now() + interval '1 hour')`)
     assert.match((await run('restore', folder, [plain], env)).told, /--replace/)
     await query("insert into audit (id, timestamp, username, action, entity, name, data) values (gen_random_uuid(), 1, 'eve', 'create', 'user', 'x', '{}')")
     await query('insert into activity_hours (hour, hash, server, tool, status, calls, duration) values (1, 1, 1, 1, 1, 1, 1)')
     const logged = await query<{ id: string }>('select id from audit order by number')
     await done('restore', folder, [plain, '--replace'], env)
-    assert.equal((await query('select * from tokens')).length, 1, 'tokens that there are stay')
+    assert.equal((await query("select * from records where collection = 'oauthTokens'")).length, 1, 'tokens that there are stay')
     const kept = await query<{ id: string, entity: string }>('select id, entity from audit order by number')
     assert.deepEqual(kept.slice(0, -1).map(({ id }) => id), logged.map(({ id }) => id), 'the audit log is as it was')
     assert.equal(kept.at(-1)?.entity, 'backup', '... and says that a backup was restored')
@@ -272,7 +275,7 @@ test('PostgreSQL', async (t) => {
 
   await t.test('takes nothing of a backup that fails on the way', async () => {
     const before = await filesBelow(join(dataDir, 'bundles'))
-    await third.query('alter table bearer_keys drop column token_hash')
+    await third.query('alter table bearer_keys drop column alias')
     const { code } = await run('restore', folder, [withKey, '--replace'], { DB_URL: third.url, DATA_DIR: dataDir })
     assert.equal(code, 1)
     assert.equal((await third.query('select * from servers')).length, 1)

@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { isDeepStrictEqual } from 'node:util'
-import { childrenOf, launchersOf } from '../helpers/children.ts'
+import { childrenOf } from '../helpers/children.ts'
 import { at, connected, initialize, open, send, Session, silence, within, type Json, type Stream } from '../helpers/client.ts'
 import { Aviary } from '../fakes/aviary.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -69,7 +69,7 @@ class Ear {
 /** The processes that a gateway has started: what ps shows of each. */
 function processesOf (gateway: number): Array<{ pid: number, cmdline: string, environ: Record<string, string> }> {
   const read = (file: string): string => { try { return readFileSync(file, 'latin1') } catch { return '' } }
-  return [...childrenOf(gateway), ...launchersOf(gateway)].flatMap((pid) => {
+  return childrenOf(gateway).flatMap((pid) => {
     const cmdline = read(`/proc/${pid}/cmdline`)
     // The loader that runs TypeScript in these tests has a helper of its own.
     if (/\/esbuild\0/.test(cmdline)) return []

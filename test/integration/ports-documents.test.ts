@@ -39,8 +39,9 @@ void test(
     await tokens.swap(refresh.hash, [issued('refresh')])
     const { oauthTokens, ...rest } = await document(path)
     assert.deepEqual(rest, { mcpServers: { a: { command: 'node' } }, 'x-more': 1 })
-    assert.deepEqual(oauthTokens.slice(0, 4), [...foreign, { ...own, ...access }])
-    assert.deepEqual(oauthTokens[4], { ...own, ...refresh, used: true })
+    assert.deepEqual(oauthTokens.slice(0, 3), foreign)
+    assert.deepEqual(oauthTokens[3]?.value, { ...own, ...access })
+    assert.deepEqual(oauthTokens[4]?.value, { ...own, ...refresh, used: true })
     assertNoCanary([await readFile(path, 'utf8')], 'the settings file')
     assert.equal((await stat(path)).mode & 0o777, 0o600)
     assert.equal(await store.load(), snapshot)
@@ -74,7 +75,7 @@ void test('file: an edit can take tokens away, and brings none back', async (t) 
   await tokens.put(authorization(), [kept])
   await tokens.put(authorization(), [dropped])
   const edited = await document(path)
-  await writeFile(path, JSON.stringify({ ...edited, oauthTokens: edited.oauthTokens.filter(({ hash }) => hash !== dropped.hash) }))
+  await writeFile(path, JSON.stringify({ ...edited, oauthTokens: edited.oauthTokens.filter(({ key }) => key !== dropped.hash) }))
   await until(async () => { await store.load(); return await tokens.find(dropped.hash) === undefined })
   assert.ok(await tokens.find(kept.hash))
 })
@@ -301,10 +302,10 @@ void test('a database that begins with a settings file takes its clients, and gi
   const { storage, another } = await open(t, url, {
     mcpServers: { a: { command: 'node' } },
     oauthClients: [admins, foreign, registered, { ...registered, name: 'the same id again' }],
-    oauthConsents: [consent(), 'odd']
+    oauthConsents: [entryOf('consent', consent()), 'odd']
   })
   assert.deepEqual(await storage.clients.list(), [wanted.admins, wanted.registered])
-  assert.deepEqual(await query('SELECT count(*)::int AS n FROM oauth_consents'), [{ n: 0 }], 'as with tokens: one may be withdrawn')
+  assert.deepEqual(await query('SELECT count(*)::int AS n FROM records'), [{ n: 0 }], 'as with tokens: one may be withdrawn')
   assert.equal((await query("SELECT 1 FROM sections WHERE name = 'oauthClients'")).length, 1, 'the entry of another shape')
   const { clientSecret, ...kept } = admins
   const driver = await driverOf(t, url)
@@ -335,6 +336,9 @@ void test('a database that begins with a settings file takes its clients, and gi
   )
   assert.deepEqual(await storage.clients.list(), [wanted.admins])
 })
+
+/** A record as it stands in a settings file. */
+const entryOf = (key: string, value: object): object => ({ key, version: 'v', labels: [], at: 1, changedAt: 1, value })
 
 /** A vault with these keys, as ENCRYPTION_KEY has them. */
 const vaultWith = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
@@ -455,7 +459,7 @@ void test(
   async (t) => {
     const foreign = { accessToken: 'of another program' }
     const [own, { url }] = [{ ...authorization(), ...issued('refresh') }, await database(t)]
-    const { storage } = await open(t, url, { oauthTokens: [own, foreign] })
+    const { storage } = await open(t, url, { oauthTokens: [entryOf(own.hash, own), foreign] })
     assert.equal(await storage.tokens.find(own.hash), undefined)
     const driver = await driverOf(t, url)
     assert.deepEqual((await exportDocument(driver, await vault()))?.document.oauthTokens, [foreign])

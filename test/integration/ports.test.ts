@@ -7,23 +7,20 @@ import { test } from 'tap'
 import { sql, type SQLWrapper } from 'drizzle-orm'
 import postgres from 'postgres'
 import { FileClients } from '../../db/json/clients.ts'
-import { FileConsents } from '../../db/json/consents.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
-import { FileTokens } from '../../db/json/tokens.ts'
-import { MemoryGrants } from '../../db/memory/grants.ts'
-import { MemoryLoginStates } from '../../db/memory/login-states.ts'
-import { MemoryUsedStates } from '../../db/memory/used-states.ts'
+import { FileRecords } from '../../db/json/records.ts'
+import { MemoryRecords } from '../../db/memory/records.ts'
 import { MemoryVectors } from '../../db/memory/vectors.ts'
 import type { OAuthClient, Clients, Consents, LoginStates, Tokens, UsedStates } from '../../db/ports.ts'
 import type { Driver } from '../../db/postgres/connection/driver.ts'
 import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
 import { timeouts } from '../../db/postgres/connection/timeouts.ts'
 import { PostgresClients } from '../../db/postgres/ports/clients.ts'
-import { PostgresConsents } from '../../db/postgres/ports/consents.ts'
-import { PostgresGrants } from '../../db/postgres/ports/grants.ts'
-import { PostgresUsedStates } from '../../db/postgres/ports/used-states.ts'
-import { PostgresLoginStates } from '../../db/postgres/ports/login-states.ts'
-import { PostgresTokens, selectToken } from '../../db/postgres/ports/tokens.ts'
+import { PostgresRecords, selectRecord } from '../../db/postgres/ports/records.ts'
+import { collections } from '../../db/records.ts'
+import { RecordedGrants } from '../../db/records/grants.ts'
+import { RecordedConsents, RecordedLoginStates, RecordedUsedStates } from '../../db/records/logins.ts'
+import { RecordedTokens } from '../../db/records/tokens.ts'
 import { StorageError, type Storage } from '../../db/store.ts'
 import {
   activity, authorization, client, consent, counted, fresh, fullClient, hashOf, issued, portsContract, race, soon,
@@ -135,18 +132,19 @@ void test('no secret stands in a table: values of grants are sealed, and gone on
   const [code, state, token] = [canary('code'), canary('state'), canary('token')]
   for (const each of [code, state]) await grants.put(hashOf(each), 'family', { verifier: canary('verifier'), last: canary('last') }, soon())
   await tokens.put(authorization(), [issued('access', { hash: hashOf(token) })])
-  const rows = async (table: string): Promise<string[]> =>
-    (await query<{ row: string }>(`SELECT t::text AS row FROM ${table} t`)).map(({ row }) => row)
-  assertNoCanary([...await rows('grants'), ...await rows('tokens'), ...await rows('token_families')], 'a table')
+  const rows = async (): Promise<string[]> => (await query<{ row: string }>('SELECT t::text AS row FROM records t')).map(({ row }) => row)
+  assertNoCanary(await rows(), 'a table')
   assert.deepEqual(
-    await query("SELECT DISTINCT data->>'secret' AS shown FROM grants"),
+    await query("SELECT DISTINCT data->>'secret' AS shown FROM records WHERE collection = 'grants'"),
     [{ shown: '••••' }],
     'a mask shows how a value ends'
   )
   assert.equal((await grants.take(hashOf(code)))?.first, true)
-  assert.equal((await query('SELECT 1 FROM grants WHERE taken AND data IS NULL AND sealed IS NULL')).length, 1)
+  const size = async (owner: string): Promise<number> =>
+    Number((await query<{ size: number }>(`SELECT length(sealed) AS size FROM records WHERE owner = '${owner}'`))[0]?.size)
+  assert.ok(await size('taken') < await size('waiting'), 'its value is gone')
   // What is sealed for one hash opens for no other.
-  await query(`UPDATE grants SET hash = '${hashOf('another')}' WHERE NOT taken`)
+  await query(`UPDATE records SET id = 'grants/${hashOf('another')}' WHERE owner = 'waiting'`)
   await assert.rejects(grants.take(hashOf('another')), StorageError)
 })
 
@@ -162,19 +160,20 @@ void test('a token among 100,000 is found by an index, in a few pages', async (t
     return { plan, read: Number(hit) + Number(read) }
   }
   await query(`
-    INSERT INTO token_families (family, client_id, username, expires)
-      SELECT 'f' || n, 'c' || n % 100, 'u' || n % 1000, now() + interval '1 hour' FROM generate_series(1, 100000) n;
-    INSERT INTO tokens (hash, family, kind, scope, expires)
-      SELECT encode(sha256(n::text::bytea), 'hex'), 'f' || n, 'access', 'mcp', now() + interval '1 hour' FROM generate_series(1, 100000) n;
-    ANALYZE tokens; ANALYZE token_families`)
-  const one = await pages(selectToken(driver.db, token.hash))
+    INSERT INTO records (id, collection, version, value, owner, labels, at, changed, expires)
+      SELECT 'oauthTokens/' || encode(sha256(n::text::bytea), 'hex'), 'oauthTokens', n::text, '{}', 'f' || n,
+        ARRAY['oauthTokens/client%3Ac' || n % 100, 'oauthTokens/user%3Au' || n % 1000], now(), now(), now() + interval '1 hour'
+      FROM generate_series(1, 100000) n;
+    ANALYZE records`)
+  const one = await pages(selectRecord(driver.db, collections.tokens, token.hash))
   assert.doesNotMatch(one.plan, /Seq Scan/)
   assert.ok(one.read > 0 && one.read <= 12, one.plan)
 })
 
 void test('what is over is swept away by a write in passing, and too much of it, too', async (t) => {
   const { storage, another, query, url } = await openPostgres(t)
-  const count = async (table: string): Promise<number> => (await query(`SELECT 1 FROM ${table}`)).length
+  const count = async (collection: string): Promise<number> =>
+    (await query(`SELECT 1 FROM records WHERE collection = '${collection}'`)).length
   const past = Date.now() - 1_000
   for (let n = 0; n < 3; n++) {
     await storage.grants.put(fresh(), 'over', {}, past)
@@ -184,7 +183,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   await next.grants.put(fresh(), 'kept', {}, soon())
   await next.tokens.put(authorization(), [issued('access')])
   await until(
-    async () => (await count('grants')) === 1 && (await count('tokens')) === 1 && (await count('token_families')) === 1,
+    async () => (await count('grants')) === 1 && (await count('oauthTokens')) === 1,
     'not swept'
   )
 
@@ -194,42 +193,46 @@ void test('what is over is swept away by a write in passing, and too much of it,
   await storage.grants.put(taken, 'taken', {}, soon())
   await storage.grants.take(taken)
   for (let n = 0; n < 4; n++) await storage.grants.put(n === 3 ? last : fresh(), 'more', {}, soon() + n)
-  await new PostgresGrants(asks, await vault(), 3).put(fresh(), 'newest', {}, soon() + 9)
+  const ownVault = await vault()
+  const records = (): PostgresRecords => new PostgresRecords(asks, ownVault)
+  await new RecordedGrants(records(), { ...collections.grants, maxEntries: 3 }).put(fresh(), 'newest', {}, soon() + 9)
   await until(async () => await count('grants') === 3, 'too many grants')
   assert.deepEqual(
     [await storage.grants.take(taken), (await storage.grants.take(last))?.first],
     [undefined, true],
-    'what was taken goes first, then what expires first'
+    'the oldest go first'
   )
 
-  await boundOf(async () => new PostgresTokens(asks, 8), async () => { await until(async () => (await count('tokens')) <= 8, 'too many tokens') })
+  await boundOf(
+    async () => new RecordedTokens(records(), { ...collections.tokens, maxEntries: 8 }),
+    async () => { await until(async () => (await count('oauthTokens')) <= 8, 'too many tokens') }
+  )
 
   const idle = fullClient({ createdAt: 1, lastUsedAt: undefined })
   await storage.clients.create(idle)
   await storage.consents.put(consent({ clientId: idle.clientId }))
   await next.clients.touch('another', Date.now())
   await until(
-    async () => (await count('oauth_clients')) === 0 && (await count('oauth_consents')) === 0,
+    async () => (await query('SELECT 1 FROM oauth_clients')).length === 0 && (await count('oauthConsents')) === 0,
     'an idle client is not removed'
   )
   await floodOfClients(new PostgresClients(asks, 8))
   await boundOfClients(new PostgresClients(asks, 3), storage)
   await boundOfUsers(
-    () => new PostgresConsents(asks, { perUser: 2, all: 3 }),
+    () => new RecordedConsents(records(), { ...collections.consents, maxPerOwner: 2, maxEntries: 3 }),
     oneConsent,
-    async () => { await until(async () => (await count('oauth_consents')) <= 3, 'too many consents') }
+    async () => { await until(async () => (await count('oauthConsents')) <= 3, 'too many consents') }
   )
   for (let n = 0; n < 2; n++) await storage.loginStates.put(fresh(), { kind: 'session', username: 'over', value: '', createdAt: Date.now() }, past)
-  const ownVault = await vault()
   await boundOfUsers(
-    () => new PostgresLoginStates(asks, ownVault, { perUser: 2, all: 3 }),
+    () => new RecordedLoginStates(records(), { ...collections.loginStates, maxPerOwner: 2, maxEntries: 3 }),
     oneSession,
-    async () => { await until(async () => (await count('login_states')) <= 3, 'too many login sessions') }
+    async () => { await until(async () => (await count('loginStates')) <= 3, 'too many login sessions') }
   )
   await storage.usedStates.use(fresh(), 'expired', past)
   await boundOfUsedStates(
-    () => new PostgresUsedStates(asks, 3),
-    async () => { await until(async () => (await count('used_states')) <= 3, 'too many used states') }
+    () => new RecordedUsedStates(records(), { ...collections.usedStates, maxEntries: 3 }),
+    async () => { await until(async () => (await count('usedStates')) <= 3, 'too many used states') }
   )
 })
 
@@ -344,7 +347,7 @@ async function boundOf (make: () => Promise<Tokens>, settled: () => Promise<void
 }
 
 void test('in memory, the oldest go first; in the file, the families that have most', async (t) => {
-  const grants = new MemoryGrants(3)
+  const grants = new RecordedGrants(new MemoryRecords(), { ...collections.grants, maxPerOwner: 3 })
   const hashes = Array.from({ length: 5 }, fresh)
   for (const hash of hashes) await grants.put(hash, 'f', {}, soon())
   const taken = []
@@ -367,14 +370,16 @@ void test('in memory, the oldest go first; in the file, the families that have m
   const store = new JsonFileStore(path)
   t.after(async () => { await store.close() })
   await store.load()
-  await boundOf(async () => new FileTokens(store, 8), async () => {})
-  const [tokens, consents] = [new FileTokens(store), new FileConsents(store)]
-  await floodOfClients(new FileClients({ file: store, tokens, consents, count: 8 }))
-  await boundOfClients(new FileClients({ file: store, tokens, consents, count: 3 }), { tokens, consents })
-  await boundOfUsers(() => new FileConsents(store, { perUser: 2, all: 3 }), oneConsent, async () => {})
-  const sessions = new MemoryLoginStates({ perUser: 2, all: 3 })
+  const records = new FileRecords(store, await vault())
+  await boundOf(async () => new RecordedTokens(records, { ...collections.tokens, maxInFile: 8 }), async () => {})
+  const [tokens, consents] = [new RecordedTokens(records), new RecordedConsents(records)]
+  await floodOfClients(new FileClients({ file: store, records, count: 8 }))
+  await boundOfClients(new FileClients({ file: store, records, count: 3 }), { tokens, consents })
+  const few = { ...collections.consents, maxPerOwner: 2, maxInFile: 3 }
+  await boundOfUsers(() => new RecordedConsents(records, few), oneConsent, async () => {})
+  const sessions = new RecordedLoginStates(new MemoryRecords(), { ...collections.loginStates, maxPerOwner: 2, maxEntries: 3 })
   await boundOfUsers(() => sessions, oneSession, async () => {})
-  const used = new MemoryUsedStates(3)
+  const used = new RecordedUsedStates(new MemoryRecords(), { ...collections.usedStates, maxEntries: 3 })
   await boundOfUsedStates(() => used, async () => {})
 })
 
@@ -463,14 +468,14 @@ void test('what takes too long ends with a sentence', async (t) => {
   let release = (): void => {}
   const locked = new Promise<void>((resolve) => {
     void locker.begin(async (sql) => {
-      await sql.unsafe('LOCK TABLE grants, tokens, vectors, activities')
+      await sql.unsafe('LOCK TABLE records, vectors, activities')
       await new Promise<void>((_resolve, reject) => { release = () => { reject(new Error('done')) }; resolve() })
     }).catch(() => {})
   })
   await locked
   const asked = [
     storage.grants.take(fresh()), storage.tokens.find(fresh()), storage.vectors.use('c', ['i']),
-    storage.tokens.put(authorization(), [issued('access')])
+    storage.tokens.put(authorization(), [issued('access'), issued('refresh')])
   ]
   // Behind those, lines that have a bound.
   const [outcomes, kept] = [race(1_100, async () => await outcomeOf(storage.tokens.find(fresh()))), race(20, async () =>

@@ -46,6 +46,8 @@ test('a second gateway over other settings does not take the DATA_DIR of the fir
   const folder = await temporaryFolder(t)
   const dataDir = join(folder, 'data')
   const first = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: dataDir } })
+  // It is written once the first admin is stored; /health answers before.
+  await until(() => existsSync(join(dataDir, 'command-line.json')))
   const written = await readFile(join(dataDir, 'command-line.json'), 'utf8')
   const second = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: dataDir }, wait: false })
   await until(() => second.child.exitCode !== null, () => `it has not ended: ${second.output()}`)

@@ -9,7 +9,9 @@ import { test } from 'tap'
 import { apply, type Document } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { recover, writeInPlace } from '../../db/json/recovery.ts'
-import { FileTokens } from '../../db/json/tokens.ts'
+import { FileRecords } from '../../db/json/records.ts'
+import { RecordedTokens } from '../../db/records/tokens.ts'
+import { vault } from '../fakes/replica.ts'
 import { FileEdited } from '../../db/json/write.ts'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../../db/store.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
@@ -287,6 +289,17 @@ onFile(
   }
 )
 
+onFile('a file that an edit leaves open to others is closed, and that is told', {}, async ({ store, path, warnings }) => {
+  await store.load()
+  const text = '{"mcpServers":{"a":{"command":"x"}}}'
+  await writeFile(`${path}.new`, text)
+  await chmod(`${path}.new`, 0o666)
+  await rename(`${path}.new`, path)
+  await until(async () => (await store.load()).servers.has('a'))
+  assert.equal(await mode(path), 0o600)
+  assert.equal(warnings.filter((sentence) => /open to writes of other users/.test(sentence)).length, 1)
+})
+
 onFile(
   'a commit on top of an edit tells of the edit first',
   { mcpServers: { a: { command: 'x' } } },
@@ -328,7 +341,7 @@ for (const [how, edit] of [
         edits.push(`e${n}`)
       }
     })()
-    const tokens = new FileTokens(store as JsonFileStore)
+    const tokens = new RecordedTokens(new FileRecords(store as JsonFileStore, await vault()))
     for (let n = 0; edits.length < 15; n++) {
       count.begun++
       try {

@@ -274,13 +274,13 @@ test('two replicas share a login, its refresh and its end', async (t) => {
   const answers = await Promise.all(Array.from({ length: 10 }, async (_, n) => text(await sessions[n % 2]?.call('whoami'))))
   assert.deepEqual(new Set(answers), new Set(['ann']))
   assert.equal(server.grants.refresh_token, 1, 'one refresh on both')
-  const rows = JSON.stringify(await query('select * from upstream_tokens'))
+  const rows = JSON.stringify(await query('select * from records'))
   assertNoToken(server, [rows, one.output(), other.output()], 'a table or a log')
   assert.equal((await manage(other, 'DELETE', '/servers/guarded/oauth')).status, 200)
   await until(async () => (await record(one)).status === 'oauth_required', one.output)
   await manage(one, 'DELETE', '/servers/guarded')
   await until(async () => {
-    const left: unknown = await query('select 1 from upstream_tokens where version is not null')
+    const left: unknown = await query("select 1 from records where collection = 'upstreamTokens'")
     return Array.isArray(left) && left.length === 0
   })
 })

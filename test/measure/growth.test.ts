@@ -16,10 +16,11 @@ import { List } from '../../plugins/gateway/list.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { foldSurface, readerOf } from '../../plugins/gateway/surface.ts'
 import { withoutMember } from '../../plugins/management/groups/groups.ts'
-import { withNewName, withoutNames } from '../../plugins/identity/keys/scope.ts'
+import { withNewName, withoutNames } from '../../plugins/identity/keys/state.ts'
 import { compress } from '../../plugins/extensions/compression/compress.ts'
 import { strategyNames, type StrategyName } from '../../plugins/extensions/compression/strategies/strategy.ts'
 import { loadTokenCounter } from '../../plugins/extensions/compression/tokens.ts'
+import { convertArguments } from '../../plugins/base/json-schema/arguments.ts'
 import { resolvePointer } from '../../plugins/base/json-schema/json-pointer.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { OwnedMap } from '../../plugins/base/limits/bounded-map.ts'
@@ -29,18 +30,16 @@ import { openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
 import { targetOf } from '../../plugins/management/servers/authorship.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
-import { childEnvironment } from '../../plugins/upstream/links/environment.ts'
+import { childEnvironment, expandVariables } from '../../plugins/upstream/links/environment.ts'
 import { passedOn, passthroughOf } from '../../plugins/upstream/links/passthrough.ts'
-import { expandVariables } from '../../plugins/upstream/links/variables.ts'
 import { ArgumentNames, ToolNames } from '../../plugins/upstream/openapi/describe/names.ts'
 import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { withMembers } from '../../protocol/json.ts'
 import { makeCatalogue } from '../../protocol/lists.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
-import { LineReader } from '../../protocol/transports/line-reader.ts'
+import { LineReader } from '../../protocol/pieces.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { cpuTime, median } from '../helpers/measured.ts'
-import { toInput } from '../helpers/tool-input.ts'
 
 const newAudit = (): Audit =>
   new Audit({ trail: new MemoryTrail(limits.audit), bounds: limits.audit, notify: () => {}, warn: () => {} })
@@ -115,9 +114,9 @@ const vault = new SealedVault(await openKeyRing({ dataDir: '/nowhere', encryptio
 
 /** Arguments whose texts are read as a number, or as a list of numbers. */
 const readText = (name: 'n' | 'list', part: string) => (size: number) => {
-  const { read } = toInput({ properties: { n: { type: 'number' }, list: { type: 'array', items: { type: 'number' } } } })
+  const schema = { properties: { n: { type: 'number' }, list: { type: 'array', items: { type: 'number' } } } }
   const text = `${part.repeat(size / part.length)}x`
-  return () => { read({ [name]: text }, true) }
+  return () => { convertArguments(schema, { [name]: text }, true) }
 }
 
 /** Texts of a length that are made of very many small parts, of one large one, or of parts within parts. */

@@ -223,6 +223,8 @@ test('the query says what stands in the head, and what is covered', async () => 
   for (const query of ['includeDisabled=maybe', 'title=a&title=b', 'servers=a&servers=b']) {
     refused(await get(hub, `/api/openapi.json?${query}`), 400)
   }
+  // A misspelt filter would select everything.
+  refused(await get(hub, '/api/openapi.json?server=up'), 400, /did you mean "servers"/)
   const elsewhere = await plain(`http://127.0.0.1:${hub.port}/hub/api/openapi.json`, { headers: { 'x-forwarded-host': 'evil.example' } })
   assert.equal(elsewhere.status, 200)
   assert.ok(!elsewhere.body.includes('evil.example'))

@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
-import { errorShape, itemShapes, paramsShape, resultShape, serverInfo } from '../../protocol/mended-members.ts'
+import { errorShape, isToBeChecked, itemShapes, paramsShape, resultShape, serverInfo } from '../../protocol/mended-members.ts'
 import { mend, mendedAt, type Shape } from '../../protocol/mending.ts'
 import { holds as everyTime, jsonText } from '../helpers/json-texts.ts'
 
 type Row = readonly [written: string, read: string]
-const holds = (shape: Shape, rows: readonly Row[]): void => {
+const holds = (shape: Shape, rows: readonly Row[], isChecked = false): void => {
   for (const [written, read] of rows) {
-    const mended = mend(written, shape)
+    const mended = mend(written, shape, isChecked)
     assert.equal(mended.text, read, written)
     assert.equal(mended.places.length > 0, written !== read, written)
-    assert.deepEqual(mend(mended.text, shape), { text: read, places: [] }, `again: ${written}`)
+    assert.deepEqual(mend(mended.text, shape, isChecked), { text: read, places: [] }, `again: ${written}`)
   }
 }
 const call = resultShape('tools/call', false) as Shape
@@ -75,16 +75,18 @@ test('results: beside content and within its blocks, never in what is the author
     ['{"content":[{"type":"resource_link","uri":"a:1","name":null,"size":null}]}', '{"content":[{"type":"resource_link","uri":"a:1","name":""}]}'],
     ['{"content":[{"type":"resource","resource":{"uri":"a:1","text":null,"blob":"eA==","mimeType":null}}]}', '{"content":[{"type":"resource","resource":{"uri":"a:1","blob":"eA=="}}]}'],
     ['{"content":[{"type":"resource","resource":{"uri":"a:1","text":null,"blob":null}}]}', '{"content":[{"type":"resource","resource":{"uri":"a:1","text":""}}]}'],
-    ['{"content":["abc",5,null]}', '{"content":["abc",5]}']
+    ['{"content":["abc",5,null]}', '{"content":[{"type":"text","text":"abc"},{"type":"text","text":"5"}]}'],
+    ['null', '{"content":[]}'], ['[]', '{"content":[]}'],
+    ['{"content":[[]],"isError":false}', '{"content":[{"type":"text","text":""}],"isError":false}']
   ])
   holds(resultShape('ping', false) as Shape, [['null', '{}'], ['[ ]', '{}'], [' null ', ' {} ']])
   for (const kept of [
-    'null', '[]', '{"content":[],"structuredContent":{"a":null,"b":[],"properties":[]},"_meta":{"a":null,"b":[]},"vendor":null}',
-    '{"content":[[]],"isError":false}', '{"content":[{"type":"tool_use","id":"1","name":"n","input":null}]}',
-    '{"content":[{"type":"text","text":"null [] null"}]}', '{"content":"null"}', '5', '"null"', '[null]'
+    '{"content":[],"structuredContent":{"a":null,"b":[],"properties":[]},"_meta":{"a":null,"b":[]},"vendor":null}',
+    '{"content":[{"type":"tool_use","id":"1","name":"n","input":null}]}',
+    '{"content":[{"type":"text","text":"null [] null"}]}', '5'
   ]) holds(call, [[kept, kept]])
   const modern = '{"content":[],"structuredContent":null}'
-  holds(resultShape('tools/call', true) as Shape, [[modern, modern], ['{"structuredContent":[],"resultType":null}', '{"structuredContent":[]}']])
+  holds(resultShape('tools/call', true) as Shape, [[modern, modern], ['{"structuredContent":[],"resultType":null}', '{"content":[],"structuredContent":[]}']])
   holds(resultShape('tools/call', true) as Shape, [[
     '{"inputRequests":{"q":{"method":"elicitation/create","params":{"mode":null,"requestedSchema":{"properties":[]}}}},"requestState":null}',
     '{"inputRequests":{"q":{"method":"elicitation/create","params":{"requestedSchema":{"properties":{}}}}}}'
@@ -108,7 +110,7 @@ test('beginnings, errors, questions and notifications', async () => {
     ['{"serverInfo":{"name":"x","version":null,"icons":[]}}', '{"serverInfo":{"name":"x","icons":[]}}']
   ])
   holds(serverInfo, [['{"name":"x","title":null}', '{"name":"x"}'], ['null', '{}']])
-  holds(errorShape, [['{"code":null,"message":null,"data":null}', '{"code":-32603,"message":"","data":null}']])
+  holds(errorShape, [['{"code":null,"message":null,"data":null}', '{"code":-32603,"message":"The server gave no message with this error (no code)","data":null}']])
   holds(paramsShape('sampling/createMessage'), [[
     '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"a","annotations":null}],"isError":null}]}],"systemPrompt":null,"modelPreferences":{"hints":null},"temperature":null,"metadata":[]}',
     '{"messages":[{"role":"user","content":[{"type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"a"}]}]}],"modelPreferences":{},"metadata":{}}'
@@ -117,6 +119,72 @@ test('beginnings, errors, questions and notifications', async () => {
   holds(paramsShape('notifications/progress'), [['{"progress":1,"total":null,"message":null,"_meta":[]}', '{"progress":1,"_meta":{}}']])
   holds(paramsShape('notifications/message'), [['{"level":"info","logger":null,"data":null}', '{"level":"info","data":null}']])
   holds(paramsShape('vendor/told'), [['{"a":null,"b":[]}', '{"a":null,"b":[]}']])
+})
+
+test('results: what has to be there is, and a value of another type is told as a text, or is absent', async () => {
+  const block = (rest: string): string => `{"content":[${rest}]}`
+  for (const isModern of [false, true]) {
+    holds(resultShape('tools/call', isModern) as Shape, [
+      ['{"structuredContent":{"a":1}}', '{"content":[],"structuredContent":{"a":1}}'], ['{}', '{"content":[]}'], [' { } ', ' {"content":[] } '],
+      [block('{"type":"image","data":"eA==","mimeType":null}'), block('{"type":"image","data":"eA==","mimeType":"application/octet-stream"}')],
+      [block('{"type":"audio","mimeType":"audio/wav"}'), block('{"data":"","type":"audio","mimeType":"audio/wav"}')],
+      [block('{"type":"resource","resource":null}'), block('{"type":"resource","resource":{"uri":"","text":""}}')],
+      [block('{"type":"resource","resource":{"uri":5,"blob":"eA=="}}'), block('{"type":"resource","resource":{"uri":"","blob":"eA=="}}')],
+      [block('{"text":"a"}'), block('{"type":"text","text":"a"}')],
+      [block('{"type":null,"text":{"a": 1}}'), block('{"type":"text","text":"{\\"a\\": 1}"}')],
+      ['{"content":{"type":"text","text":5}}', '{"content":[{"type":"text","text":"5"}]}'],
+      ['{"content":"a\\u0062"}', '{"content":[{"type":"text","text":"a\\u0062"}]}'],
+      ['{"content":{"1":{"type":"text","text":"a"},"3":"b"}}', '{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}'],
+      ['{"content":[],"isError":"true"}', '{"content":[],"isError":true}'], ['{"content":[],"isError":0}', '{"content":[]}'],
+      ['5', '5'], ['"done"', '"done"'], ['{"content":{"a":1}}', '{"content":[{"type":"text","text":"{\\"a\\":1}"}]}'],
+      ['{"content":5}', '{"content":[{"type":"text","text":"5"}]}'],
+      [
+        block('{"type":"text","text":"a","annotations":{"audience":"user","priority":"1"},"_meta":[]}'),
+        block('{"type":"text","text":"a","annotations":{},"_meta":{}}')
+      ]
+    ], true)
+    holds(resultShape('prompts/get', isModern) as Shape, [
+      ['{}', '{"messages":[]}'], ['null', '{"messages":[]}'],
+      ['{"messages":[{"role":"user","content":null}]}', '{"messages":[{"role":"user","content":{"type":"text","text":""}}]}'],
+      ['{"messages":[{"role":null,"content":"a"},"b"]}', '{"messages":[{"role":"user","content":{"type":"text","text":"a"}},{"role":"user","content":{"type":"text","text":"b"}}]}'],
+      ['{"messages":[{"role":"system","content":[{"text":"a"}]}]}', '{"messages":[{"role":"user","content":{"type":"text","text":"a"}}]}'],
+      ['{"messages":{"0":{"role":"assistant"}}}', '{"messages":[{"content":{"type":"text","text":""},"role":"assistant"}]}']
+    ], true)
+    holds(resultShape('resources/read', isModern, '"a:1"') as Shape, [
+      ['{"contents":[{"uri":null,"text":"x"},{"blob":"eA=="},{"uri":"b:2"},"y"]}', '{"contents":[{"uri":"a:1","text":"x"},{"uri":"a:1","blob":"eA=="},{"text":"","uri":"b:2"},{"uri":"a:1","text":"y"}]}'],
+      ['{"contents":{"uri":"b:2","text":"x"}}', '{"contents":[{"uri":"b:2","text":"x"}]}'], ['null', '{"contents":[]}']
+    ], true)
+    holds(resultShape('completion/complete', isModern) as Shape, [
+      ['{}', '{"completion":{"values":[]}}'], ['{"completion":{"values":{"1":"a"},"total":"5"}}', '{"completion":{"values":["a"]}}']
+    ], true)
+    // A task that has begun, and a question, have no content.
+    for (const kept of ['{"task":{"taskId":"1"}}', '{"resultType":"input_required","inputRequests":{}}', '{"requestState":"s"}']) {
+      holds(resultShape('tools/call', isModern) as Shape, [[kept, kept]], true)
+    }
+    const info = (text: string): string => `{"serverInfo":${text}}`
+    holds(resultShape('initialize', isModern) as Shape, [
+      [info('{"name":"x","version":"1","title":5,"description":{},"websiteUrl":"no url"}'), info('{"name":"x","version":"1","websiteUrl":"no url"}')],
+      [info('{"name":"x","icons":[{"src":"y","sizes":"48x48","theme":"blue"},{"src":5},"z"]}'), info('{"name":"x","icons":[{"src":"y"}]}')],
+      [info('{"name":"x","icons":{}}'), info('{"name":"x"}')], [info('"My server"'), info('{}')],
+      [info('{"name":5,"icons":{"2":{"src":"y"}}}'), info('{"icons":[{"src":"y"}]}')]
+    ], true)
+  }
+  holds(errorShape, [
+    ['{"code":-32000,"message":null}', '{"code":-32000,"message":"The server gave no message with this error (-32000)"}'],
+    ['{"code":"-5","message":{"a":1}}', '{"code":-5,"message":"{\\"a\\":1}"}'],
+    ['{"data":[]}', '{"code":-32603,"message":"The server gave no message with this error (no code)","data":[]}']
+  ], true)
+  // A repeated member stays, and what is added does not touch it.
+  assert.equal(mend('{"text":null,"text":null}', call, true).text, '{"content":[],"text":null,"text":null}')
+})
+
+test('what needs no look is not read', async () => {
+  for (const text of ['{"content":[{"type":"text","text":"\\"type\\": 5"}],"isError":false}', '{"content":[],"structuredContent":{"a":1}}']) {
+    assert.ok(!isToBeChecked('tools/call', text), text)
+  }
+  for (const text of ['{"structuredContent":{}}', '{"content":"a"}', '{"content":["a"]}', '{"content":[{"type":"image"}]}', '{"content":[{"text":5}]}', '5']) {
+    assert.ok(isToBeChecked('tools/call', text), text)
+  }
 })
 
 test('odd texts: repeated members, names of Object.prototype, escapes, much of everything', async () => {
@@ -143,9 +211,12 @@ test('whatever the text: it stays JSON, is mended once, and keeps what has no nu
     assert.equal(mended.places.length === 0, mended.text === written)
     if (!/null|\[\s*\]/.test(written)) assert.equal(mended.text, written)
     assert.equal(mend(mended.text, shape).text, mended.text)
+    const checked = mend(written, shape, true).text
+    JSON.parse(checked)
+    assert.equal(mend(checked, shape, true).text, checked)
   }))
 })
 
 test('what is told', async () => {
-  assert.equal(mendedAt(['content[0].annotations', '']), 'null, or [] for an object, is read as absent ("content[0].annotations", the whole)')
+  assert.equal(mendedAt(['content[0].annotations', '']), 'null, [] for an object, or a value of another type is read as absent ("content[0].annotations", the whole)')
 })

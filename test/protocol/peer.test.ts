@@ -16,9 +16,9 @@ test('peer: answers in any order, errors too, each to its request', async () => 
     [[1, [1, 'a', '{"x":1}']], [2, [2, 'b', '{}']]]
   )
   peer.message(answerTo(2), undefined)
-  peer.message({ kind: 'response', id: 1, errorText: '{"code":-5}' }, undefined)
+  peer.message({ kind: 'response', id: 1, errorText: '{"code":-5,"message":"m"}' }, undefined)
   assert.deepEqual(await second, answerTo(2))
-  assert.equal((await first).errorText, '{"code":-5}')
+  assert.equal((await first).errorText, '{"code":-5,"message":"m"}')
   assert.deepEqual(seen, [])
 })
 
@@ -114,8 +114,8 @@ test('peer: null and [] of the other side are read as absent, by method and era,
   const note = ({ params, paramsText }: Request | Notification): void => { heard.push([params, paramsText]) }
   peer.handlers = { request: note, notification: note, closed: () => {}, mended: (what, places) => { told.push(`${what}: ${places.join()}`) } }
   const results: Array<[string, boolean, string, string]> = [
-    ['tools/call', false, '{"structuredContent":null,"isError":null}', '{}'],
-    ['tools/call', true, '{"structuredContent":null,"isError":null}', '{"structuredContent":null}'],
+    ['tools/call', false, '{"structuredContent":null,"isError":null}', '{"content":[]}'],
+    ['tools/call', true, '{"structuredContent":null,"isError":null}', '{"content":[],"structuredContent":null}'],
     ['ping', false, '[]', '{}'], ['vendor/x', true, '{"a":null}', '{"a":null}'], ['prompts/list', false, '{"prompts":null}', '{"prompts":null}']
   ]
   for (const [method, isModern, written, read] of results) {
@@ -126,7 +126,7 @@ test('peer: null and [] of the other side are read as absent, by method and era,
   }
   const failing = peer.request('tools/call')
   peer.message({ kind: 'response', id: peer.nextId - 1, errorText: '{"code":-5,"message":null,"data":null}' }, undefined)
-  assert.equal((await failing).errorText, '{"code":-5,"message":"","data":null}')
+  assert.equal((await failing).errorText, '{"code":-5,"message":"The server gave no message with this error (-5)","data":null}')
   const progress = '{"progressToken":1,"progress":2,"total":null}'
   peer.message({ kind: 'notification', method: 'notifications/progress', params: JSON.parse(progress), paramsText: progress }, undefined)
   const asked = `{"messages":[],"systemPrompt":null,"pad":"${'x'.repeat(300_000)}"}`
@@ -138,7 +138,7 @@ test('peer: null and [] of the other side are read as absent, by method and era,
     [['messages', 'pad'], ['messages', 'pad']], [['messages', 'pad'], ['messages', 'pad']]
   ])
   assert.deepEqual(told, [
-    'results of tools/call: structuredContent,isError', 'results of tools/call: isError', 'results of ping: ', 'errors of tools/call: message',
+    'results of tools/call: structuredContent,isError,content (missing)', 'results of tools/call: isError,content (missing)', 'results of ping: ', 'errors of tools/call: message',
     'notifications/progress: total', 'sampling/createMessage: systemPrompt', 'sampling/createMessage: systemPrompt'
   ])
 })

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { EventStreamParser } from '../../protocol/event-stream.ts'
-import { Chunks, TextPieces } from '../../protocol/pieces.ts'
-import { LineReader } from '../../protocol/transports/line-reader.ts'
+import { Chunks, TextPieces, LineReader } from '../../protocol/pieces.ts'
 import type { Unsolicited } from '../../protocol/transports/valve.ts'
 
 const KiB = 1024

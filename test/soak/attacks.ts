@@ -1,4 +1,4 @@
-// What a second user notices of each attack of test/fakes/attacker.ts: p99 of a small call of his, made every 20 ms, with the attack held and
+// What a second user notices of each attack of test/fakes/attacker.ts: p99 of a small call, made every 20 ms, with the attack held and
 // without it, in turns. `npm run soak -- attacks`; ATTACKS='logins,answers' runs those whose names contain one of the words. It prints the
 // rows of a table in Markdown. Gateway, attacker and second user are processes of their own; on less than four cores they, and what else
 // runs there, take time from one another, so the machine must be idle. With ATTACK_ELSEWHERE=1 another gateway on the same machine is

@@ -1,4 +1,4 @@
-// How a gateway process ends, with all that it started: by a signal, by kill -9, and without its launcher.
+// How a gateway process ends, with all that it started: by a signal, and by kill -9, after which the next start ends what is left.
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -7,7 +7,6 @@ import { failed, listed, Session, settings, text, within } from '../helpers/clie
 import { npmServer, spawnHub, until, type ProcessHub } from '../helpers/hub.ts'
 import { alive, commandOf, descendants, processesOf, stdioFake } from '../helpers/stdio-fake.ts'
 
-const launchers = (pid: number): number[] => descendants(pid).filter((each) => commandOf(each).includes('launcher'))
 const areGone = async (pids: readonly number[]): Promise<void> => {
   await until(() => !pids.some(alive), () => `left: ${pids.filter(alive).map((pid) => `${pid} ${commandOf(pid)}`).join()}`)
 }
@@ -31,16 +30,21 @@ async function startRunaways (t: Test, name: string, ...more: string[]): Promise
   return { hub, pids }
 }
 
-test('kill -9 of the gateway, or of its launcher as well', onLinux, async (t) => {
-  await t.test('all that it started ends, also what left its group', async (t) => {
+/** Starts a gateway without servers over the folder of one that was killed. */
+const startAgain = async (t: Test, { folder }: ProcessHub): Promise<ProcessHub> => await spawnHub(t, { folder, settings: settings({}) })
+
+test('kill -9, or a second Ctrl-C', onLinux, async (t) => {
+  await t.test('kill -9: the next start ends all that is left, also what left its group', async (t) => {
     const { hub, pids } = await startRunaways(t, 'one')
     process.kill(hub.pid, 'SIGKILL')
+    const next = await startAgain(t, hub)
     await areGone(pids)
+    await until(() => /ended \d+ processes that a former gateway left behind/.test(next.output()))
   })
 
   await t.test('a Ctrl-C for all processes of the terminal leaves ending them to the gateway', async (t) => {
     const { hub, pids } = await startRunaways(t, 'two')
-    for (const pid of [hub.pid, ...launchers(hub.pid)]) process.kill(pid, 'SIGINT')
+    process.kill(hub.pid, 'SIGINT')
     // Without a further signal: a second one cuts the end short.
     await until(() => hub.child.exitCode !== null)
     assert.equal(hub.child.exitCode, 0, hub.output().slice(-2_000))
@@ -48,35 +52,28 @@ test('kill -9 of the gateway, or of its launcher as well', onLinux, async (t) =>
   })
 
   for (const count of [1, 12]) {
-    await t.test(`while servers start, when ${count} of 16 have`, async (t) => {
+    await t.test(`kill -9 while servers start, when ${count} of 16 have`, async (t) => {
       const many = Array.from({ length: 16 }, (_, n) => [`s${n}`, { command: 'sleep', args: [long] }] as const)
       const hub = await spawnHub(t, { settings: settings(Object.fromEntries(many)) })
       const sleeps = (): number[] => processesOf(`sleep\u0000${long}`)
       t.after(() => { for (const pid of sleeps()) process.kill(pid, 'SIGKILL') })
       await until(() => sleeps().length >= count)
-      const starters = [hub.pid, ...launchers(hub.pid)]
       process.kill(hub.pid, 'SIGKILL')
-      await areGone(starters)
+      await areGone([hub.pid])
+      await startAgain(t, hub)
       await until(() => sleeps().length === 0, 'some are left')
     })
   }
 
-  await t.test('a second Ctrl-C', async (t) => {
+  await t.test('a second Ctrl-C ends groups at once, and the next start what left them', async (t) => {
     const { hub, pids } = await startRunaways(t, 'four', 'trap "" TERM; while :; do sleep 308; done')
+    const groups = pids.filter((pid) => commandOf(pid).includes('while :'))
     process.kill(hub.pid, 'SIGINT')
     await isStopping(hub)
     process.kill(hub.pid, 'SIGINT')
-    await areGone(pids)
-  })
-
-  await t.test('without its launcher the gateway goes on, and ends what that had started', async (t) => {
-    const { hub, pids } = await startRunaways(t, 'three')
-    const [launcher = 0] = launchers(hub.pid)
-    process.kill(launcher, 'SIGKILL')
-    await until(() => !alive(launcher))
-    assert.equal((await fetch(`${hub.url}/health`)).status, 200)
-    assert.equal(await within('the exit', hub.stop()), 0, hub.output().slice(-2_000))
-    // What was killed last has another parent, and may need a moment.
+    await until(() => hub.child.exitCode !== null)
+    await areGone(groups)
+    await startAgain(t, hub)
     await areGone(pids)
   })
 })

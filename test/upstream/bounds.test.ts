@@ -11,7 +11,7 @@ import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
 import type { Slot } from '../../plugins/upstream/links/slot.ts'
-import { StatusLog } from '../../plugins/upstream/status-log.ts'
+import { StatusLog } from '../../plugins/upstream/notes.ts'
 
 test('what the log tells of a server: its failure once, a summary now and then, and its recovery', async (t) => {
   mockTimers(t, 'Date', 'setTimeout')
@@ -103,41 +103,6 @@ test('how often one owner causes processes to be started has a bound', async (t)
   take(one, 102, 'ann')
   assert.throws(() => take(one, 103, 'ann'), /faster/)
   assert.equal(take(one, 102, 'ann'), one.all.at(-1), 'what is there is used')
-})
-
-test('processes that clients cause are started some at a time: others of the same owner wait until these have answered', async (t) => {
-  mockTimers(t, 'setTimeout')
-  const children = new Children()
-  const pool = new Pool({ isProcess: true, children, idleTimeout: 60_000, server: 'one', base: baseKey })
-  const slots = (owner: string, count: number): Slot[] => Array.from({ length: count }, (_, n) => pool.take(
-    { key: `session ${owner} ${n}`, affinity: 'session', capabilityClass: '{}' }, new PlainClient(`${owner} ${n}`, owner, owner, true, owner)
-  ))
-  const { perOwner, time } = limits.launches
-  const settled = async (): Promise<void> => { await new Promise((resolve) => { setImmediate(resolve) }) }
-  const started: string[] = []
-  const ends: Array<() => void> = []
-  const launch = (slot: Slot): void => {
-    void pool.launch(slot).then((end) => { started.push(slot.countedTo); ends.push(end) })
-  }
-  slots('ann', perOwner + 2).forEach(launch)
-  slots('ben', 1).forEach(launch)
-  await settled()
-  assert.deepEqual(started, [...Array.from({ length: perOwner }, () => 'ann'), 'ben'], 'another owner need not wait')
-  ends[0]?.()
-  ends[0]?.()
-  await settled()
-  assert.equal(started.filter((owner) => owner === 'ann').length, perOwner + 1, 'one has answered, and one more is started')
-  mock.timers.tick(time)
-  await settled()
-  assert.equal(started.filter((owner) => owner === 'ann').length, perOwner + 2, 'those that never answer keep nobody waiting')
-  launch(pool.base)
-  await settled()
-  assert.equal(started.at(-1), '', 'the one of the gateway does not wait')
-
-  const remote = new Pool({ isProcess: false, children, idleTimeout: 60_000, server: 'two', base: baseKey })
-  const unbounded = Array.from({ length: 10 }, () => remote.take({ key: 'session ann 1', affinity: 'session', capabilityClass: '{}' },
-    new PlainClient('ann 1', 'ann', 'ann', true, 'ann')))
-  await Promise.all(unbounded.map(async (slot) => await remote.launch(slot)))
 })
 
 test('an owner who has all of his connections in use is told that it is his share, all others that it is the bound', async () => {

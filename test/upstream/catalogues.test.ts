@@ -12,7 +12,8 @@ import {
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { cacheText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
-import { Catalogues, type CataloguesDeps } from '../../plugins/upstream/catalogues/catalogues.ts'
+import { Catalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
+import type { CatalogueAllowance } from '../../plugins/upstream/catalogues/shares.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey, type LinkKey } from '../../plugins/upstream/links/link-key.ts'
@@ -72,9 +73,22 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     }
   })
   await t.test('no list, an empty one, or something else in its place', async () => {
-    for (const result of ['{}', '{"tools":[]}', '{"tools":null}', '{"tools":{"a":1}}', '{"tools":"text"}', '[]', 'null']) {
-      assert.deepEqual(names(await read('tools', () => result)), [], result)
+    for (const [result, what] of [
+      ['{"tools":[]}'], ['{}', 'is missing'], ['{"tools":null}', 'is no list, but null'], ['{"tools":{"a":1}}', 'is no list, but {"a":1}'],
+      ['{"tools":"none"}', 'is no list, but "none"'], ['{"tools":{}}', 'is no list, but {}'], ['[]', 'is missing'], ['null', 'is missing']
+    ] as const) {
+      for (const page of [1, 2]) {
+        const { items, warnings } = await read('tools', (_cursor, at) => at === page ? result : `{"tools":[${tool('a')}],"nextCursor":"x"}`)
+        assert.equal(items.length, page - 1, result)
+        const where = page === 1 ? 'tools: ' : 'tools: page 2: '
+        assert.deepEqual(warnings, what === undefined ? [] : [`${where}"tools" ${what}, and is read as an empty list`])
+      }
     }
+  })
+  await t.test('a list that PHP writes as an object', async () => {
+    const { items, warnings } = await read('tools', () => `{"tools":{"0":${tool('a')},"2":${tool('b')}}}`)
+    assert.deepEqual(items.map(({ key }) => key), ['a', 'b'])
+    assert.deepEqual(warnings, ['tools: "tools" is an object with numbers for names, as PHP writes some lists, and is read as a list'])
   })
   await t.test('it ends with a cursor that is missing, null, or the same again', async () => {
     for (const [next, pages] of [['', 1], [',"nextCursor":null', 1], [',"nextCursor":"a"', 2]] as const) {
@@ -309,22 +323,25 @@ test('catalogues: by class, and for single clients where that differs', async (t
     for (const piece of pieces) if (piece !== undefined) yield piece
   }
   interface Made { catalogues: Catalogues, listed: () => number, kept: string[], warnings: string[] }
-  const make = (target = 'one', shares?: Partial<CataloguesDeps>): Made => {
+  interface Shares extends Partial<CatalogueAllowance> { owner?: string, owned?: () => Iterable<Catalogue> }
+  const make = (target = 'one', { owner = 'ann', owned = () => [], ...allowance }: Shares = {}): Made => {
     let listed = 0
     const kept: string[] = []
     const warnings: string[] = []
     return {
       catalogues: new Catalogues({
-        room: () => Infinity,
-        hold: () => {},
-        owned: () => [],
-        wait: () => 0,
-        spend: () => {},
-        owner: 'ann',
-        ...shares,
+        owned,
+        owner,
         target,
         changed: () => { listed++ },
-        keep: (text) => { kept.push([...text].join('')) },
+        allowance: {
+          room: () => Infinity,
+          hold: () => {},
+          wait: () => 0,
+          spend: () => {},
+          keep: (text) => { kept.push([...text].join('')) },
+          ...allowance
+        },
         warn: (sentence) => { warnings.push(sentence) }
       }),
       listed: () => listed,
@@ -589,7 +606,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
   await t.test('since when items are listed is kept with them', async (t) => {
     type Since = { isInitial: boolean, reading: number } | undefined
     const since = (of: Catalogues, ...keys: string[]): Since[] => keys.map((key) => of.claims.first('tools', key))
-    const restored = async (kept: string | undefined, target?: string, more?: Partial<CataloguesDeps>): Promise<Made> => {
+    const restored = async (kept: string | undefined, target?: string, more?: Shares): Promise<Made> => {
       const made = make(target, more)
       await made.catalogues.restoreFrom(() => cached(kept))
       return made

@@ -10,7 +10,7 @@ import { listKinds } from '../../protocol/lists.ts'
 import type { Level } from '../../protocol/listener.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { attribute, type InboundMessage, type Attribution } from '../../plugins/upstream/inbound/attribution.ts'
-import { backoff } from '../../plugins/upstream/links/backoff.ts'
+import { backoff } from '../../plugins/upstream/links/heartbeat.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import {
   baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer
@@ -19,6 +19,9 @@ import { ShareError } from '../../plugins/base/limits/shares.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
 import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
 import { isRemote, transportKinds } from '../../plugins/upstream/links/transport.ts'
+import { isRestricted } from '../../plugins/settings/index.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import { isRestrictedType } from '../../schemas/transports.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -462,4 +465,11 @@ test('transportKinds: which transports are tried', async () => {
     assert.equal(isRemote(config), remote)
   }
   assert.deepEqual(Object.values(listKinds).map(({ capability }) => capability), ['tools', 'prompts', 'resources', 'resources'])
+})
+
+test('only admins may store servers that run commands, that are described, or whose type is not known', async () => {
+  const types = ['stdio', 'openapi', 'ftp', 'constructor', 'sse', 'streamable-http']
+  assert.deepEqual(types.map(isRestrictedType), [true, true, true, true, false, false])
+  const configs = [{ command: 'x' }, { type: 'sse', command: 'x' }, { type: 'ftp', url: 'http://x' }, { url: 'http://x' }, {}]
+  assert.deepEqual(configs.map((config) => isRestricted(config as ServerConfig)), [true, true, true, false, false])
 })

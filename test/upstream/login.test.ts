@@ -3,11 +3,10 @@ import { generateKeyPairSync, verify } from 'node:crypto'
 import { test } from 'tap'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { Outbound, Reach } from '../../plugins/base/outbound/outbound.ts'
-import { parseChallenge } from '../../plugins/upstream/login/challenge.ts'
-import { authenticate, methodOf } from '../../plugins/upstream/login/client-authentication.ts'
-import { outboundFetch } from '../../plugins/upstream/login/outbound-fetch.ts'
+import { chooseScopes, parseChallenge } from '../../plugins/upstream/login/challenge.ts'
+import { authenticate, methodOf } from '../../plugins/upstream/login/token-requests.ts'
+import { outboundFetch } from '../../plugins/upstream/login/sdk.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
-import { chooseScopes } from '../../plugins/upstream/login/scopes.ts'
 
 const none = { configured: undefined, challenged: undefined, ofResource: undefined, ofServer: undefined, former: undefined }
 

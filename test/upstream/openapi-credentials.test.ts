@@ -261,3 +261,24 @@ test('credentials', async (t) => {
     await assert.rejects(untrusted.call('get'), /token endpoint http:\/\/169\.254\.169\.254\/latest failed: .*never reached/)
   })
 })
+
+test('an argument brings no credential of the gateway into a header or a cookie', async (t) => {
+  const api = await restApi(t)
+  const parameter = (name: string, location: string, type: object = { type: 'string' }): object => ({ name, in: location, schema: type })
+  const schema = openapi({
+    '/get': { get: op('get', [parameter('X-Key', 'header'), parameter('list', 'cookie', { type: 'array', items: { type: 'string' } }), parameter('q', 'query')]) }
+  }, { servers: [{ url: api.url }] })
+  const client = await restClient(t, { type: 'openapi', openapi: { schema } } as ServerConfig)
+  const secret = `thk_${'a1b2c3d4'.repeat(8)}`
+  const before = api.seen.length
+  for (const args of [
+    { 'X-Key': secret }, { 'X-Key': `Basic ${Buffer.from(`u:${secret}`).toString('base64')}` }, { list: ['a', secret] }, { list: [`=${secret}`] }
+  ]) {
+    const { isError, content } = await client.call('get', args)
+    assert.equal(isError, true)
+    assert.match(content[0]?.text ?? '', /holds a credential of this gateway/)
+  }
+  assert.equal(api.seen.length, before, 'it was not called')
+  await client.call('get', { 'X-Key': 'other', list: ['a'] })
+  assert.equal(api.last().headers['x-key'], 'other')
+})

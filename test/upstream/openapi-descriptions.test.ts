@@ -8,7 +8,7 @@ import { UpstreamError } from '../../protocol/errors.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { compile } from '../../plugins/upstream/openapi/describe/compile.ts'
 import { parseDocument } from '../../plugins/upstream/openapi/describe/document.ts'
-import { DescriptionError } from '../../plugins/upstream/openapi/problems.ts'
+import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
 import { DescriptionReader } from '../../plugins/upstream/openapi/describe/reader.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
 import { Outbound } from '../../plugins/base/outbound/outbound.ts'
@@ -439,10 +439,10 @@ test('reading is bounded in time and memory, and given up when nobody wants it',
   const bounds = { readTime: 60_000, readHeap: 512, readIdle: 60_000 }
   let ended = 0
   const reader = (more: object): DescriptionReader => new DescriptionReader(() => { ended++ }, { ...bounds, ...more })
-  const fine = { chunks: [Buffer.from(JSON.stringify(openapi({ '/a': { get: op('a') } })))], baseUrl: 'http://x.test' }
+  const fine = { document: Buffer.from(JSON.stringify(openapi({ '/a': { get: op('a') } }))), baseUrl: 'http://x.test' }
   await assert.rejects(reader({ readTime: 1 }).read(fine, never), /longer than 0.001 s/)
   await assert.rejects(
-    reader({ readHeap: 32 }).read({ ...fine, chunks: [Buffer.from(`[${Array(1_000_000).fill('{"a":{}}').join()}]`)] }, never),
+    reader({ readHeap: 32 }).read({ ...fine, document: Buffer.from(`[${Array(1_000_000).fill('{"a":{}}').join()}]`) }, never),
     /more than 32 MB of memory/
   )
   await assert.rejects(reader({}).read(fine, AbortSignal.abort()), /not needed any more/)
@@ -455,7 +455,7 @@ test('reading is bounded in time and memory, and given up when nobody wants it',
   assert.deepEqual([(await thrice.read(fine, never)).names, (await thrice.read(fine, never)).names], [['a'], ['a']])
   // The gateway reads each page in one step, so pages are small.
   const many = openapi(Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`/p${n}`, { get: { description: 'x'.repeat(10_000), ...ok } }])))
-  const { names, pages } = await thrice.read({ chunks: [Buffer.from(JSON.stringify(many))], baseUrl: 'http://x.test' }, never)
+  const { names, pages } = await thrice.read({ document: Buffer.from(JSON.stringify(many)), baseUrl: 'http://x.test' }, never)
   assert.equal(names.length, 100)
   assert.ok(pages.length > 2 && pages.every(({ length }) => length < limits.openapi.page + 20_000), `${pages.length} pages`)
   await until(() => ended === 5)

@@ -112,7 +112,12 @@ test('an expression of a path belongs to its parameter, as frameworks write it',
     ['/j/{+path}', undefined, 'path', true],
     ['/k/{path*}', 'path', 'path', true],
     ['/l/{id?}', 'id', 'id', false],
-    ['/m/{plain}', 'plain', 'plain', false]
+    ['/m/{plain}', 'plain', 'plain', false],
+    ['/n/:id', 'id', 'id', false],
+    ['/o/:id(\\d+)', 'id', 'id', false],
+    ['/p/<id>', 'id', 'id', false],
+    ['/q/<int:id>', 'id', 'id', false],
+    ['/r/<path:rest>', 'rest', 'rest', true]
   ]
   const client = await described(t, api.url, Object.fromEntries(cases.map(([path, name], at) => [path, {
     get: op(`t${at}`, name === undefined ? [] : [{ name, in: 'path', required: true, schema: { type: 'string' } }])
@@ -129,6 +134,25 @@ test('an expression of a path belongs to its parameter, as frameworks write it',
     const climbing = await client.call(`t${at}`, { [name]: keepsSlashes ? 'x/../../y' : '..' })
     assert.equal(climbing.isError, true, path)
   }
+})
+
+test('the notations of other frameworks are literal text where no path parameter of that name is declared', async (t) => {
+  const api = await restApi(t)
+  const id = [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }]
+  const client = await described(t, api.url, {
+    '/a/:id/:other.json': { get: op('a', id) },
+    '/b/{id}:cancel': { get: op('b', [...id, { name: 'cancel', in: 'path', required: true, schema: { type: 'string' } }]) },
+    '/c/<int:x>': { get: op('c', []) }
+  })
+  const tools = await client.tools()
+  assert.deepEqual(['a', 'b', 'c'].map((name) => argumentsOf(tools.get(name))), [['id'], ['id'], []])
+  await client.call('a', { id: 'x' })
+  assert.equal(api.last().url, '/a/x/:other.json')
+  await client.call('b', { id: 'x' })
+  assert.equal(api.last().url, '/b/x:cancel')
+  await client.call('c', {})
+  assert.equal(api.last().url, '/c/%3Cint:x%3E')
+  assert.match(client.warnings.join(), /GET \/b\/\{id\}:cancel: the path has no place for its parameter "cancel"/)
 })
 
 test('versions and names that YAML reads as numbers', async (t) => {

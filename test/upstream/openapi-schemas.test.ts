@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { compile } from '../../plugins/upstream/openapi/describe/compile.ts'
 import { checkLimits } from '../../plugins/upstream/openapi/describe/document.ts'
-import { DescriptionError } from '../../plugins/upstream/openapi/problems.ts'
+import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
 import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)

@@ -5,8 +5,7 @@ import { plainClass } from '../../protocol/capabilities.ts'
 import { RpcError, UpstreamError } from '../../protocol/errors.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
-import { readCatalogue, type Readable } from '../../plugins/upstream/catalogues/read-catalogue.ts'
-import { UndeclaredTools } from '../../plugins/upstream/catalogues/undeclared-tools.ts'
+import { type Readable, readCatalogue, UndeclaredTools } from '../../plugins/upstream/catalogues/read-catalogue.ts'
 import { setLimits } from '../helpers/patient.ts'
 
 type Answer = (cursor: unknown) => string | Promise<string>

@@ -4,12 +4,13 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { UpstreamError } from '../../protocol/errors.ts'
 import { Outbound } from '../../plugins/base/outbound/outbound.ts'
-import { childEnvironment, withheldNames, type Install } from '../../plugins/upstream/links/environment.ts'
+import {
+  childEnvironment, expandVariables, type Install, isOurs, withheldNames
+} from '../../plugins/upstream/links/environment.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
 import { Semaphore } from '../../plugins/base/limits/semaphore.ts'
 import { makeTransport } from '../../plugins/upstream/links/transport.ts'
 import { Upstreams } from '../../plugins/upstream/upstreams.ts'
-import { expandVariables, isOurs } from '../../plugins/upstream/links/variables.ts'
 import { KEY, Session, connected, settings, text, type Json } from '../helpers/client.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
@@ -151,8 +152,9 @@ test('expand: what cannot be connected to once it is filled in: an error without
   const outbound = new Outbound({ allow: '' })
   t.after(async () => { await outbound.close() })
   const make = (config: Json): unknown =>
-    makeTransport('streamable-http', expandVariables(config, environment).config, {
-      outbound, environment, onLine: () => {}, warn: () => {}, sharedApi: new SharedApi()
+    makeTransport('streamable-http', {
+      config: expandVariables(config, environment).config,
+      deps: { outbound, environment, onLine: () => {}, warn: () => {}, sharedApi: new SharedApi() }
     })
   make({ url: '${BASE}/mcp' })
   for (const config of [{ url: '${FOO}' }, { url: '${NOT_SET}/mcp' }, { url: 'http://h/', headers: { a: '${LINE}x' } }]) {
@@ -218,14 +220,16 @@ test('childEnvironment: what a child is given', async (t) => {
     const outbound = new Outbound({ allow: '' })
     const warned: string[] = []
     const upstreams = new Upstreams({
-      clientInfo: { name: 'test', version: '1' },
-      transport: { outbound, environment: { PATH: process.env.PATH ?? '' }, install: () => install },
-      userOf: () => undefined,
-      dialling: new Semaphore({ places: 1 }),
+      connecting: {
+        clientInfo: { name: 'test', version: '1' },
+        transport: { outbound, environment: { PATH: process.env.PATH ?? '' }, install: () => install },
+        dialling: new Semaphore({ places: 1 }),
+        initTimeout: 10_000,
+        requestTimeout: 10_000
+      },
+      settings: { userOf: () => undefined, remarks: () => [] },
       cache: { read: async function * () {}, write: async () => {}, remove: async () => {}, settled: async () => {} },
       logins: { open: () => undefined, openForTest: () => undefined, close: () => {} },
-      initTimeout: 10_000,
-      requestTimeout: 10_000,
       onLine: () => {},
       log: (_server, level, sentence) => { if (level === 'warn') warned.push(sentence) }
     })

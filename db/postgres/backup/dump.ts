@@ -18,13 +18,16 @@ export async function dump (driver: Driver, write: (table: string, lines: readon
       if (await readHead(tx) === undefined) {
         throw await isEmpty(tx) ? new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`) : settingsLost()
       }
-      for (const { name } of backupTables) {
-        await tx.execute(sql`declare backup no scroll cursor for select row_to_json(t)::text as line from ${sql.identifier(name)} t`)
-        await write(name, [])
+      for (const { name, part, collection } of backupTables) {
+        const which = collection === undefined ? sql`` : sql`where collection = ${sql.raw(`'${collection}'`)}`
+        await tx.execute(
+          sql`declare backup no scroll cursor for select row_to_json(t)::text as line from ${sql.identifier(name)} t ${which}`
+        )
+        await write(part, [])
         for (;;) {
           const found = await selectRows<{ line: string }>(tx, sql.raw(`fetch ${batch} from backup`))
           if (found.length === 0) break
-          await write(name, found.map(({ line }) => line))
+          await write(part, found.map(({ line }) => line))
         }
         await tx.execute(sql`close backup`)
       }

@@ -45,9 +45,9 @@ export async function restoreTables (driver: Driver, { createdAt, replace, keepT
       }
       const present = (await selectRows<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`)).map(toMarked)
       await write(tx, base, id, new Map(), true)
-      for (const { name, isSpent, isLog } of backupTables) {
+      for (const { name, part, collection, isSpent, isLog } of backupTables) {
         if (isSpent && !(wasEmpty && keepTokens)) continue
-        const lines = linesOf(name)
+        const lines = linesOf(part)
         if (lines === undefined) continue
         if (isLog) {
           await insertAll(tx, name, lines, await numberedBelow(tx, name, linesOf))
@@ -55,7 +55,8 @@ export async function restoreTables (driver: Driver, { createdAt, replace, keepT
             select greatest(max(number), 1) from ${sql.identifier(name)}))`)
           continue
         }
-        await tx.execute(sql`delete from ${sql.identifier(name)}`)
+        const which = collection === undefined ? sql`` : sql` where collection = ${collection}`
+        await tx.execute(sql`delete from ${sql.identifier(name)}${which}`)
         const marked = name === 'users' ? marksOf(present, keepTokens && wasEmpty) : (line: string) => line
         await insertAll(tx, name, lines, marked)
       }

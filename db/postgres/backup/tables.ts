@@ -1,23 +1,37 @@
 import { getTableName, is } from 'drizzle-orm'
 import { PgTable } from 'drizzle-orm/pg-core'
+import { collections } from '../../records.ts'
 import * as tables from '../tables.ts'
 
 /** Tables that a backup leaves out: what passes by itself, what is worked out again, and the log of calls. */
 const left: ReadonlySet<unknown> = new Set([
-  tables.revision, tables.commits, tables.counters, tables.grants, tables.loginStates, tables.usedStates,
-  tables.activities, tables.activityHours, tables.vectors
+  tables.revision, tables.commits, tables.counters, tables.records, tables.activities, tables.activityHours, tables.vectors
 ])
-/** Tables whose rows are used up or withdrawn: older rows must not come back beside newer ones. */
-const spent: ReadonlySet<unknown> = new Set([tables.tokenFamilies, tables.tokens, tables.oauthConsents])
 
 interface BackupTable {
   readonly name: string
+  /** The name of its part of the backup. */
+  readonly part: string
+  /** The collection of records that is this part of the table. */
+  readonly collection?: string
+  /** Its rows are used up or withdrawn: older rows must not come back beside newer ones. */
   readonly isSpent: boolean
   /** Its rows stay when a backup is restored: those of the backup join them, as older ones. */
   readonly isLog: boolean
 }
 
-/** The tables of a backup. A new table is among them unless it is listed above. */
-export const backupTables: readonly BackupTable[] = Object.values(tables)
+const whole = [...Object.values(tables), ...Object.values(tables.settingsTables)]
   .filter((each): each is typeof each & PgTable => is(each, PgTable) && !left.has(each))
-  .map((table) => ({ name: getTableName(table), isSpent: spent.has(table), isLog: table === tables.auditEntries }))
+  .map((table) => ({ name: getTableName(table), part: getTableName(table), isSpent: false, isLog: table === tables.auditEntries }))
+
+/** The parts of a backup. A new table is among them unless it is listed above. */
+export const backupTables: readonly BackupTable[] = [
+  ...whole,
+  ...[collections.tokens, collections.revokedFamilies, collections.consents, collections.upstreamTokens].map(({ name }) => ({
+    name: getTableName(tables.records),
+    part: `records-${name}`,
+    collection: name,
+    isSpent: name !== collections.upstreamTokens.name,
+    isLog: false
+  }))
+]

@@ -1,21 +1,17 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import { collections, type Collection } from '../../records.ts'
 import { StorageError, type Resealing, type SealedCounts, type Vault } from '../../store.ts'
 import type { Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { resealText, type SealedText } from '../sealed-text.ts'
-import {
-  activities, auditEntries, grants, loginStates, oauthClients, socialSecret, tableNames, tableOf, upstreamTokens
-} from '../tables.ts'
+import { activities, auditEntries, oauthClients, records, socialSecret, tableNames, tableOf } from '../tables.ts'
 import { placeOf as placeOfCall } from './activities.ts'
 import { rowsOf } from './activity-hours.ts'
 import { auditPlace as placeOfEntry } from './audit-trail.ts'
-import { grantPlace as placeOfGrant } from './grants.ts'
-import { loginStatePlace as placeOfState } from './login-states.ts'
 import { place as placeOfSecret } from './social-logins.ts'
-import { upstreamTokenPlace as placeOfLogin } from './upstream-tokens.ts'
 
 /** Max rows that are sealed anew in one transaction. */
 const batchSize = 50
@@ -26,6 +22,8 @@ const batchPause = 10
 interface SealedTable {
   readonly what: string
   readonly table: PgTable & { readonly sealed: PgColumn, readonly data: PgColumn }
+  /** Which of its rows; undefined: all. */
+  readonly which?: SQL
   /** A column with an index that holds the id of the key, where the table may be large. */
   readonly sealedBy?: PgColumn
   /** The primary key, in whose order it is gone through. */
@@ -35,11 +33,20 @@ interface SealedTable {
   readonly placeOf: (name: string) => string
 }
 
+const sealedRecords = (what: string, { name }: Collection): SealedTable => ({
+  what,
+  table: records,
+  which: eq(records.collection, name),
+  key: records.id,
+  name: records.id,
+  placeOf: (id) => id
+})
+
 const sealedTables: readonly SealedTable[] = [
-  { what: 'logins at servers', table: upstreamTokens, key: upstreamTokens.key, name: upstreamTokens.key, placeOf: placeOfLogin },
+  sealedRecords('logins at servers', collections.upstreamTokens),
   { what: 'keys of session cookies', table: socialSecret, key: socialSecret.id, name: socialSecret.id, placeOf: () => placeOfSecret },
-  { what: 'sessions of browsers', table: loginStates, key: loginStates.hash, name: loginStates.hash, placeOf: placeOfState },
-  { what: 'authorization codes', table: grants, key: grants.hash, name: grants.hash, placeOf: placeOfGrant },
+  sealedRecords('sessions of browsers', collections.loginStates),
+  sealedRecords('authorization codes', collections.grants),
   { what: 'entries of the audit log', table: auditEntries, key: auditEntries.number, name: auditEntries.id, placeOf: placeOfEntry },
   {
     what: 'recorded calls',
@@ -51,7 +58,7 @@ const sealedTables: readonly SealedTable[] = [
   }
 ]
 
-type CountedTable = Pick<SealedTable, 'what' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
+type CountedTable = Pick<SealedTable, 'what' | 'which' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
 
 /** All tables with sealed texts. */
 const counted: readonly CountedTable[] = [
@@ -126,11 +133,15 @@ export class PostgresResealing implements Resealing {
     }
   }
 
-  async #keysIn ({ table, sealedBy }: Omit<CountedTable, 'what'>): Promise<Array<{ id: string, count: number }>> {
+  async #keysIn ({ table, which, sealedBy }: Omit<CountedTable, 'what'>): Promise<Array<{ id: string, count: number }>> {
     if (sealedBy) return await this.#queries.slow(async (db) => rowsOf(await db.execute(countByIndex(table, sealedBy))))
     const id = keyIdOf(table.sealed)
     return await this.#queries.slow(async (db) =>
-      await db.select({ id, count: sql<number>`count(*)::int` }).from(table as PgTable).where(isNotNull(table.sealed)).groupBy(id))
+      await db
+        .select({ id, count: sql<number>`count(*)::int` })
+        .from(table as PgTable)
+        .where(and(which, isNotNull(table.sealed)))
+        .groupBy(id))
   }
 
   async #reseal (table: SealedTable, signal: AbortSignal): Promise<{ anew: number, broken: number }> {
@@ -152,7 +163,7 @@ export class PostgresResealing implements Resealing {
   /** @param from the key of the last row of the batch before @returns `last` undefined: that was the last batch */
   async #batch (
     tx: Transaction,
-    { table, sealedBy, key, name, placeOf }: SealedTable,
+    { table, which, sealedBy, key, name, placeOf }: SealedTable,
     formerKeys: readonly string[],
     from: string | number | undefined
   ): Promise<{ read: number, anew: number, last: string | number | undefined }> {
@@ -160,6 +171,7 @@ export class PostgresResealing implements Resealing {
       .select({ key: sql<string | number>`${key}`, name: sql<string>`${name}`, data: table.data, sealed: table.sealed })
       .from(table as PgTable)
       .where(and(
+        which,
         isNotNull(table.sealed),
         sealedBy ? inArray(sealedBy, [...formerKeys]) : inArray(keyIdOf(table.sealed), [...formerKeys]),
         from === undefined ? undefined : gt(key, from)

@@ -1,5 +1,6 @@
-import { keyMembers, type Document } from '../../apply.ts'
 import { isObject } from '../../../schemas/unknown-members.ts'
+import type { Document } from '../../apply.ts'
+import { entities, isListName as isList } from '../../entities.ts'
 import { orderedEntries, orderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'
@@ -13,25 +14,15 @@ export type Rows = Readonly<Record<TableName, readonly Row[]>>
 /** The difference between two versions of a table: rows that are new or changed, and positions that are gone. */
 interface Difference { readonly written: readonly Row[], readonly removed: readonly number[] }
 
-export const noRows: Rows = {
-  users: [],
-  mcpServers: [],
-  groups: [],
-  bearerKeys: [],
-  prompts: [],
-  resources: [],
-  systemConfig: [],
-  sections: []
-}
+export const noRows = Object.fromEntries(tableNames.map((name) => [name, []])) as unknown as Rows
 
 type OwnTable = Exclude<TableName, 'sections'>
-const ownTables = Object.keys(noRows).filter((name): name is OwnTable => name !== 'sections')
-const isList = (name: TableName): name is keyof typeof keyMembers => Object.hasOwn(keyMembers, name)
+const ownTables = tableNames.filter((name): name is OwnTable => name !== 'sections')
 
 /** The name of an entry; undefined: it has none, and is kept but not used. */
 export function entryName (table: TableName, { name, entry }: Row): string | undefined {
   if (!isList(table)) return name
-  const key = isObject(entry) ? entry[keyMembers[table]] : undefined
+  const key = isObject(entry) ? entry[entities[table].key] : undefined
   return typeof key === 'string' ? key : undefined
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../../schemas/unknown-members.ts'
+import { factsOf, isListName } from '../../entities.ts'
 import { lock, lockOf } from '../../document.ts'
 import { ServerConfig } from '../../../schemas/server.ts'
 import { SystemConfig } from '../../../schemas/settings.ts'
@@ -60,8 +61,8 @@ export const rowPlace = (table: TableName, row: Row): string => table === 'syste
  */
 export function encode (table: TableName, rows: readonly Row[], all: readonly Row[], vault: Vault): Stored[] {
   const keys = firstOfEachName(all, (row) => entryName(table, row))
-  const names = table === 'groups' ? firstOfEachName(all, ({ entry }) => textMember(entry, 'name')) : undefined
-  const hashes = table === 'bearerKeys' ? firstOfEachName(all, ({ entry }) => textMember(entry, 'tokenHash')) : undefined
+  const alias = isListName(table) ? factsOf(table).alias : undefined
+  const aliases = alias === undefined ? undefined : firstOfEachName(all, ({ entry }) => textMember(entry, alias))
   return rows.map((row) => {
     const { position, entry } = row
     // An unknown section may hold anything, so all of it is sealed.
@@ -74,8 +75,8 @@ export function encode (table: TableName, rows: readonly Row[], all: readonly Ro
       data: jsonb === text ? value : JSON.parse(jsonb) as unknown,
       spelling: jsonb === text && isInJsonbOrder(value) ? null : text,
       sealed,
-      name: names?.(row) ?? (names === undefined ? escape(row.name) : null),
-      tokenHash: hashes?.(row) ?? null
+      name: escape(row.name),
+      alias: aliases?.(row) ?? null
     }
   })
 }
@@ -134,13 +135,13 @@ function withoutKey (system: Record<string, unknown>): Record<string, unknown> {
   return { ...system, routing }
 }
 
-/** Whether a table holds texts that people read as they are, so that dots in them are no masks. */
-const isShownInFull = (table: TableName): boolean => table === 'prompts' || table === 'resources'
+/** Whether dots in the texts of a table are no masks. */
+const isPlainText = (table: TableName): boolean => isListName(table) && factsOf(table).isPlainText === true
 
 /** Refuses a settings file with masks, such as an export without secrets: they would be stored as secrets. @throws Error */
 export function checkMasks (rows: Rows, vault: Vault): void {
   const masks = tableNames
-    .filter((table) => !isShownInFull(table) && table !== 'sections')
+    .filter((table) => !isPlainText(table) && table !== 'sections')
     .flatMap((table) => rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${rowPlace(table, row)}`)))
   if (masks.length > 0) {
     throw new Error(

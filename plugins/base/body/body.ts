@@ -27,7 +27,9 @@ export function bytesOf (size: string): number {
   return bytes
 }
 
-/** Whether a content type states an encoding of text other than UTF-8, in which JSON is always written (RFC 8259, 8.1). */
+/**
+ * Whether a content type states an encoding of text other than UTF-8, in which JSON is always written (RFC 8259, 8.1).
+ */
 function hasOtherCharset (contentType = ''): boolean {
   if (!contentType.includes(';')) return false
   const charset = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/i.exec(contentType)
@@ -37,8 +39,8 @@ function hasOtherCharset (contentType = ''): boolean {
 /**
  * Reads the whole body as text, unchanged but for a byte order mark.
  * @param limit in bytes
- * @param done called once. Its error: TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding or a charset other
- * than UTF-8, that of the connection, or that of `grows`
+ * @param done called once. Its error: TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding or
+ * a charset other than UTF-8, that of the connection, or that of `grows`
  * @param grows called once when the body turns out not to be a small one; what it throws refuses the body
  */
 export function collectText (
@@ -86,7 +88,12 @@ export function collectText (
   payload.on('error', finish)
 }
 
-/** The whole body as text, unchanged. @param limit in bytes @param grows as `collectText` takes it @throws what `collectText` tells */
+/**
+ * The whole body as text, unchanged.
+ * @param limit in bytes
+ * @param grows as `collectText` takes it
+ * @throws what `collectText` tells
+ */
 export async function readText (payload: IncomingMessage, limit: number, grows?: () => void): Promise<string> {
   return await new Promise((resolve, reject) => {
     collectText(payload, limit, (error, text = '') => { if (error) reject(error); else resolve(text) }, grows)
@@ -94,14 +101,14 @@ export async function readText (payload: IncomingMessage, limit: number, grows?:
 }
 
 /**
- * The whole body as a JSON value; undefined when it is empty. `orderedEntries` has the members of objects in the order of the text, down to
- * where servers stand.
+ * The whole body as a JSON value; undefined when it is empty. `orderedEntries` has the members of objects in the order
+ * of the text, down to where servers stand.
  * @param limit a size as `bytesOf` takes it
  * @param hold takes memory for the values of a large one
  * @param admit gets the length of a large one before it is parsed, in characters, and throws what refuses it
  * @param grows as `collectText` takes it
- * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`; InvalidInput where an object of a large one has more than
- * `limits.requestMembers`; ShareError; what `readText` throws
+ * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`; InvalidInput where an object of a
+ * large one has more than `limits.requestMembers`; ShareError; what `readText` throws
  */
 export async function readJson (
   payload: IncomingMessage,

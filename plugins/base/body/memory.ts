@@ -15,7 +15,8 @@ const unmeasuredHolds = new WeakMap<FastifyRequest, () => void>()
 export const valueHoldOf = (request: FastifyRequest): HoldMemory | undefined => valueHolds.get(request)
 
 /**
- * Takes memory for the body of a request that has no Content-Length. To be called once more than `limits.smallBody` bytes have arrived.
+ * Takes memory for the body of a request that has no Content-Length. To be called once more than `limits.smallBody`
+ * bytes have arrived.
  * @returns undefined for a request that has a Content-Length; the function throws ShareError when no memory is left
  */
 export const growthOf = (request: FastifyRequest): (() => void) | undefined => unmeasuredHolds.get(request)
@@ -34,8 +35,8 @@ interface BodyBounds {
 }
 
 /**
- * Takes memory for a body before it is read, and gives it back when the request is answered. Small bodies are not counted; one without a
- * length counts as the largest that is accepted, once it is not small any more.
+ * Takes memory for a body before it is read, and gives it back when the request is answered. Small bodies are not
+ * counted; one without a length counts as the largest that is accepted, once it is not small any more.
  */
 export const holdBody = ({ limit, ownerOf, isCounted }: BodyBounds): preParsingHookHandler => (request, reply, payload, done) => {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers

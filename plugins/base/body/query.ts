@@ -1,4 +1,6 @@
-import type { onRequestHookHandler, preValidationHookHandler } from 'fastify'
+import type { TObject } from '@sinclair/typebox'
+import type { onRequestHookHandler, preValidationHookHandler, RouteOptions } from 'fastify'
+import { meantBy, quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../errors/index.ts'
 import { limits } from '../limits/index.ts'
 
@@ -19,7 +21,8 @@ export const checkQuery: preValidationHookHandler = (request, _reply, done) => {
 
 /** Refuses a query of too many parameters, before any other hook, route or library reads them. */
 export const boundQuery: onRequestHookHandler = ({ url }, reply, done) => {
-  // The address as a whole: where its query begins is told differently by the router and by routes that read it themselves.
+  // The address as a whole: where its query begins is told differently by the router and by routes that read it
+  // themselves.
   if (!hasTooMany(url)) {
     done()
     return
@@ -48,3 +51,33 @@ function hasTooMany (text: string): boolean {
 }
 
 const tooMany = (what: string): Error => new errors.InvalidInput(`The ${what} has more than ${limits.parameters} parameters`)
+
+/** Any query of the management API may hold the token of a login, and `_`, by which browsers bypass a cache. */
+const alwaysKnown = ['token', '_']
+
+/**
+ * An `onRoute` hook: routes refuse a query with a parameter that they do not know, since a misspelt filter would select
+ * everything. What runs tools and prompts takes any.
+ */
+export function refuseUnknownQuery (route: RouteOptions): void {
+  if (route.config?.effect === 'run') return
+  const own = route.preValidation === undefined ? [] : [route.preValidation].flat()
+  route.preValidation = [knownQuery(route.schema?.querystring as TObject | undefined), ...own]
+}
+
+/** @param schema the query of the route; undefined: it has no parameters */
+function knownQuery (schema?: TObject): preValidationHookHandler {
+  const known = Object.keys(schema?.properties ?? {})
+  const verb = known.length > 1 ? 'are' : 'is'
+  const all = `there ${verb} ${known.map((name) => `"${name}"`).join(', ') || 'none'}`
+  return ({ query }, _reply, done) => {
+    const unknown = Object.keys(query as object).find((name) => !alwaysKnown.includes(name) && !known.includes(name))
+    if (unknown === undefined) {
+      done()
+      return
+    }
+    const meant = meantBy(unknown, known)
+    const hint = meant === undefined ? all : `did you mean ${quoteName(meant)}?`
+    done(new errors.InvalidInput(`The parameter ${quoteName(unknown)} is not known; ${hint}`))
+  }
+}

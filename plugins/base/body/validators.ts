@@ -2,6 +2,8 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
 import { limits } from '../limits/index.ts'
 import { valuesIn } from './values.ts'
+import fastJson from 'fast-json-stringify'
+import type { FastifySerializerCompiler } from 'fastify'
 
 // Values of bodies are not converted to other types. Those of paths and queries are, since they are text.
 // `verbose`: an error about a member that is not known tells which are (`plugins/base/errors/findings.ts`).
@@ -12,10 +14,11 @@ const selecting = new Ajv({ strict: false, coerceTypes: true, removeAdditional: 
 
 /**
  * The validator compiler of all routes. It reports all errors of a body, or only the first one of a body with more than
- * `limits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at their first use: all of them
- * together would take a tenth of the time that the program takes to start.
+ * `limits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at their
+ * first use: all of them together would take a tenth of the time that the program takes to start.
  *
- * A query loses the parameters that its route does not declare: one of them may be the token of a login, which is nobody else's business.
+ * A query loses the parameters that its route does not declare: one of them may be the token of a login, which is
+ * nobody else's business.
  */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let check: ValidateFunction | undefined
@@ -33,5 +36,17 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
     checkAll ??= allErrors.compile(schema)
     checkAll(body)
     return { error: checkAll.errors ?? [] }
+  }
+}
+
+/**
+ * The serializer compiler of all routes, for their answers. Schemas are compiled at their first use, as those of
+ * requests are: all of them together would take a tenth of the time that the program takes to start.
+ */
+export const compileSerializer: FastifySerializerCompiler<object> = ({ schema }) => {
+  let write: ((value: unknown) => string) | undefined
+  return (value: unknown) => {
+    write ??= fastJson(schema) as (value: unknown) => string
+    return write(value)
   }
 }

@@ -27,7 +27,9 @@ function upperCounts (text: string): ValueCounts {
 /** Separators of words in a text, and of query parameters in a URL. */
 const separator = /[\s&"']+/g
 
-/** The number of words, and of parameters of addresses, within all texts of a JSON value; the count stops above `max`. */
+/**
+ * The number of words, and of parameters of addresses, within all texts of a JSON value; the count stops above `max`.
+ */
 export function wordsIn (value: unknown, max: number): number {
   let count = 0
   if (typeof value === 'string') {
@@ -44,8 +46,8 @@ export function wordsIn (value: unknown, max: number): number {
 }
 
 /**
- * The memory of a JSON text that is kept together with its values, in bytes, or more. The values of a text of more than `largeText`
- * characters do not count, since most are not made.
+ * The memory of a JSON text that is kept together with its values, in bytes, or more. The values of a text of more than
+ * `largeText` characters do not count, since most are not made.
  */
 export const memoryOfJson = (text: string): number =>
   memoryOf(text) + (text.length > largeText ? 0 : costOfValues(upperCounts(text)))

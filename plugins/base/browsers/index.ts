@@ -18,7 +18,7 @@ export default fp(async (app) => {
     // An OPTIONS that is not a preflight gets the 404 of any other request without a route.
     strictPreflight: false
   })
-  // Also on answers outside of the scopes with `securityHeaders`: 404s, and errors of the MCP routes.
+  // Also on answers outside the scopes with `securityHeaders`, such as 404s.
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('x-content-type-options', 'nosniff')
     done()
@@ -39,15 +39,15 @@ const options: HelmetOptions = {
       'style-src': ["'self'", "'unsafe-inline'"]
     }
   },
-  // TLS ends at a proxy, if at all, so the proxy is what can send HSTS.
+  // TLS ends at a proxy, which can send HSTS.
   hsts: false,
   referrerPolicy: { policy: 'no-referrer' },
   xFrameOptions: { action: 'deny' }
 }
 
 /**
- * Sends security headers (CSP, frame options, referrer policy) with every answer of the scope that calls it. They are the same for all
- * requests, so they are computed once: @fastify/helmet computes them anew for each, which took a tenth of the CPU of a tool call.
+ * Sends security headers (CSP, frame options, referrer policy) with every answer of the scope that calls it. They are computed once, since
+ * they are the same for all requests; @fastify/helmet computes them for each.
  */
 export function securityHeaders (app: FastifyInstance): void {
   const computed = new ServerResponse(new IncomingMessage(new Socket()))

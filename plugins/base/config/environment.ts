@@ -1,6 +1,6 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { withoutMark } from '../../../protocol/text.ts'
-import type { ProcessUser } from '../../../protocol/transports/process-user.ts'
+import type { ProcessUser } from '../../../protocol/transports/started-process.ts'
 import { readEnv, secretNames, type Env } from '../../../schemas/env.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>

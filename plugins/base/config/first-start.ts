@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { snippetsText } from './client-snippets.ts'
+import { replaceFile } from './local-file.ts'
 
 /** A text as one word of a shell. */
 export const shellQuote = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
@@ -94,7 +94,8 @@ export class FirstWords {
     }
     const isFirst = this.#text === heading
     if (isFirst) this.#path = unusedPath(this.#path)
-    this.#write(this.#text + text)
+    this.#options.makeFolder()
+    replaceFile(this.#path, this.#text + text)
     this.#text += text
     if (isFirst) this.#options.named(this.#path)
   }
@@ -104,20 +105,9 @@ export class FirstWords {
     if (this.#text !== heading) rmSync(this.#path, { force: true })
     this.#text = heading
   }
-
-  #write (text: string): void {
-    this.#options.makeFolder()
-    const temp = `${this.#path}.${randomBytes(6).toString('hex')}`
-    try {
-      writeFileSync(temp, text, { flag: 'wx', mode: 0o600, flush: true })
-      renameSync(temp, this.#path)
-    } finally {
-      rmSync(temp, { force: true })
-    }
-  }
 }
 
-/** The path, or with a number in it where an earlier start has left a file there that nobody has read yet. */
+/** A path without a file, with a number in it where an earlier start has left a file that nobody has read yet. */
 function unusedPath (path: string): string {
   let free = path
   for (let number = 2; existsSync(free); number++) free = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)

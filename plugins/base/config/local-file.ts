@@ -75,10 +75,15 @@ function accessProblem (folder: string): string | undefined {
  */
 export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
   assertFolder(dataDir)
-  const temp = `${pathOf(dataDir)}.${randomBytes(6).toString('hex')}`
+  replaceFile(pathOf(dataDir), `${JSON.stringify(access)}\n`)
+}
+
+/** Writes or replaces a file in one step, readable by its owner only. @throws as `node:fs` */
+export function replaceFile (path: string, text: string): void {
+  const temp = `${path}.${randomBytes(6).toString('hex')}`
   try {
-    writeFileSync(temp, `${JSON.stringify(access)}\n`, { flag: 'wx', mode: 0o600 })
-    renameSync(temp, pathOf(dataDir))
+    writeFileSync(temp, text, { flag: 'wx', mode: 0o600, flush: true })
+    renameSync(temp, path)
   } finally {
     rmSync(temp, { force: true })
   }

@@ -45,10 +45,14 @@ function tooLong ({ rawPacket, bytesParsed }: ClientError, basePath: string): Re
   const isTool = isToolPath(path, basePath)
   const members = isTool ? ['error'] : method === undefined ? ['error', 'code'] : ['code']
   if (!isAddress) return { error: new errors.HeadersTooLarge(maxHeaderSize), members }
-  const how = !isTool
-    ? 'a tool takes its arguments as a JSON body as well, with POST at the same path'
-    : method === 'POST' ? 'send all arguments in the body' : `send the arguments as a JSON body, with POST ${path.slice(0, 300)}`
-  return { error: new errors.AddressTooLong(maxHeaderSize, how), members }
+  return { error: new errors.AddressTooLong(maxHeaderSize, adviceFor(method, path, isTool)), members }
+}
+
+/** What to do about a long address. @param method undefined: only the end of the address is known */
+function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
+  if (method === undefined) return 'a tool takes its arguments as a JSON body as well, with POST at the same path'
+  if (!isTool) return 'send a shorter one'
+  return method === 'POST' ? 'send all arguments in the body' : `send the arguments as a JSON body, with POST ${path.slice(0, 300)}`
 }
 
 /** Whether tools are called at this path (`routes/open/tools.ts`). */

@@ -2,28 +2,31 @@ import { isDeeperThan, isObject } from '../../../protocol/json.ts'
 import { limits } from '../limits/index.ts'
 import { shapeOf } from './input-shape.ts'
 import { inexactNumber, isDecimal, isWhole } from './numbers.ts'
-import { resolveRef } from './resolve-ref.ts'
+import { resolveRef } from './json-pointer.ts'
 import { accepts, typesOf, type SchemaType } from './schema-types.ts'
 
 /**
  * Converts arguments that a caller wrote as text to the types of a tool's input schema: integers and finite numbers,
- * `true|false|1|0`, arrays from repeated or comma-separated values, objects and arrays from JSON. A text that none of these rules
- * applies to stays as it is, so that validation reports it.
+ * `true|false|1|0`, arrays from repeated or comma-separated values, objects and arrays from JSON. A text that none of
+ * these rules applies to stays as it is, so that validation reports it.
  * @param eager converts a text wherever it can be converted, even where the schema accepts it as a string
  */
 export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>, eager = false): Record<string, unknown> {
   const { properties, additional } = shapeOf(schema)
-  const context: ConversionContext = { root: schema, eager, isElement: false, failures: { left: mostFailures }, elements: new Map() }
+  const context: ConversionContext = { root: schema, eager, isElement: false, failures: { left: maxFailures }, elements: new Map() }
   return Object.fromEntries(
     Object.entries(args).map(([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : additional, value, context)])
   )
 }
 
-/** The order in which types are tried, the most specific first. Numbers come before booleans, which also take `1` and `0`. */
+/**
+ * The order in which types are tried, the most specific first. Numbers come before booleans, which also take `1` and
+ * `0`.
+ */
 const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
 
-/** Max texts that are tried as JSON and are none: each costs more than a hundred others. Further ones stay texts. */
-const mostFailures = 1_000
+/** Max texts that turn out not to be JSON, since a failed attempt is expensive. Further ones stay texts. */
+const maxFailures = 1_000
 
 interface ConversionContext {
   /** The schema that references are resolved in. */
@@ -129,7 +132,10 @@ function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>):
   return [referenced, schema.allOf, schema.anyOf, schema.oneOf].flat().flatMap((each) => arraySchemasIn(each, root, visited))
 }
 
-/** The value of a JSON text; undefined where it is not valid, is nested too deeply, or holds a number that would lose digits. */
+/**
+ * The value of a JSON text; undefined where it is not valid, is nested too deeply, or holds a number that would lose
+ * digits.
+ */
 function parseJson (text: string, { failures }: ConversionContext): unknown {
   if (failures.left <= 0 || isDeeperThan(text, limits.requestDepth)) return undefined
   try {

@@ -1,5 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { resolveRef } from './resolve-ref.ts'
+import { resolveRef } from './json-pointer.ts'
 
 /** The keywords that combine a schema from others. */
 const combiningKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'then', 'else']
@@ -8,12 +8,18 @@ const arrayOf = (value: unknown): unknown[] => Array.isArray(value) ? value : []
 
 /** The parameters that a tool's input schema declares, at its top level or in the schemas that it is combined from. */
 interface InputShape {
-  /** The schema of each parameter by name, in the order of first declaration. Parameters that no value is allowed for are left out. */
+  /**
+   * The schema of each parameter by name, in the order of first declaration. Parameters that no value is allowed for
+   * are left out.
+   */
   readonly properties: ReadonlyMap<string, unknown>
   readonly required: ReadonlySet<string>
   /** The schema of parameters that are not declared; undefined: not stated. */
   readonly additional: unknown
-  /** True where `properties` lists every parameter: none is declared by a pattern, or in one of several alternatives only. */
+  /**
+   * True where `properties` lists every parameter: none is declared by a pattern, or in one of several alternatives
+   * only.
+   */
   readonly isComplete: boolean
 }
 

@@ -2,8 +2,8 @@
 import { isObject } from '../../../protocol/json.ts'
 
 /**
- * The reference tokens of a JSON Pointer, unescaped. A pointer that begins with `#` is a URI fragment: its tokens are percent-decoded
- * first (RFC 6901, 6); a token that is not valid percent-encoding stays as it is.
+ * The reference tokens of a JSON Pointer, unescaped. A pointer that begins with `#` is a URI fragment: its tokens are
+ * percent-decoded first (RFC 6901, 6); a token that is not valid percent-encoding stays as it is.
  */
 export const parsePointer = (pointer: string): string[] => {
   const isFragment = pointer.startsWith('#')
@@ -16,7 +16,10 @@ export const escapeToken = (token: string): string => token.replaceAll('~', '~0'
 
 const unescapeToken = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** The value that a JSON Pointer refers to; undefined where there is none. Only own properties and array elements are followed. */
+/**
+ * The value that a JSON Pointer refers to; undefined where there is none. Only own properties and array elements are
+ * followed.
+ */
 export function resolvePointer (root: unknown, pointer: string): unknown {
   if (!/^#?(\/|$)/.test(pointer)) return undefined
   let value = root
@@ -34,4 +37,20 @@ function percentDecode (token: string): string {
   } catch {
     return token
   }
+}
+
+/**
+ * The subschema that a local `$ref` refers to: by a JSON Pointer, by an `$anchor` among the root's definitions, or by
+ * the root's `$id`.
+ * @param root the schema that the reference stands in
+ * @returns undefined where the reference leads out of the schema, or to nothing
+ */
+export function resolveRef (ref: string, root: unknown): unknown {
+  if (!isObject(root)) return undefined
+  const local = typeof root.$id === 'string' && ref.startsWith(`${root.$id}#`) ? ref.slice(root.$id.length) : ref
+  if (local === '#' || (local !== '' && local === root.$id)) return root
+  if (local.startsWith('#/')) return resolvePointer(root, local)
+  if (!local.startsWith('#')) return undefined
+  const definitions = [root.$defs, root.definitions].flatMap((each) => isObject(each) ? Object.values(each) : [])
+  return definitions.find((each) => isObject(each) && each.$anchor === local.slice(1))
 }

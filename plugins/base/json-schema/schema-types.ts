@@ -1,6 +1,6 @@
 // Tells from a schema, without validating by it, which types and values it accepts.
 import { isObject } from '../../../protocol/json.ts'
-import { resolveRef } from './resolve-ref.ts'
+import { resolveRef } from './json-pointer.ts'
 
 /** A type of JSON Schema. `number` includes whole numbers. */
 export type SchemaType = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
@@ -46,7 +46,10 @@ function allowedTypes (schema: unknown, root: unknown, visited?: Map<unknown, Ty
   return hasRestriction(schema) ? restrictTypes(types, schema, root, visited ?? new Map()) : types
 }
 
-/** @param visited the result for each schema; a schema that refers to itself counts as allowing all types while it is visited */
+/**
+ * @param visited the result for each schema; a schema that refers to itself counts as allowing all types while it is
+ * visited
+ */
 function restrictTypes (types: TypeSet, schema: Record<string, unknown>, root: unknown, visited: Map<unknown, TypeSet>): TypeSet {
   const known = visited.get(schema)
   if (known !== undefined) return known
@@ -62,7 +65,10 @@ function restrictTypes (types: TypeSet, schema: Record<string, unknown>, root: u
   return types
 }
 
-/** Whether a schema accepts a value, as far as types, `enum` and `const` tell. Two objects, or two arrays, count as equal. */
+/**
+ * Whether a schema accepts a value, as far as types, `enum` and `const` tell. Two objects, or two arrays, count as
+ * equal.
+ */
 export function accepts (schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>): boolean {
   if (!isObject(schema)) return schema !== false
   const hasType = schema.type === undefined || (setOfKeyword(schema.type) & bitOf(typeOf(value))) !== none

@@ -1,7 +1,6 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isObject } from '../../../protocol/json.ts'
-import { limits } from '../limits/index.ts'
 import { shapeOf } from './input-shape.ts'
 import { parsePointer, resolvePointer } from './json-pointer.ts'
 import { isTooLarge } from './numbers.ts'
@@ -9,28 +8,14 @@ import { isTooLarge } from './numbers.ts'
 /** Validates arguments. Returns one short phrase for each error; an empty array: the arguments are valid. */
 export type Validator = (args: Record<string, unknown>) => string[]
 
-/** Runs work synchronously with a timeout in ms; undefined: the work exceeds it, or is not started. */
-export type RunWithTimeout = <Result>(timeout: number, work: () => Result) => Result | undefined
-
-interface Effort {
-  /** Whether arguments are so large that their first error is enough. */
-  readonly isLarge: (args: Record<string, unknown>) => boolean
-  /**
-   * Validates arguments, with a timeout where they or the schema need one, which costs more than most validations.
-   * @returns undefined where the schema makes it slow
-   * @throws where the arguments do
-   */
-  readonly work: (args: Record<string, unknown>, validate: () => string[]) => string[] | undefined
-}
-
 /** Max errors that are put into words: a large value may have as many as it has parts. */
 const maxErrors = 100
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
 /**
- * The regular expression of the keyword `pattern`. One that is not valid with the flag that JSON Schema asks for is tried without it;
- * one that is not valid at all accepts every text.
+ * The regular expression of the keyword `pattern`. One that is not valid with the flag that JSON Schema asks for is
+ * tried without it; one that is not valid at all accepts every text.
  */
 function toPattern (pattern: string, flags: string): Pattern {
   const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
@@ -62,57 +47,25 @@ const options: Options = {
 
 /** One Ajv instance for each dialect. */
 interface AjvInstances { readonly draft2020: Ajv2020, readonly draft7: Ajv }
-/** Those that find all errors, and those that stop at the first. */
-const instances: { all?: AjvInstances, first?: AjvInstances } = {}
 
-/** Instances that have compiled before: the first compilation loads what the others use. */
-function newInstances (allErrors: boolean): AjvInstances {
-  const made = { draft2020: new Ajv2020({ ...options, allErrors }), draft7: new Ajv({ ...options, allErrors }) }
-  compile({ type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }, made)
-  return made
-}
+const newInstances = (allErrors: boolean): AjvInstances =>
+  ({ draft2020: new Ajv2020({ ...options, allErrors }), draft7: new Ajv({ ...options, allErrors }) })
 
-const acceptAll: Validator = () => []
+const instances = { all: newInstances(true), first: newInstances(false) }
 
 /** Max parameters that are validated one by one where the schema cannot be compiled as a whole. */
 const maxParameters = 100
 
 /**
- * A validator for a tool's input schema: JSON Schema 2020-12, or draft 7 where the schema states it, or is valid as such only. Of a
- * schema that is neither, or refers to other documents, the usable parts are used. A schema over the size limit, or one that takes too
- * long, accepts everything: the upstream validates the arguments anyway.
- * @param size length of the schema's text, in characters
- * @param effort how arguments are validated
+ * A validator for a tool's input schema: JSON Schema 2020-12, or draft 7 where the schema states it, or is valid as
+ * such only. Of a schema that is neither, or refers to other documents, the usable parts are used: the upstream
+ * validates the arguments anyway. Compiling and validating may take without end.
+ * @param errors `first`: it stops at the first error, since a large list may have one for each of its elements
  */
-export function createValidator (schema: unknown, size: number, runWithTimeout: RunWithTimeout, effort: Effort): Validator {
-  if (!isObject(schema) || size > limits.checkedSchema) return acceptAll
-  let validator: Validator | undefined
-  let first: Validator | undefined
-  return (args) => {
-    const validate = validator ??= compileWithTimeout(schema, runWithTimeout, 'all')
-    if (!validate) return []
-    if (!effort.isLarge(args)) return effort.work(args, () => validate(args)) ?? []
-    // A large list may have an error for each of its elements.
-    const validateFirst = first ??= compileWithTimeout(schema, runWithTimeout, 'first') ?? validate
-    return effort.work(args, () => validateFirst(args)) ?? []
-  }
-}
-
-function compileWithTimeout (
-  schema: Record<string, unknown>,
-  runWithTimeout: RunWithTimeout,
-  errors: 'all' | 'first'
-): Validator | undefined {
-  let isStarted = false
-  // Before the work, which takes the owner's CPU time.
-  const ajv = instances[errors] ??= newInstances(errors === 'all')
-  const validator = runWithTimeout(limits.schemaCpu.compilation, () => {
-    isStarted = true
-    return compile(schema, ajv) ?? compileByParameter(schema, ajv)
-  })
-  // A compilation that was stopped leaves the instances in an unknown state.
-  if (!validator && isStarted) instances[errors] = undefined
-  return validator
+export function createValidator (schema: unknown, errors: 'all' | 'first'): Validator {
+  if (!isObject(schema)) return () => []
+  const ajv = instances[errors]
+  return compile(schema, ajv) ?? compileByParameter(schema, ajv)
 }
 
 function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvInstances): Validator | undefined {
@@ -134,8 +87,8 @@ function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvIns
 const data = new Set(['const', 'enum', 'default', 'examples'])
 
 /**
- * A schema that checks a property `__proto__`, which Ajv leaves out of `properties`: as a pattern. One without such a property comes back
- * as the same object.
+ * A schema that checks a property `__proto__`, which Ajv leaves out of `properties`: as a pattern. One without such a
+ * property comes back as the same object.
  */
 function withProto<Schema> (schema: Schema): Schema {
   if (typeof schema !== 'object' || schema === null) return schema

@@ -42,8 +42,9 @@ export function closeCrowded (socket: Socket): void {
 export const wasCrowded = (socket: Socket): boolean => crowded.has(socket)
 
 /**
- * Keeps Node's parser from handing over the rest of the chunks that it has read. Node has no interface for that, and does so even where the
- * connection is closed. Where a later Node calls the function by another name, the rest of one read is handed over.
+ * Keeps Node's parser from handing over the rest of the chunks that it has read. Node has no interface for that, and
+ * does so even where the connection is closed. Where a later Node calls the function by another name, the rest of one
+ * read is handed over.
  */
 function dropChunks (socket: Socket): void {
   const { parser } = socket as { parser?: Record<string, unknown> | null }
@@ -57,9 +58,9 @@ function dropChunks (socket: Socket): void {
 }
 
 /**
- * A request of a client, as Node's HTTP server makes it, also one that Node answers itself. Counted are the requests of its connection in
- * one turn of the event loop, and the chunks of its body, whether or not anybody reads them: Node's parser runs through all that was read
- * of a connection, 64 KiB, in one turn.
+ * A request of a client, as Node's HTTP server makes it, also one that Node answers itself. Counted are the requests of
+ * its connection in one turn of the event loop, and the chunks of its body, whether or not anybody reads them: Node's
+ * parser runs through all that was read of a connection, 64 KiB, in one turn.
  */
 export class ClientMessage extends IncomingMessage {
   /** Called once, when the body comes in too many small chunks; the connection is closed after that. */
@@ -82,8 +83,9 @@ export class ClientMessage extends IncomingMessage {
   }
 
   /**
-   * Closes the connection, and keeps Node from parsing the rest of what it has read of it: the parser ends with a request that changes the
-   * protocol. Node asks twice whether this is one, as it arrives, and later once more, for somebody to hand the connection to.
+   * Closes the connection, and keeps Node from parsing the rest of what it has read of it: the parser ends with a
+   * request that changes the protocol. Node asks twice whether this is one, as it arrives, and later once more, for
+   * somebody to hand the connection to.
    */
   #endParsing (): void {
     closeCrowded(this.socket)

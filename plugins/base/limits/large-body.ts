@@ -13,14 +13,17 @@ const minUncopied = 16 * 1024
 /** One part of an answer: text, or bytes of UTF-8. */
 export type BodyPart = string | Buffer
 
-/** Writes a large body to a response whose head is written, as `chunkedReply` does. @param length of all parts, in bytes of UTF-8 */
+/**
+ * Writes a large body to a response whose head is written, as `chunkedReply` does.
+ * @param length of all parts, in bytes of UTF-8
+ */
 export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], length: number): void {
   chunkedReply(raw, parts, length).pipe(raw)
 }
 
 /**
- * A large body as a stream: piece by piece, each when the client has read what was before it. What the client has not read is not encoded
- * yet; it counts as unread from the beginning. A client that reads at once does not hold the event loop.
+ * A large body as a stream: piece by piece, each when the client has read the one before. Unread pieces are not encoded
+ * yet, but count as unread from the beginning. A client that reads at once does not hold the event loop.
  * @param length of all parts, in bytes of UTF-8
  */
 export function chunkedReply (raw: ServerResponse, parts: readonly BodyPart[], length: number, options?: UnreadOptions): Readable {

@@ -17,8 +17,8 @@ const inPieces: onSendHookHandler = ({ method }, reply, payload, done) => {
 }
 
 /**
- * Configures the memory budget, and sends the large answers of all routes in pieces, as their clients read them: written in one piece, 15
- * MiB hold the event loop for a tenth of a second. They count as unread meanwhile.
+ * Configures the memory budget, and sends the large answers of all routes in pieces, as their clients read them:
+ * written in one piece, 15 MiB hold the event loop for a tenth of a second. They count as unread meanwhile.
  */
 export default fp(async (app) => {
   memory.configure(app.config.env.MEMORY_BUDGET)

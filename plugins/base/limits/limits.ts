@@ -72,7 +72,7 @@ export const limits = {
    * Look-ups of access tokens. `places`: max at the same time, of known tokens and of unknown ones each; `waiting`: max of unknown ones
    * that run or wait, of which each address has a share; beyond: 429 or 503.
    */
-  tokenLookUps: { places: 8, waiting: 1_000 },
+  tokenLookUps: { places: 8 },
 
   /** Bounds of the authorization server. */
   oauth: authorization,
@@ -344,12 +344,6 @@ export const limits = {
    * one more, in ms; beyond: -32001.
    */
   childStarts: { burst: 16, interval: 2_000 },
-  /**
-   * Processes of stdio servers that clients cause and that have not answered yet: each takes most of a core. `places`: max at the same
-   * time, `perOwner`: of one owner, half of the cores at most; beyond: the others wait, and owners take turns. `time`: max time that one
-   * counts, in ms.
-   */
-  launches: { places: Math.max(4, availableParallelism()), perOwner: availableParallelism() < 4 ? 1 : 2, time: 2_500 },
   /** Max size of a client header that is passed on to a server (`passthroughHeaders`), in bytes; beyond: 400 or -32602. */
   passthroughHeader: 8 * 1024,
   /** Max servers being spawned or dialled at the same time; beyond: the others wait, and owners take turns. */
@@ -365,7 +359,13 @@ export const limits = {
    * large message takes one more; `burst`: max at once, `perSecond`: per second; beyond: the server's output is not read for a while.
    * `owners`: max users that are counted.
    */
-  unsolicited: { charactersPerMs: 100_000, cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 }, burst: 50, perSecond: 100, owners: 1_000 },
+  unsolicited: {
+    cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 },
+    charactersPerMs: 100_000,
+    burst: 50,
+    perSecond: 100,
+    owners: 1_000
+  },
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
   /** Bodies of the management API that are longer, in characters, are checked and counted before values are made of them. */
@@ -446,25 +446,23 @@ export const limits = {
   /** Max size of an input schema by which arguments are validated, in characters; beyond: only the server validates them. */
   checkedSchema: 256 * 1024,
   /**
-   * Input schemas that are validated without a timeout, since their cost is known (`json-schema/weight.ts`). `schema`: max size of
-   * one, in characters; `depth`: max nesting of one; `work`: max weight of one times the size of the arguments; `largeWork`: the same in a
-   * turn of the caller's. Beyond: with a timeout. `small`: max size of arguments that are not at fault where a schema of unknown cost
-   * takes too long; beyond: 400.
+   * Worker threads. `threads`: max number, of which one owner has all but one; beyond: tasks wait, and owners take turns. `heap`: max heap
+   * of each, in MB, `loading`: max time to load a module, in ms; beyond: the task is stopped, and its thread ends. `idle`: max time without
+   * a task, in ms; beyond: the thread ends. `tasks`: max tasks that run or wait, with a share for each owner; beyond: 429 or 503.
    */
-  untimedChecks: { schema: 32 * 1024, depth: 32, work: 4_096, largeWork: 2_000_000, small: 1_024 },
+  workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, tasks: 1_000 },
   /**
-   * CPU time of compiling the input schemas of one owner's servers and of validating by them with a timeout. `perSecond`: max CPU time per
-   * second, in ms; `burst`: max CPU time at once, in ms, of one request as well; beyond: only the servers validate. Of users' servers, what
-   * takes longer than `slice`, in ms, and all that is stopped, counts `longer` times; what is stopped counts twice as much as what was
-   * stopped before it within a minute, but not more once that was doubled `doublings` times. `validation`: max CPU time of reading or
-   * validating the arguments of one call, in ms; `compilation`: that of compiling one schema, of users' servers as much as a validation;
-   * beyond: only the server validates. `largeArguments`: max CPU time of reading or validating large arguments, in ms, of users' servers as
-   * much as a validation, from a second budget of the same size; beyond: 400. `owners`: max owners whose time is counted; beyond: the
-   * oldest that spent nothing lately is forgotten.
+   * Arguments of plain HTTP callers, read and validated by the input schema of the tool. `time`: max time, in ms; beyond: only the server
+   * validates them, without a further attempt by that schema for `backoff`, in ms; where they are longer than `large`, in characters: 400.
+   * Of arguments longer than `large` only the first error is found.
    */
-  schemaCpu: {
-    perSecond: 80, burst: 100, slice: 10, longer: 8, doublings: 5, validation: 20, largeArguments: 50, compilation: 100, owners: 10_000
-  },
+  argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024 },
+  /**
+   * Large tools described in OpenAPI documents. `large`: min size of one that is translated in a worker thread, in characters; `time`: max
+   * time of that, in ms; beyond: it is described as taking any object. `stopped`: max tools of one server that may take too long; beyond:
+   * its other large ones are described so as well, without an attempt.
+   */
+  translations: { large: 8_000, time: 1_000, stopped: 3 },
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
   /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */

@@ -2,8 +2,8 @@ import { limits } from './limits.ts'
 import { ShareError, Shares, type Release } from './shares.ts'
 
 /**
- * The memory that texts in flight take: answers of upstreams that are being read, bodies of requests, and replies that their clients have
- * not read yet. They have one budget for all, since each of them alone could be sent without end (DECISIONS §15).
+ * The memory of texts in flight: answers of upstreams that are being read, bodies of requests, and replies that their
+ * clients have not read yet. All share one budget, since each of them alone could be sent without end.
  */
 export class MemoryBudget {
   #max: number = limits.memory
@@ -22,7 +22,9 @@ export class MemoryBudget {
     this.#shares = new Shares(max, 'bytes in flight')
   }
 
-  /** @param relieve called when the budget is used up: it closes the connection of the slowest reader, or returns false */
+  /**
+   * @param relieve called when the budget is used up: it closes the connection of the slowest reader, or returns false
+   */
   relieveBy (relieve: () => boolean): void { this.#relieve = relieve }
 
   /**
@@ -67,7 +69,8 @@ export class MemoryBudget {
 
   /** @throws ShareError */
   #take (owner: string, bytes: number): Shares {
-    // Slow readers are closed first, to make room. Replies that are not read have no owner, and leave less for those that have one.
+    // Slow readers are closed first, to make room. Replies that are not read have no owner, and leave less for those
+    // that have one.
     if (this.fits(bytes)) this.#shares.add(owner, bytes, this.#held)
     else this.#shares.add(owner, Infinity)
     return this.#shares
@@ -89,7 +92,11 @@ class MemoryAccount {
     this.#take = take
   }
 
-  /** Sets its size. @param size in bytes, as received @returns false when there is no memory left for it: the text must be given up */
+  /**
+   * Sets its size.
+   * @param size in bytes, as received
+   * @returns false when there is no memory left for it: the text must be given up
+   */
   resize (size: number): boolean {
     const bytes = size > limits.smallText ? size * limits.answerCost : 0
     if (bytes > this.#bytes) {
@@ -101,7 +108,7 @@ class MemoryAccount {
     return true
   }
 
-  /** Whether there was no memory left because the owner has had his share. */
+  /** Whether there was no memory left because the owner has used up its share. */
   get isOwners (): boolean { return this.#refusal?.isOwners === true }
 
   /** Gives everything back, after those who got the text have passed it on. */

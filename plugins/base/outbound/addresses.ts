@@ -33,7 +33,7 @@ const metadata: Kind = { level: 'never', words: 'an address of a cloud\'s metada
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 const wellKnownNat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 
-/** The kind of an IP address in any spelling. An IPv6 address that embeds an IPv4 address is judged by that one, too. */
+/** The kind of an IP address in any spelling. An IPv6 address that embeds an IPv4 address is judged by both. */
 export function kindOf (address: string): Kind {
   if (!ipaddr.isValid(address)) return { level: 'never', words: 'not a valid address' }
   const ip = ipaddr.parse(address)

@@ -4,8 +4,7 @@ import { request, type Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../../../protocol/errors.ts'
 import { memory } from '../limits/index.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
-import { decoderOf } from '../../../protocol/transports/decode.ts'
-import { networkFailure } from '../../../protocol/transports/http-answer.ts'
+import { decoderOf, networkFailure } from '../../../protocol/transports/http-answer.ts'
 import { follow } from '../../../protocol/transports/redirect.ts'
 
 export interface FetchOptions {
@@ -17,19 +16,15 @@ export interface FetchOptions {
   maxSize: number
   /** For the whole request, redirects and body included, in ms; absent: only the signal ends it. */
   timeout?: number
-  /** The owner who causes the answer, in whose name its memory is taken. Default: all that name none are one owner. */
+  /** The owner in whose share the memory of the answer counts. Default: one owner for all requests without a cause. */
   cause?: string
   signal?: AbortSignal
-  /** Whether a redirect that is not followed is returned as the answer; default: it is an error. `all`: none is followed. */
+  /** Whether a redirect that cannot be followed is the answer; default: it is an error. `all`: no redirect is followed. */
   answersRedirects?: boolean | 'all'
 }
 
-/** The head of an answer of any status. */
-interface Head { status: number, headers: IncomingHttpHeaders }
-/** An answer with its decompressed body. */
-export interface Fetched extends Head { body: Buffer }
-/** The same, with its body in the pieces in which it came. */
-export interface FetchedChunks extends Head { chunks: Buffer[] }
+/** An answer of any status, with its decompressed body. */
+export interface Fetched { status: number, headers: IncomingHttpHeaders, body: Buffer }
 
 /** Codes of errors before a connection is established: the request was not sent. */
 const unsent = new Set([
@@ -48,23 +43,11 @@ const unsent = new Set([
  * request was not sent · `refused` redirected to another origin · `broken` cut off, too large or not decodable · `timeout` ·
  * `closed` by the signal
  */
-export async function fetchWhole (start: URL, dispatcher: Dispatcher, options: FetchOptions): Promise<Fetched> {
-  return await fetchBody(start, dispatcher, options, async ({ chunks, ...head }) =>
-    ({ ...head, body: Buffer.concat(chunks) }))
-}
-
-/** The same, for what is not needed as one piece. @throws UpstreamError as `fetchWhole` */
-export async function fetchChunks (start: URL, dispatcher: Dispatcher, options: FetchOptions): Promise<FetchedChunks> {
-  return await fetchBody(start, dispatcher, options, async (fetched) => fetched)
-}
-
-/** @param use takes the answer; the memory of the body is taken in the caller's name until it is done */
-async function fetchBody<Result> (
+export async function fetchWhole (
   start: URL,
   dispatcher: Dispatcher,
-  { method = 'GET', headers = {}, body, maxSize, timeout, cause = '', signal, answersRedirects = false }: FetchOptions,
-  use: (fetched: FetchedChunks) => Promise<Result>
-): Promise<Result> {
+  { method = 'GET', headers = {}, body, maxSize, timeout, cause = '', signal, answersRedirects = false }: FetchOptions
+): Promise<Fetched> {
   const ending = new AbortController()
   const end = (): void => { ending.abort() }
   let isLate = false
@@ -98,7 +81,7 @@ async function fetchBody<Result> (
         const next = nextOf(answersRedirects, url, sent.method, status, location, hops)
         if (!next) {
           const encoding = sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? '')
-          return await readBody(answer.body, encoding, maxSize, cause, async (chunks) => await use({ status, headers: got, chunks }))
+          return { status, headers: got, body: await readBody(answer.body, encoding, maxSize, cause) }
         }
         url = next
       } finally {
@@ -143,15 +126,11 @@ function failure (error: unknown, url: URL): UpstreamError {
 }
 
 /** Reads and decodes a body. @throws RangeError when it is larger than `maxSize`, SyntaxError when its encoding is unknown */
-async function readBody<Result> (
-  body: Dispatcher.ResponseData['body'],
-  encoding: string | undefined,
-  maxSize: number,
-  cause: string,
-  use: (chunks: Buffer[]) => Promise<Result>
-): Promise<Result> {
+async function readBody (
+  body: Dispatcher.ResponseData['body'], encoding: string | undefined, maxSize: number, cause: string
+): Promise<Buffer> {
   const decoder = decoderOf(encoding)
-  // Errors of the pipeline are thrown by the loop below.
+  // The loop below throws errors of the pipeline.
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
   const chunks = new Chunks()
   const account = memory.open(cause)
@@ -162,7 +141,7 @@ async function readBody<Result> (
       if (!account.resize(size)) throw noRoom(account.isOwners)
       chunks.push(chunk)
     }
-    return await use(chunks.take())
+    return Buffer.concat(chunks.take())
   } finally {
     account.close()
   }

@@ -1,2 +1,16 @@
+import fp from 'fastify-plugin'
+import { Outbound } from './outbound.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { outbound: Outbound }
+}
+
+/** `app.outbound`: makes all connections to other hosts. */
+export default fp(async (app) => {
+  const outbound = new Outbound({ allow: app.config.env.OUTBOUND_ALLOW })
+  app.decorate('outbound', outbound)
+  app.addHook('onClose', async () => { await outbound.close() })
+}, { name: 'outbound', dependencies: ['config'] })
+
 export type { Fetched } from './fetch.ts'
-export { type Outbound, type Reach, causeOf, reachOf } from './outbound.ts'
+export { causeOf, reachOf, type Outbound, type Reach } from './outbound.ts'

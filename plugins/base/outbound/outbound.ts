@@ -3,39 +3,36 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { addressPlaces, writtenByUser } from '../../../schemas/stored-by-user.ts'
 import { BoundedMap, limits } from '../limits/index.ts'
-import { Allowed } from './allowed.ts'
-import { guardedConnector, type HostResolver } from './connector.ts'
-import { fetchChunks, fetchWhole, type Fetched, type FetchedChunks, type FetchOptions } from './fetch.ts'
-import { Policy, Refused } from './policy.ts'
-import { resolverFor, systemResolver } from './resolver.ts'
-import { bypasses, tunnel } from './proxy.ts'
+import { bypasses, guardedConnector, resolverFor, systemResolver, tunnel, type HostResolver } from './connector.ts'
+import { fetchWhole, type Fetched, type FetchOptions } from './fetch.ts'
+import { Allowed, Policy, Refused } from './policy.ts'
 
 /** The rights and the proxy with which a server is reached. */
 export interface Reach {
   /** Whether an admin or the settings file stored the config: private and loopback addresses may then be reached, and a proxy used. */
   trusted: boolean
   proxy?: ServerConfig['proxy']
-  /** The owner of the server: those of servers that are not trusted take turns at what is bounded. */
+  /** The owner of the server. Owners of servers that are not trusted take turns. */
   owner?: string
 }
 
-/** The reach of a server. It depends on who wrote its addresses, and not on its owner. */
+/** The reach of a server, which depends on the author of its addresses, not on its owner. */
 export function reachOf ({ storedByUser, proxy, owner }: ServerConfig): Reach {
   const isUsers = writtenByUser(storedByUser)
   return { trusted: !addressPlaces.some((place) => isUsers(...place)), proxy, owner }
 }
 
-/** Who causes what is read from such a server, where no client causes it. */
+/** The owner to whom answers of a server are counted when no client causes them. */
 export const causeOf = ({ trusted, owner }: Reach): string => trusted ? 'servers of admins' : `user ${owner}`
 
 interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
-  /** Resolves host names for all servers. Default: the system's resolver for servers of admins, one that users share for theirs. */
+  /** Resolves host names for all servers. Default: the system's resolver for servers of admins, `resolverFor` for those of users. */
   resolve?: HostResolver
 }
 
-/** Makes all connections to other hosts. Addresses are checked once for each connection, and not for each request. */
+/** Makes all connections to other hosts. Addresses are checked once for each connection, not for each request. */
 export class Outbound {
   readonly #policy: Policy
   readonly #allowed: Allowed
@@ -57,8 +54,8 @@ export class Outbound {
   }
 
   /**
-   * The dispatcher for requests to this address. Dispatchers are shared: one for all trusted servers, one for each owner of others, and
-   * one for each proxy. Requests to a forbidden address fail like requests to one that is unreachable.
+   * The dispatcher for requests to this address. All trusted servers share one, the other servers of an owner share one, and the servers
+   * behind a proxy share one. A request to a forbidden address fails like one to an unreachable address.
    */
   dispatcher (url: URL, { trusted, proxy, owner = '' }: Reach): Dispatcher {
     const problem = this.#problem(url, { trusted, proxy })
@@ -68,24 +65,13 @@ export class Outbound {
   }
 
   /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
-  async fetch (url: string | URL, options: FetchOptions & Reach): Promise<Fetched> { return await this.#fetch(fetchWhole, url, options) }
-
-  /** The same, for a body that is not needed as one piece. @throws UpstreamError as `fetchWhole` */
-  async fetchChunks (url: string | URL, options: FetchOptions & Reach): Promise<FetchedChunks> {
-    return await this.#fetch(fetchChunks, url, options)
-  }
-
-  async #fetch<Result> (
-    send: (address: URL, dispatcher: Dispatcher, options: FetchOptions) => Promise<Result>,
-    url: string | URL,
-    { trusted, proxy, owner, ...options }: FetchOptions & Reach
-  ): Promise<Result> {
+  async fetch (url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & Reach): Promise<Fetched> {
     const text = String(url)
     const problem = URL.canParse(text) ? this.#problem(new URL(text), { trusted, proxy }) : 'it is not an absolute http or https address'
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
     const reach = { trusted, proxy, owner }
-    return await send(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
+    return await fetchWhole(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
   }
 
   /** The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is none. */

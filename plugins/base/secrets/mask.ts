@@ -3,13 +3,10 @@ import { coverText, isAbsoluteUrl, type Cover } from './tokens.ts'
 
 const dots = '••••'
 
-/**
- * A value that is no secret wherever it stands: an empty text, or alone the name of a variable (`${NAME}`), or of a bundle's option that is
- * to be filled in (`${user_config.name}`).
- */
+/** Whether a text is no secret at any place: it is empty, a variable (`${NAME}`) or an option of a bundle (`${user_config.name}`). */
 export const isNoSecret = (value: string): boolean => value === '' || /^\$\{(user_config\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
 
-/** A secret as it may be shown: dots, and its last four characters when it has twelve or more. */
+/** A secret as it may be shown: dots, and the last four characters of a secret of twelve or more. */
 export function mask (secret: string): string {
   if (isNoSecret(secret)) return secret
   return secret.length < 12 ? dots : `${dots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
@@ -21,24 +18,23 @@ export const isMask = (value: unknown): boolean => typeof value === 'string' && 
 /** Names of members, arguments and query parameters with secret values. */
 const secretName = /(key|token|secret|passw|passphrase|(?<![a-z])pass(?![a-z])|pwd|auth|credential|signature|verifier|cookie)/i
 
-/** Members that describe a secret and are not secret themselves: the name of a header, an authentication method, a hash. */
+/** Names of members that describe a secret: the name of a header, an authentication method, a hash. */
 const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 
-/** Members that hold an address, though their names match `secretName`: `tokenUrl`, `authorizationEndpoint`. */
+/** Names of members that hold an address, though they match `secretName`: `tokenUrl`, `authorizationEndpoint`. */
 const addressName = /(url|uri|endpoint)$/i
 
 /** A URL as it may be shown: user, password and the values of its query are masked. */
 export function maskUrl (text: string, cover: Cover = mask): string {
   const parsed = URL.canParse(text) ? new URL(text) : undefined
-  // Up to the last @: passwords contain @ and / that should have been encoded. A URL that cannot be parsed (several hosts, `${HOST}`)
-  // is masked up to there, too.
+  // Up to the last @, since passwords may contain @ and / without encoding; also where a URL cannot be parsed (several hosts, `${HOST}`).
   const hasUser = parsed !== undefined && parsed.username + parsed.password !== ''
   let isCovered = false
   const shown = text.replace(userinfoOf(parsed, hasUser), (whole: string, head: string) => {
     isCovered = true
     return `${head}${coverUser(whole.slice(head.length, -1), cover)}@`
   })
-  // Unusual forms that have a user all the same: `http:user:password@host`, `user:password@host`.
+  // Unusual forms with a user: `http:user:password@host`, `user:password@host`.
   if (!isCovered && (hasUser || (text.includes('@') && !text.includes('//')))) return cover(text, 'url')
   const [, base = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(shown) ?? []
   const shownQuery = query === undefined ? '' : `?${query.split('&').map((each) => maskParameter(each, cover)).join('&')}`
@@ -46,10 +42,10 @@ export function maskUrl (text: string, cover: Cover = mask): string {
   return `${base}${shownQuery}${shownFragment}`
 }
 
-/** Nothing of a user and password is shown. */
+/** Covers a user and password completely. */
 const coverUser = (userinfo: string, cover: Cover): string => cover === mask ? dots : cover(userinfo, 'userinfo')
 
-/** The pattern of a URL up to its userinfo, with all before it as group 1. @param parsed undefined: the URL cannot be parsed */
+/** The pattern of a URL up to its userinfo, with the text before it as group 1. @param parsed undefined: the URL cannot be parsed */
 function userinfoOf (parsed: URL | undefined, hasUser: boolean): RegExp {
   if (parsed === undefined) return /^([^/]*\/\/).*@/s
   return hasUser ? /^([^/?#]*\/\/)[^?#]*@/ : /^([^/?#]*\/\/)[^/?#]*@/
@@ -70,14 +66,11 @@ const isAboutTokens = (name: string, value: string): boolean =>
 const userFlag = /^(-u|--user)$/
 const scheme = /^(bearer|basic)$/i
 
-/**
- * Arguments of a command as they may be shown: values after `--api-key` or `--header`, and of `--token=`, are masked, and what looks like a
- * token.
- */
+/** Arguments of a command as they may be shown: values after `--api-key` or `--header`, of `--token=`, and tokens are masked. */
 const maskArgs = (args: readonly unknown[], cover: Cover = mask): unknown[] =>
   maskNamed(args, cover).map((arg) => typeof arg === 'string' ? coverText(arg, cover) : arg)
 
-/** Masks the arguments that a flag or a name says to be secret. */
+/** Masks the arguments that a flag or a name marks as secret. */
 function maskNamed (args: readonly unknown[], cover: Cover): unknown[] {
   return args.map((arg, at) => {
     if (typeof arg !== 'string') return arg
@@ -143,7 +136,7 @@ function maskHeader (text: string, cover: Cover): string {
 /** Members all of whose values are secrets, at any depth. */
 const secretMaps = new Set(['env', 'headers'])
 
-/** Members without secrets whose keys come from servers: an admin's overrides of their items. */
+/** Members without secrets: an admin's overrides of items, with the servers' names as keys. */
 const openMembers = new Set(['tools', 'prompts', 'resources'])
 
 /** A server's config, or the system configuration, as it may be shown to its managers. */
@@ -162,8 +155,8 @@ function maskMembers (members: Readonly<Record<string, unknown>>, parent: string
 const described = new WeakMap<object, unknown>()
 
 /**
- * An OpenAPI document, or its text, as it may be shown. Its names and texts are not secret, but its addresses may hold credentials.
- * Documents are large and never changed in place, so the result is kept.
+ * An OpenAPI document, or its text, as it may be shown: its addresses may hold credentials, the rest is not secret. Documents are large
+ * and never changed in place, so the result is kept.
  */
 function maskDescription (document: unknown, cover: Cover): unknown {
   if (typeof document === 'string') return maskText(document, cover)
@@ -173,14 +166,14 @@ function maskDescription (document: unknown, cover: Cover): unknown {
   return described.get(document)
 }
 
-/** A document with the addresses masked that calls and credentials go to. Parts without secrets are shared with it. */
+/** A document with the addresses masked to which calls and credentials go. Parts without secrets are shared, not copied. */
 function maskTargets (value: unknown, key: string, parent: string, cover: Cover): unknown {
   if (typeof value === 'string') {
     const isTarget = addressMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
     return isTarget ? maskUrl(value, cover) : value
   }
   if (typeof value !== 'object' || value === null) return value
-  // In loops, and with a copy only where something changed: a document may have 100,000 values.
+  // Copied only where something changed: a document may have 100,000 values.
   const isList = Array.isArray(value)
   const parts = value as Record<string, unknown>
   const around = key === '' && !isList ? parent : key
@@ -198,7 +191,7 @@ function maskTargets (value: unknown, key: string, parent: string, cover: Cover)
 const addressMember = /^(token|authorization|refresh|openIdConnect)Url$/
 const addressInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
-/** The same for a document as JSON or YAML text, as far as it can be done without parsing it; userinfo is masked in every address. */
+/** The same for a document as JSON or YAML text, without parsing it; userinfo is masked in every address. */
 const maskText = (text: string, cover: Cover): string =>
   text
     .replace(addressInText, (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address, cover)}` : whole))
@@ -231,7 +224,7 @@ export function maskAll (value: unknown, cover: Cover = mask, hint = ''): unknow
  * @returns the config, which is the one sent where no mask was replaced, and the paths of masks that stand for no secret
  */
 export const unmask = (sent: unknown, stored: unknown, shown: unknown): Unmasked =>
-  // Most have none, and may have a megabyte.
+  // Most configs have none, and may have a megabyte.
   holdsMask(sent) ? unmaskPart(sent, stored, shown, '') : { value: sent, unknown: [] }
 
 interface Unmasked { value: unknown, unknown: string[] }
@@ -273,11 +266,11 @@ function holdsMask (value: unknown): boolean {
 }
 
 /**
- * The indices of a list at which the sent element is the shown one. Masks look alike, so after elements were removed an index alone does
- * not identify one: a mask is identified by the element before it, an element that contains masks by its whole content.
+ * The indices of a list at which the sent element is the shown one. Masks look alike, and elements may have been removed, so a mask is
+ * identified by the element before it, and an element that contains masks by its content.
  */
 function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
-  // Also keeps the elements of nested lists, for which nothing is shown, from being compared at each level.
+  // Nested lists have nothing shown, and need no comparison.
   if (shown.length === 0) return new Set()
   const [now, before] = [sent.map(signatureOf), shown.map(signatureOf)]
   const seen = new Set<string>()

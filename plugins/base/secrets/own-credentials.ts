@@ -2,12 +2,15 @@ import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { maskToken, sha256 } from './hash.ts'
 import { mask } from './mask.ts'
+import { maskReadings, type Secret } from './readings.ts'
 import { SecretScanner } from './redact.ts'
 
 const prefixes = Object.values(credentialPrefixes).join('|')
 const prefix = new RegExp(prefixes, 'i')
 /** A credential of this gateway: at the start of a word, or a long one within a word. A mask (`thk_12ab...`) is none. */
 const family = new RegExp(`(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi')
+
+const jwt = /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g
 
 /** Masks what begins as credentials of this gateway do. */
 const maskFamily = (text: string): string =>
@@ -38,23 +41,27 @@ function * readings (value: string): Generator<string> {
 /** Whether the value of a header holds a credential with a known prefix, in any encoding. */
 export const holdsCredential = (value: string): boolean => [...readings(value)].some(holdsFamily)
 
-/** A range of a text. */
-interface Found { readonly start: number, readonly end: number }
-
 /** How many characters a mask shows of the start and of the end of a token (`maskToken`). */
 const [shownFirst, shownLast] = [8, 4]
-/** Max length of an imported key, in characters. */
+/** Max length of an imported key, in characters. METRICS_TOKEN may be longer. */
 const maxKey = 512
 
-/** Keys imported from other gateways, without a known prefix. Their mask tells how they begin and end, their hash identifies them. */
+type KnownKey = Pick<BearerKey, 'token' | 'tokenHash' | 'tokenMask'>
+
+/**
+ * Keys imported from other gateways, and METRICS_TOKEN, without a known prefix. Their mask tells how they begin and end, their hash
+ * identifies them.
+ */
 class ImportedKeys {
   readonly #byBeginning = new Map<string, Array<{ readonly last: string, readonly hash: string }>>()
   /** The hashes of keys whose mask tells nothing. */
   readonly #words = new Set<string>()
+  #longest = maxKey
   readonly #scanner: SecretScanner
 
-  constructor (keys: Iterable<BearerKey>) {
+  constructor (keys: Iterable<KnownKey>) {
     for (const { token, tokenHash, tokenMask = '' } of keys) {
+      this.#longest = Math.max(this.#longest, token?.length ?? 0)
       const mask = token === undefined ? tokenMask : maskToken(token)
       const hash = tokenHash ?? (token === undefined ? undefined : sha256(token))
       if (hash === undefined || mask.startsWith(credentialPrefixes.key)) continue
@@ -66,12 +73,12 @@ class ImportedKeys {
   }
 
   /** The places of keys in a text. */
-  * search (text: string): Generator<Found> {
+  * search (text: string): Generator<Secret> {
     if (this.#byBeginning.size > 0) {
       for (const range of this.#scanner.search(text)) {
         for (let start = range.start; start + shownFirst <= range.end; start++) {
           const end = this.#endAt(text, start)
-          if (end !== undefined) yield { start, end }
+          if (end !== undefined) yield { start, end, shown: '••••' }
         }
       }
     }
@@ -79,7 +86,8 @@ class ImportedKeys {
     for (const { 0: word, index } of text.matchAll(/[^\s,;"'()<>]+/g)) {
       // A key may follow a name, and may itself contain a separator.
       for (const { 0: part, index: at } of [{ 0: word, index: 0 }, ...word.matchAll(/[^=:&?/@]+/g)]) {
-        if (part.length <= maxKey && this.#words.has(sha256(part))) yield { start: index + at, end: index + at + part.length }
+        const start = index + at
+        if (part.length <= this.#longest && this.#words.has(sha256(part))) yield { start, end: start + part.length, shown: '••••' }
       }
     }
   }
@@ -87,7 +95,7 @@ class ImportedKeys {
   /** The end of a key that begins here; undefined: none does. */
   #endAt (text: string, start: number): number | undefined {
     for (const { last, hash } of this.#byBeginning.get(text.slice(start, start + shownFirst)) ?? []) {
-      const limit = start + maxKey
+      const limit = start + this.#longest
       for (let at = text.indexOf(last, start + shownFirst); at !== -1 && at < limit; at = text.indexOf(last, at + 1)) {
         if (sha256(text.slice(start, at + last.length)) === hash) return at + last.length
       }
@@ -98,48 +106,52 @@ class ImportedKeys {
 
 /**
  * Recognises the gateway's own credentials, which are never forwarded to a server, never recorded, and masked in logs: by their prefix, and
- * imported keys by their hash.
+ * imported keys and METRICS_TOKEN by their hash.
  */
 export class OwnCredentials {
+  readonly #fixed: readonly KnownKey[]
   #keys: () => ReadonlyMap<string, BearerKey> = () => new Map()
-  #tokens: readonly string[] = []
   /** The keys that `#imported` was made from. */
   #indexed: ReadonlyMap<string, BearerKey> | undefined
   #imported: ImportedKeys | undefined
 
-  /**
-   * @param keys the current bearer keys; the same object as long as none has changed
-   * @param tokens credentials from the environment (METRICS_TOKEN)
-   */
-  watch (keys: () => ReadonlyMap<string, BearerKey>, tokens: readonly string[] = []): void {
-    this.#keys = keys
-    this.#tokens = tokens
+  /** @param metricsToken METRICS_TOKEN */
+  constructor (metricsToken?: string) {
+    this.#fixed = metricsToken === undefined ? [] : [{ token: metricsToken }]
   }
+
+  /** @param keys the current bearer keys; the same object as long as none has changed */
+  watch (keys: () => ReadonlyMap<string, BearerKey>): void { this.#keys = keys }
 
   /** Whether the value of a header holds one, at any place and in any encoding. */
   holds (value: string): boolean {
     return holdsCredential(value) || [...readings(value)].some((reading) => this.#search(reading).next().done !== true)
   }
 
-  /** A text with them masked. */
+  /** A text with them masked, also where they stand in JSON's escapes or percent-encoded. */
   mask (text: string): string {
-    const shown = maskFamily(text)
-    const masked = shown.includes('eyJ') ? shown.replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, (word) => isLoginToken(word) ? '••••' : word) : shown
-    const parts: string[] = []
-    let from = 0
-    for (const { start, end } of [...this.#search(masked)].sort((one, other) => one.start - other.start)) {
-      if (start < from) continue
-      parts.push(masked.slice(from, start), '••••')
-      from = end
-    }
-    return from === 0 ? masked : parts.join('') + masked.slice(from)
+    return maskReadings(text, (reading) => this.#find(reading))
   }
 
-  #search (text: string): Generator<Found> {
+  * #find (text: string): Generator<Secret> {
+    if (prefix.test(text)) {
+      for (const { 0: word, index } of text.matchAll(family)) {
+        yield { start: index, end: index + word.length, shown: `${word.slice(0, 4)}••••` }
+      }
+    }
+    if (text.includes('eyJ')) {
+      for (const { 0: word, index } of text.matchAll(jwt)) {
+        if (isLoginToken(word)) yield { start: index, end: index + word.length, shown: '••••' }
+      }
+    }
+    yield * this.#search(text)
+  }
+
+  #search (text: string): Generator<Secret> {
     const keys = this.#keys()
     if (this.#imported === undefined || keys !== this.#indexed) {
       this.#indexed = keys
-      this.#imported = new ImportedKeys([...keys.values(), ...this.#tokens.map((token) => ({ id: '', name: '', token }))])
+      this.#imported = new ImportedKeys([...this.#fixed, ...keys.values()])
     }
     return this.#imported.search(text)
   }
@@ -156,8 +168,18 @@ const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) =
 /** Matches every text that contains one of the patterns; most texts do not match. */
 const mayMatch = /eyJ|bearer|basic|:\/\/|[?&]/i
 
-/** Masks in a text what looks like a credential. */
+/** Escapes of JSON that stand for visible ASCII, beside those that are needed; an escaped backslash is none. */
+const needless = /\\(?:(\\)|\/|u00([2-7][\da-f]))/gi
+const plain = (escape: string, backslash: string | undefined, code: string | undefined): string => {
+  if (backslash !== undefined) return escape
+  const character = code === undefined ? '/' : String.fromCharCode(Number.parseInt(code, 16))
+  return '"\\\u007f'.includes(character) ? escape : character
+}
+
+/** Masks in a text, which may be JSON, what looks like a credential. */
 export function maskPatterns (text: string): string {
-  const masked = maskFamily(text)
-  return mayMatch.test(masked) ? patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), masked) : masked
+  const read = text.includes('\\') ? text.replace(needless, plain) : text
+  let masked = maskFamily(read)
+  if (mayMatch.test(masked)) masked = patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), masked)
+  return masked === read ? text : masked
 }

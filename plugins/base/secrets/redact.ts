@@ -1,5 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
 import { mask, maskConfig } from './mask.ts'
+import { maskReadings } from './readings.ts'
 
 /** Min length of a secret that is redacted, in characters: a shorter one would match within ordinary words. */
 const shortest = 6
@@ -23,15 +24,8 @@ export function secretsOf (config: Readonly<Record<string, unknown>>): string[] 
 export function scrubber (secrets: readonly string[]): (text: string) => string {
   if (secrets.length === 0) return (text) => text
   const scanner = new SecretScanner(secrets)
-  return (text) => {
-    const parts: string[] = []
-    let from = 0
-    for (const { start, end } of scanner.search(text)) {
-      parts.push(text.slice(from, start), mask(text.slice(start, end)))
-      from = end
-    }
-    return from === 0 ? text : parts.join('') + text.slice(from)
-  }
+  return (text) => maskReadings(text, (reading) =>
+    scanner.search(reading).map(({ start, end }) => ({ start, end, shown: mask(reading.slice(start, end)) })))
 }
 
 /** Collects the secret parts of all values that differ from their shown form. */

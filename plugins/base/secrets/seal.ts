@@ -6,14 +6,14 @@ const cipher = 'aes-256-gcm'
 const nonceLength = 12
 const tagLength = 16
 
-/** The associated data: a sealed text does not open at another place, or under the id of another key. */
+/** The associated data: a sealed text opens only at its place, and under the id of its key. */
 const boundTo = (id: string, place: string): Buffer => Buffer.from(`tool-hub.${version}.${id}.${place}`)
 
 /**
  * Encrypts and authenticates a text with AES-256-GCM and the newest key, which is created when there is none.
  * The nonce is random, so the result differs each time; one key may seal 2^32 texts.
  * @param text well-formed (no lone surrogates), of any length
- * @param place where the result is stored or what it is for; it opens only with the same place
+ * @param place where the result is stored, or its purpose; it opens only with the same place
  * @returns `v1.<key id>.<base64url of nonce, ciphertext and tag>`
  * @throws StorageError when a key must be created and cannot be stored
  */
@@ -32,7 +32,7 @@ export function seal (ring: KeyRing, text: string, place: string): string {
 export function unseal (ring: KeyRing, sealed: string, place: string): string {
   const [, id = '', encoded = ''] = /^v1\.([0-9a-f]{8})\.([\w-]+)$/.exec(sealed) ?? []
   const bytes = Buffer.from(encoded, 'base64url')
-  // The last character of base64url may have unused bits, which must not be changed either.
+  // Unused bits of the last character of base64url must not be changed either.
   if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) {
     throw new Error(
       `The sealed secrets of ${JSON.stringify(place)} are not a sealed text (${version}). ` +
@@ -59,7 +59,7 @@ export function unseal (ring: KeyRing, sealed: string, place: string): string {
   }
 }
 
-/** Whether an older key sealed a text, so that it should be sealed again. Not when its key is unavailable: it is left as it is. */
+/** Whether an older key sealed a text, so that it should be sealed again. False if that key is unavailable. */
 export function needsResealing (ring: KeyRing, sealed: string): boolean {
   const id = sealed.split('.')[1] ?? ''
   return id !== ring.newest?.id && ring.find(id) !== undefined

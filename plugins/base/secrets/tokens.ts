@@ -1,7 +1,7 @@
-/** Puts something else in the place of a secret. `hint`: the name of the member, header, flag or parameter that has it. */
+/** Replaces a secret. `hint`: the name of the member, header, flag or parameter with the secret. */
 export type Cover = (secret: string, hint: string) => string
 
-/** Whether a text is an absolute URL, as far as its beginning tells. No scheme is longer: a text of a megabyte is not looked through. */
+/** Whether a text begins as an absolute URL does. The length of the scheme is bounded, so that large texts cost nothing. */
 export const isAbsoluteUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
 
 /** Tokens of well-known services, by prefixes that no word begins with. */
@@ -11,18 +11,18 @@ const known = new RegExp(
   'i'
 )
 
-/** Whether a word is a key `sk-…`, `pk_…`, `rk_…`: short words such as `sk-learn-server` have that prefix as well. */
+/** Whether a word is a key `sk-…`, `pk_…` or `rk_…`, and not an ordinary name such as `sk-learn-server`. */
 const isServiceKey = (word: string): boolean => /^(?:sk|pk|rk)[-_][\w-]+$/i.test(word) && /[a-z0-9]{16}/i.test(word)
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/** The average length of what looks like words in a text: `getUser2` has `get`, `User` and `2`. Random letters and digits have about 2. */
+/** The average length of the words in a text: `getUser2` has `get`, `User` and `2`. Random letters and digits have about 2. */
 function wordLength (text: string): number {
   const words = text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []
   return words.length === 0 ? 0 : words.reduce((sum, { length }) => sum + length, 0) / words.length
 }
 
-/** Whether letters and digits in a row are random ones: many digits, capitals within, or letters that cannot be spoken. */
+/** Whether letters and digits in a row are random: many digits, capitals within, or letters that cannot be pronounced. */
 function isRandomRun (run: string): boolean {
   if ((run.match(/\d/g) ?? []).length >= 4) return true
   if (run.length >= 16 && wordLength(run) < 2.6) return true
@@ -34,7 +34,7 @@ function isRandomRun (run: string): boolean {
 function isRandom (text: string): boolean {
   if (uuid.test(text)) return true
   if ((text.match(/[a-z0-9]{10,}/gi) ?? []).some(isRandomRun)) return true
-  // Groups of capitals and digits, as keys of licences are written.
+  // Groups of capitals and digits, such as licence keys.
   return /[A-Z]/.test(text) && /\d/.test(text) && wordLength(text) < 2.6
 }
 
@@ -42,18 +42,18 @@ function isRandom (text: string): boolean {
 const isTokenSegment = (segment: string): boolean =>
   segment.length >= 16 && !segment.includes('${') && (known.test(segment) || isServiceKey(segment) || isRandom(segment))
 
-/** Whether a word, without anything beside it that says so, is a token. Paths and names of files are none. */
+/** Whether a word is a token, whatever its context. Paths and names of files are none. */
 const isTokenWord = (word: string): boolean =>
   known.test(word) || isServiceKey(word) || (/^[\w+=~-]{20,}$/.test(word) && isRandom(word))
 
-/** An address without tokens in its path. Addresses that go on beyond a host are recognized wherever they stand. */
+/** An address with the tokens in its path covered. */
 function coverPath (address: string, cover: Cover): string {
   const [, origin = '', path = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(address) ?? []
   if (origin === '') return address
   return `${origin}${path.split('/').map((segment) => isTokenSegment(segment) ? cover(segment, 'path') : segment).join('/')}${rest}`
 }
 
-/** A text whose named secrets are covered already, without what else in it is a token: alone, or in the path of an address. */
+/** A text with its tokens covered: words, and segments in the path of an address. Secrets with names are covered before. */
 export function coverText (text: string, cover: Cover): string {
   if (isAbsoluteUrl(text)) return coverPath(text, cover)
   return text.split(/([\s;,='"]+)/).map((word) => {

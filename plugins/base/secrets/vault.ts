@@ -5,10 +5,10 @@ import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
 import { isLocked, needsResealing, seal, unseal } from './seal.ts'
 import { isAbsoluteUrl } from './tokens.ts'
 
-/** One secret: its path within the value, the secret itself, and the mask that replaced it. */
+/** A secret: its path within the value, the secret, and the mask in its place. */
 type Secret = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
-/** A vault that seals the secrets of a value beside it and leaves masks in their places: by default those that `maskConfig` masks. */
+/** A vault that seals the secrets of a value, and leaves masks in their places. By default, they are what `maskConfig` masks. */
 export class SealedVault implements Vault {
   readonly #ring: KeyRing
 
@@ -26,8 +26,8 @@ export class SealedVault implements Vault {
   }
 
   /**
-   * Puts each secret back where its mask still is. Edits of the value by hand count: another value in the place of a secret stays,
-   * even one that contains a mask, and a secret whose place is gone is dropped.
+   * Puts each secret back where its mask still is. Edits of the value take precedence: another value in the place of a secret stays, even
+   * one that contains a mask, and a secret whose place is gone is dropped.
    */
   reveal <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
@@ -61,7 +61,7 @@ function collect (value: unknown, shown: unknown, path: Secret[0], found: Secret
 }
 
 /**
- * Masks all members that are not known to be plain.
+ * Masks all members that are not listed as plain.
  * @param plain paths of plain members, separated by dots
  * @param shown the members as they are shown to people
  */
@@ -74,7 +74,7 @@ function maskExcept (
   return Object.fromEntries(
     Object.entries(members).map(([key, value]) => {
       const place = path === '' ? key : `${path}.${key}`
-      // A nested plain member is a whole document: its own addresses stay as `maskConfig` shows them.
+      // A nested plain member is a whole document, which `maskConfig` has masked.
       if (plain.has(place)) return [key, path === '' ? withoutAddresses(value, shown[key]) : shown[key]]
       const inner = shown[key]
       if (isObject(value) && isObject(inner)) return [key, maskExcept(plain, value, inner, place)]
@@ -83,7 +83,7 @@ function maskExcept (
   )
 }
 
-/** A value as it is shown to people, with all addresses masked, too, that may hold a secret. */
+/** A value as it is shown to people, with all addresses masked that may hold a secret. */
 function withoutAddresses (value: unknown, shown: unknown): unknown {
   if (typeof value === 'string') return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown
   if (!isObject(value) || !isObject(shown)) return shown
@@ -99,7 +99,7 @@ function isPlainAddress (url: string): boolean {
 /** The paths of the secrets of a value that are masks already. */
 function masksIn (value: unknown, shown: unknown, path: string): string[] {
   if (isMask(value)) return isMask(shown) ? [path] : []
-  // A value without secrets is shown as it is.
+  // Without secrets, both are the same value.
   if (value === shown || typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, each]) =>
     masksIn(each, (shown as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`)
@@ -120,7 +120,7 @@ function restore (value: unknown, secrets: readonly Secret[], depth: number): un
   if (Array.isArray(value)) return value.map((each: unknown, at) => restore(each, inside.get(at) ?? [], depth + 1))
   if (!isObject(value)) return value
   const copy: Record<string, unknown> = { ...value }
-  // Only own members: an own `__proto__` is an ordinary member then.
+  // Own members only: `__proto__` is an ordinary member then.
   for (const [key, some] of inside) if (Object.hasOwn(copy, key)) copy[key] = restore(copy[key], some, depth + 1)
   return copy
 }

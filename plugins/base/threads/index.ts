@@ -1,2 +1,2 @@
-export { giveWay } from './give-way.ts'
+export { TaskStopped, workers } from './pool.ts'
 export { startWorker } from './start-worker.ts'

@@ -1,5 +1,5 @@
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { readableTool } from '../../../protocol/legacy/readable-tool.ts'
+import { readableTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { List, ListEntry } from '../../gateway/index.ts'

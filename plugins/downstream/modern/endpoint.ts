@@ -1,6 +1,6 @@
 import type { UsedStates } from '../../../db/ports.ts'
 import type { Snapshot } from '../../../db/store.ts'
-import { DerivedExchange } from '../../../protocol/derived-exchange.ts'
+import { DerivedExchange } from '../../../protocol/exchange.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'

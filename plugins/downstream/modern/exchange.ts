@@ -1,6 +1,5 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import type { Exchange, Headers, Question } from '../../../protocol/exchange.ts'
-import { withoutHeaders } from '../../../protocol/headers.ts'
+import { type Exchange, type Headers, type Question, withoutHeaders } from '../../../protocol/exchange.ts'
 import { wants, type Level } from '../../../protocol/listener.ts'
 import { notificationText, type Response } from '../../../protocol/message.ts'
 import { maySuspend } from '../../../protocol/modern/envelope.ts'

@@ -75,8 +75,9 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
 function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
   if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
   const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
-  if (progressToken !== undefined && !isToken(progressToken)) throw invalid('"progressToken" must be a string or an integer')
-  if (clientInfo === undefined) return
+  // Clients that have no value for "absent" write null.
+  if ((progressToken ?? undefined) !== undefined && !isToken(progressToken)) throw invalid('"progressToken" must be a string or an integer')
+  if ((clientInfo ?? undefined) === undefined) return
   if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string') {
     throw invalid(`${shown(metaKeys.clientInfo)} must have a name and a version`)
   }

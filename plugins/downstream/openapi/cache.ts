@@ -6,9 +6,7 @@ import { Semaphore, Shares } from '../../base/limits/index.ts'
 export interface CachedText {
   readonly chunks: ReadonlyArray<Buffer | undefined>
   readonly hash: string
-  /** Not cached: the next request makes it again. */
-  readonly isPartial?: boolean
-  /** It exceeds the size of a document, and has no chunks. */
+  /** It would be larger than a document may be: there are no chunks. */
   readonly isTooLarge?: boolean
 }
 
@@ -66,7 +64,7 @@ export class TextCache {
     const release = await this.#turns.take(owner)
     try {
       const text = await make()
-      if (text.isPartial !== true) this.#add(key, text)
+      this.#add(key, text)
       return text
     } finally {
       release()

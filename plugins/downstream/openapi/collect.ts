@@ -1,18 +1,10 @@
 import { smallMemberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
-import type { CpuBudget } from '../../base/json-schema/index.ts'
 import { isEnabled, overrideOf, selects } from '../../settings/index.ts'
 import { type Section, showItem } from '../../gateway/index.ts'
 
 /** One tool as a view shows it. `description`: the admin's override, if there is one. */
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
-
-/** The CPU time for describing a user's servers. */
-export interface TranslationShare {
-  readonly cpu: CpuBudget
-  /** True: it is used up. A tool was described as taking any object, and is described in full later. */
-  isSpent: boolean
-}
 
 /** One connected server behind a view, with its tools in the order it lists them. */
 export interface ListedServer {
@@ -30,8 +22,6 @@ export interface ListedServer {
    * Whether a tool has the plain operationId `<server>_<tool>`, which another server may claim; undefined: all have it.
    */
   readonly hasPlainId?: ((key: string) => boolean) | undefined
-  /** Undefined for admins' servers, which are not bounded. */
-  readonly share?: TranslationShare
 }
 
 /** The max length of a server's own description, in characters. */
@@ -49,7 +39,6 @@ function wordsOf ({ serverInfo, instructions }: Catalogue): string | undefined {
 /** The servers of a view that can be called now, in the order of configuration, with those that start on demand. */
 export function collectServers (
   sections: readonly Section[],
-  shareOf: (config: Section['server']['config']) => TranslationShare | undefined = () => undefined,
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined
 ): ListedServer[] {
   const listed: ListedServer[] = []
@@ -65,7 +54,6 @@ export function collectServers (
       catalogue: catalogue.id,
       items: catalogue.lists.tools,
       hasPlainId: hasPlainId(name, at),
-      share: shareOf(config),
       mayShow: (item, disabled) => {
         if (!selects(section.member, 'tools', item.key)) return false
         return disabled || isEnabled(overrideOf(section.server, 'tools', item.key))

@@ -1,6 +1,8 @@
+import type { Item } from '../../../protocol/lists.ts'
 import { exposedName, otherName } from '../../settings/index.ts'
 import type { ListedServer } from './collect.ts'
 import type { JsonObject } from './keywords.ts'
+import type { Operation } from './operation.ts'
 
 /** The parts of a document that a caller may choose. */
 interface Head { readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string }
@@ -11,8 +13,10 @@ export interface BodyInput {
   readonly disabled: boolean
   /** True for the document of a group: each operation states the URL of the group's server. */
   readonly inGroup: boolean
-  /** True: the caller authenticated, so that calls need credentials. Otherwise they are optional. */
+  /** The caller authenticated, and may need the credentials for the calls, too. Otherwise they are optional: they add tools. */
   readonly isAuthenticated: boolean
+  /** The operations of large tools; one that is missing takes any object. */
+  readonly large?: ReadonlyMap<Item, Operation>
 }
 
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })

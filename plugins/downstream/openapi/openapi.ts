@@ -3,16 +3,15 @@ import type { Snapshot } from '../../../db/store.ts'
 import { plainClient } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { type Access, chargedUser, ownerOf, prefixOf, type Principal, type View } from '../../settings/index.ts'
+import { type Access, ownerOf, prefixOf, type Principal, type View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { CpuBudgets } from '../../base/json-schema/index.ts'
 import { limits, ShareError } from '../../base/limits/index.ts'
 import type { Gateway, Precedence, Section } from '../../gateway/index.ts'
 import { TextCache, type CachedText } from './cache.ts'
 import { collectServers, type ListedServer } from './collect.ts'
 import { headOf } from './document.ts'
 import { notations, type Format } from './notation.ts'
-import { TooLarge, writeBody, writeHead, writeServers, type TextPiece } from './write.ts'
+import { TooLarge, translateLarge, writeBody, writeHead, writeServers, type TextPiece } from './write.ts'
 
 /** The query of a document. */
 interface DocumentQuery {
@@ -57,7 +56,6 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 /** OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
-  readonly #cpuBudgets = new CpuBudgets(true)
   readonly #bodies = new TextCache({ maxTexts: limits.documents, maxSize: limits.documentsSize, maxPending: limits.documentsWaiting })
 
   constructor (deps: OpenApiDeps) {
@@ -96,7 +94,8 @@ export class OpenApi {
     if (expected > limits.documentSize) throw tooLarge()
     hold(expected)
     const isAuthenticated = principal.kind !== 'anonymous'
-    // Names and catalogues identify what is connected, the version of the settings overrides and selections.
+    const owner = ownerOf(principal, address)
+    // Names and catalogues say what is connected; overrides and selections belong to the settings' version.
     const key = JSON.stringify([
       view.key,
       this.#deps.snapshot().version,
@@ -109,10 +108,10 @@ export class OpenApi {
     const { chunks, hash, isTooLarge } = await this.#bodies.get(
       key,
       async () => {
-        const text = await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', isAuthenticated }, format))
-        return { ...text, isPartial: servers.some(({ share }) => share?.isSpent) }
+        const large = await translateLarge(servers, disabled, format, owner)
+        return await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', isAuthenticated, large }, format))
       },
-      ownerOf(principal, address)
+      owner
     )
     if (isTooLarge === true) throw tooLarge()
     const start = writeHead(head, notations[format])
@@ -147,16 +146,12 @@ export class OpenApi {
 
   /** The servers of a view. `contested`: the catalogues of servers whose tools could have the same operationIds. */
   #listed (view: View): { servers: ListedServer[], contested: ReadonlyArray<readonly [name: string, catalogue: number | undefined]> } {
-    const snapshot = this.#deps.snapshot()
     const sections = this.#deps.gateway.sections(view, plainClient)
     const contested = contestedOf(sections.map(({ server }) => server.name))
     const hasPlainId = this.#plainIds(sections)
     return {
       contested: sections.flatMap(({ server: { name }, catalogue }) => contested.has(name) ? [[name, catalogue?.id] as const] : []),
-      servers: collectServers(sections, (config) => {
-        const user = chargedUser(snapshot, config)
-        return user === undefined ? undefined : { cpu: this.#cpuBudgets.of(user), isSpent: false }
-      }, (name, at) => contested.has(name) ? (key) => hasPlainId(at, key) : undefined)
+      servers: collectServers(sections, (name, at) => contested.has(name) ? (key) => hasPlainId(at, key) : undefined)
     }
   }
 

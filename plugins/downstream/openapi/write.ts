@@ -1,8 +1,8 @@
 import { withMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { timeBudgetOf } from '../../base/json-schema/index.ts'
-import type { ListedServer, ListedTool, TranslationShare } from './collect.ts'
+import { TaskStopped, workers } from '../../base/threads/index.ts'
+import type { ListedServer, ListedTool } from './collect.ts'
 import { frameOf, responses, uniqueOperationId, type BodyInput } from './document.ts'
 import { limits } from '../../base/limits/index.ts'
 import type { JsonObject } from './keywords.ts'
@@ -74,7 +74,7 @@ class Operations {
     if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
     const { item, description } = tool
     const { name: server } = listed
-    const operation = operationTextOf(listed, item, this.#format)
+    const operation = operationTextOf(server, item, this.#format, this.#input.large)
     if (!operation) return undefined
     const { separator, members } = notations[this.#format]
     const start = this.isEmpty ? operation.start : `${separator}${operation.start}`
@@ -128,35 +128,44 @@ function keep (item: Item, server: string, operation: OperationText | undefined,
   kept[format].set(item, { server, operation })
 }
 
-/** The operation of an item, written once for each format; undefined if the item cannot be an operation. */
-function operationTextOf ({ name: server, items, share }: ListedServer, item: Item, format: Format): OperationText | undefined {
+/** The operation of an item, written once for each format; undefined where the item cannot be an operation. */
+function operationTextOf (server: string, item: Item, format: Format, large: BodyInput['large']): OperationText | undefined {
   const cached = kept[format].get(item)
   if (cached && cached.server === server) return cached.operation
-  if (share && item.text.length >= minTimed && share.cpu.left < minLeft) {
-    share.isSpent = true
-    return writeOperation(toGeneric(server, item), server, notations[format])
-  }
-  const operation = writeOperation(operationOf(server, item, items, share), server, notations[format])
-  keep(item, server, operation, format)
-  return operation
+  const isLarge = item.text.length >= limits.translations.large
+  const operation = isLarge ? large?.get(item) ?? toGeneric(server, item) : toOperation(server, item)
+  const text = writeOperation(operation, server, notations[format])
+  keep(item, server, text, format)
+  return text
 }
 
 /**
- * Min length of a tool that is translated with a timeout, in characters. A slow tool is described as taking any object.
+ * Translates large tools in a worker thread, since a stranger's schema may take without end. What takes too long is left out.
+ * @param owner the caller, in whose name that is done
  */
-const minTimed = 8_000
-const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
-/** In ms. */
-const operationTimeout = 100
-
-/** Min CPU time of an owner for translating a tool, in ms. */
-const minLeft = 20
-
-function operationOf (server: string, item: Item, source: object, share: TranslationShare | undefined): Operation | undefined {
-  if (item.text.length < minTimed) return toOperation(server, item)
-  return timeBudgetOf(source).run(item.key, operationTimeout, () => toOperation(server, item), share?.cpu) ?? toGeneric(server, item)
+export async function translateLarge (
+  servers: readonly ListedServer[], disabled: boolean, format: Format, owner: string
+): Promise<ReadonlyMap<Item, Operation>> {
+  const { large, time, stopped } = limits.translations
+  const operations = new Map<Item, Operation>()
+  for (const { name: server, items, mayShow } of servers) {
+    let late = 0
+    for (const item of items) {
+      if (item.text.length < large || mayShow?.(item, disabled) === false) continue
+      if (kept[format].get(item)?.server === server || late >= stopped) continue
+      try {
+        const operation = await workers.run<Operation | undefined>('plugins/downstream/openapi/worker', { server, item }, { owner, time })
+        if (operation) operations.set(item, operation)
+      } catch (error) {
+        if (!(error instanceof TaskStopped)) throw error
+        late++
+      }
+    }
+  }
+  return operations
 }
 
+const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
 /** A tool that takes any object. */
 const toGeneric = (server: string, item: Item): Operation | undefined =>
   toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })

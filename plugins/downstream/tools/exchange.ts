@@ -15,18 +15,22 @@ export class PlainExchange implements Exchange<View> {
   readonly #onCancel: Array<(reason: string) => void> = []
   cancelled: string | undefined
 
-  /** @param client the session of the request; default: none */
+  /**
+   * @param client the session of the request; default: none
+   * @param paramsText the JSON text of the params, if it is known
+   */
   constructor (
     view: View,
     method: string,
     params: Record<string, unknown>,
     { headers, address }: { headers: Headers, address: string },
-    client: Client = sessionlessClient(view, address)
+    client: Client = sessionlessClient(view, address),
+    paramsText = JSON.stringify(params)
   ) {
     this.view = view
     this.method = method
     this.params = params
-    this.paramsText = JSON.stringify(params)
+    this.paramsText = paramsText
     this.headers = headers
     this.address = address
     this.client = client

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys } from '../../../protocol/modern/envelope.ts'
 import type { Snapshot } from '../../../db/store.ts'
-import { withoutHeaders } from '../../../protocol/headers.ts'
+import { withoutHeaders } from '../../../protocol/exchange.ts'
 import { passthroughNames } from '../../../schemas/server.ts'
 import type { Principal } from '../../settings/index.ts'
 

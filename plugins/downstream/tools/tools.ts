@@ -1,18 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { type Access, makeView, type Principal, type View } from '../../settings/index.ts'
-import { defaultOwner, type StandingOf } from '../../identity/index.ts'
+import { type Access, makeView, ownerOf, type Principal, type View } from '../../settings/index.ts'
+import type { StandingOf } from '../../identity/index.ts'
 import type { HoldMemory } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { CpuBudgets } from '../../base/json-schema/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { Disconnect, sessionlessClient, PlainExchange } from './exchange.ts'
-import { fitting, inputOf, type ToolInput } from './tool-input.ts'
 import { fromBody, fromQuery } from './given.ts'
 import { ofHop, withoutHop, type OwnHeaders } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
 import { RestSessions } from './sessions.ts'
+import { inputOf, type ToolInput } from './tool-input.ts'
 
 /** A plain HTTP caller. */
 export interface Caller {
@@ -39,8 +38,6 @@ export class Tools {
   readonly #ownHeaders: OwnHeaders
   readonly #sessions: RestSessions
   readonly #calls: InFlightCalls
-  readonly #cpuBudgets = new CpuBudgets(true)
-  readonly #largeArguments = new CpuBudgets()
 
   constructor (gateway: Gateway, access: Access, ownHeaders: OwnHeaders) {
     this.#gateway = gateway
@@ -173,17 +170,7 @@ export class Tools {
 
   /** The input of a tool, by its name at the server. */
   #inputOf (server: string, tool: string): ToolInput | undefined {
-    return inputOf(this.#gateway.catalogue(server), tool, (isLarge) => {
-      const owner = this.#ownerOf(server)
-      return (isLarge ? this.#largeArguments : this.#cpuBudgets).of(owner, owner === defaultOwner)
-    })
-  }
-
-  /** The owner of a server. All admins count as one. */
-  #ownerOf (server: string): string {
-    const { servers, users } = this.#access.snapshot
-    const owner = servers.get(server)?.config.owner ?? defaultOwner
-    return users.get(owner)?.isAdmin === true ? defaultOwner : owner
+    return inputOf(this.#gateway.catalogue(server), tool)
   }
 
   #exposed (view: View, server: string, tool: string): string | undefined {
@@ -233,8 +220,22 @@ export class Tools {
     name: string,
     given: Record<string, unknown>
   ): Promise<string> {
-    const params = { name, arguments: input ? fitting(input, given) : given }
-    if (input?.asTask !== true) return await this.#send(caller, view, server, 'tools/call', params)
+    if (!input) return await this.#run(caller, view, server, input, { name, arguments: given })
+    const { args, text } = await input.fit(given, ownerOf(caller.principal, caller.address))
+    const paramsText = `{"name":${JSON.stringify(name)},"arguments":${text}}`
+    return await this.#run(caller, view, server, input, { name, arguments: args }, paramsText)
+  }
+
+  /** Executes a tool, and waits for its result where it runs as a task. */
+  async #run (
+    caller: Caller,
+    view: View,
+    server: string,
+    input: ToolInput | undefined,
+    params: Record<string, unknown>,
+    paramsText?: string
+  ): Promise<string> {
+    if (input?.asTask !== true) return await this.#send(caller, view, server, 'tools/call', params, paramsText)
     const begun = await this.#send(caller, view, server, 'tools/call', { ...params, task: {} })
     const task = smallMemberOf(begun, 'task')
     if (!isObject(task)) return begun
@@ -253,13 +254,13 @@ export class Tools {
    * them.
    */
   async #send (
-    caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>
+    caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
   ): Promise<string> {
     const { principal, address, gone } = caller
     const id = principal.kind === 'anonymous' ? undefined : caller.headers['x-session-id']
     const headers = this.#ownHeaders(principal, server, caller.headers)
     return await this.#sessions.in(principal, address, id, async (client) =>
-      await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client), server, gone))
+      await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client, paramsText), server, gone))
   }
 }
 

@@ -1,6 +1,5 @@
 // The worker thread that compresses results: the tokenizer takes memory and time.
 import { parentPort } from 'node:worker_threads'
-import { giveWay } from '../../base/threads/index.ts'
 import { compressResult, type ResultOptions } from './result.ts'
 import { loadTokenCounter } from './tokens.ts'
 
@@ -8,8 +7,6 @@ export interface CompressionTask { result: string, options: ResultOptions }
 /** An original's bytes in UTF-8. */
 export interface OriginalBytes { bytes: Uint8Array<ArrayBuffer>, mimeType: string }
 export type CompressionAnswer = { result: string, originals: OriginalBytes[] } | undefined
-
-giveWay()
 
 const counter = loadTokenCounter()
 const encoder = new TextEncoder()

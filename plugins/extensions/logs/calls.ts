@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { saysError } from '../../../protocol/tool-result.ts'
+import { saysError } from '../../../protocol/message.ts'
 import { authorKey } from '../../settings/index.ts'
 import { messageOfError, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../../gateway/index.ts'

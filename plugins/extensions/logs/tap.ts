@@ -10,10 +10,13 @@ type LogMethod = (this: unknown, args: unknown[], method: (...args: unknown[]) =
 
 const levels: Readonly<Record<number, LogEntry['level']>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
 
-/** A ring for the newest lines of the log, the options of a logger that fills it, and what masks our own credentials in both. */
-export function startLog (logger: Logger): { logger: Logger, ring: LogRing, credentials: OwnCredentials } {
+/**
+ * A ring for the newest lines of the log, the options of a logger that fills it, and what masks our own credentials in both.
+ * @param metricsToken METRICS_TOKEN
+ */
+export function startLog (logger: Logger, metricsToken?: string): { logger: Logger, ring: LogRing, credentials: OwnCredentials } {
   const ring = new LogRing(limits.logs, maskPatterns)
-  const credentials = new OwnCredentials()
+  const credentials = new OwnCredentials(metricsToken)
   return { logger: tapped(logger, ring, (line) => credentials.mask(line)), ring, credentials }
 }
 

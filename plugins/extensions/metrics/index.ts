@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
-import { saysError } from '../../../protocol/tool-result.ts'
+import { saysError } from '../../../protocol/message.ts'
 import { makeView, type Principal } from '../../settings/index.ts'
 import { CallMetrics } from './call-metrics.ts'
 

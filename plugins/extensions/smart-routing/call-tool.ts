@@ -1,6 +1,5 @@
-import { DerivedExchange } from '../../../protocol/derived-exchange.ts'
+import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import type { Exchange } from '../../../protocol/exchange.ts'
 import { isDeeperThan, isObject, memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import type { CallTool } from '../../gateway/index.ts'

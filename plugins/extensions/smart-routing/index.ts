@@ -60,4 +60,4 @@ export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
     clearInterval(tidying)
     await embeddings.close()
   })
-}, { name: 'smart-routing', dependencies: ['config', 'settings', 'outbound', 'counters', 'access', 'gateway'] })
+}, { name: 'smart-routing', dependencies: ['config', 'settings', 'outbound', 'access', 'gateway'] })

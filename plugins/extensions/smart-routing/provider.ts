@@ -1,6 +1,5 @@
-import { DerivedExchange } from '../../../protocol/derived-exchange.ts'
+import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, oneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/index.ts'

@@ -9,7 +9,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { saysError } from '../../../protocol/tool-result.ts'
+import { saysError } from '../../../protocol/message.ts'
 import type { TraceContext } from '../../../protocol/trace-context.ts'
 import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
 import { Outage, type Tell } from '../../base/limits/index.ts'

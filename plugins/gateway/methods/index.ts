@@ -1,5 +1,5 @@
-import { code, RpcError } from '../../../protocol/errors.ts'
-import { completionComplete, callTool, getPrompt, readResource, listMethod } from './items.ts'
+import { lookalikeMethod, unknownMethod } from '../../../protocol/lookalikes.ts'
+import { callTool, completionComplete, getPrompt, listMethod, readResource } from './items.ts'
 import type { Method } from './method.ts'
 import { setLevel, subscribe, unsubscribe } from './listening.ts'
 import { listTasks, task } from './tasks.ts'
@@ -27,8 +27,12 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['tasks/list', listTasks]
 ])
 
-/** A request without an id is a notification: as a request it would run past everything that looks at requests. */
-export const isNotification = (method: string): boolean => method.startsWith('notifications/')
+/**
+ * A request without an id is a notification: as a request it would run past everything that looks at requests. What a server may take for
+ * another notification would run past what looks at that one.
+ */
+export const isNotification = (method: string): boolean =>
+  method.startsWith('notifications/') && lookalikeMethod(method) === undefined
 
 /**
  * Methods that open what is between a client and the gateway. Those of the client's era are answered by its adapter.
@@ -38,10 +42,9 @@ const ofOneHop: ReadonlySet<string> = new Set(['initialize', 'server/discover', 
 /** An unknown method is forwarded if the view has a single provider, which may know it. */
 const passOn: Method = async (parts, exchange) => {
   const { method, view: { scope } } = exchange
+  if (lookalikeMethod(method) !== undefined) throw unknownMethod(method)
   if (method.startsWith('tasks/')) return await task(parts, exchange)
-  if (scope.kind !== 'server' || isNotification(method) || ofOneHop.has(method)) {
-    throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
-  }
+  if (scope.kind !== 'server' || method.startsWith('notifications/') || ofOneHop.has(method)) throw unknownMethod(method)
   return await parts.forwarder.send(exchange, scope.name, undefined)
 }
 

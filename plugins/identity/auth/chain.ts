@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
-import { mayHaveSession } from '../social/cookies.ts'
+import { mayHaveSession } from '../social/settings.ts'
+import type { SocialLogin } from '../social/social.ts'
 
 /** A class of routes: a credential may be valid on one and not on another. `open`: credentials are optional. */
 export type RouteClass = 'api' | 'mcp' | 'open'
@@ -24,7 +25,7 @@ export type Identified = Principal | undefined | Promise<Principal | undefined>
  */
 export type AuthStep = (credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot) => Identified
 
-/** The caller, as the first matching step identifies it (SPEC, "Authentication"; DECISIONS §3). */
+/** The caller, as the first matching step identifies it. */
 export function identify (chain: readonly AuthStep[], credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot): Identified {
   let at = 0
   for (const step of chain) {
@@ -45,3 +46,17 @@ export function hasCredentials ({ headers, query }: RequestCredentials, routes: 
   if (routes === 'api' && (query.token !== undefined || mayHaveSession(headers))) return true
   return headers.authorization !== undefined || headers['x-auth-token'] !== undefined
 }
+
+/** With `routing.skipAuth`, every caller of the management API is the guest, an admin. It does not affect MCP. */
+export const guest: AuthStep = (_credentials, routes, snapshot) => routes === 'api' ? principalOf(snapshot) : undefined
+
+const principalOf = ({ system }: Snapshot): Principal | undefined => system.routing?.skipAuth === true
+  ? { key: 'guest', kind: 'guest', user: 'guest', username: 'guest', isAdmin: true, standing: principalOf }
+  : undefined
+
+/**
+ * The session cookie of a social login, on the management API only. It acts as its user, who is read from the settings: demotion, deletion
+ * and another password take effect at once.
+ */
+export const socialSession = (social: SocialLogin): AuthStep => ({ headers }, routes, snapshot) =>
+  routes === 'api' ? social.identify(headers, snapshot) : undefined

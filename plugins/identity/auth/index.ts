@@ -3,26 +3,21 @@ import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { headerOf, mayRun, type Principal, statedAddress } from '../../settings/index.ts'
-import type { Snapshot } from '../../../db/store.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { goodSecret } from '../../base/secrets/index.ts'
-import { markOf } from '../users/mark.ts'
-import { canonicalName } from '../users/username.ts'
+import { markOf } from '../users/account.ts'
 import type { Effect } from '../../base/scopes/index.ts'
-import { checkScopes } from './check-scopes.ts'
-import { checkToken, isForAll, otherResource } from './check-token.ts'
-import { hasCredentials, identify, type RequestCredentials, type Identified, type RouteClass, type AuthStep } from './chain.ts'
+import { checkScopes, checkToken, isForAll, otherResource, entersFor, missingOrWrong } from './rights.ts'
+import {
+  type AuthStep, guest, hasCredentials, type Identified, identify, type RequestCredentials, type RouteClass, socialSession
+} from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
-import { guest } from './steps/guest.ts'
-import { holdsLocal, localCredential } from './steps/local-credential.ts'
-import { loginToken, type LoginClaims } from './steps/jwt.ts'
-import { socialSession } from './steps/social-session.ts'
-import { warnOfOpenTools, warnOfSkippedAuth } from './warn-open.ts'
+import { holdsLocal, localCredential, type LoginClaims, loginToken } from './steps/login-token.ts'
+import { warnOfOpenTools, warnOfSkippedAuth, warnOfSecret } from './warn-open.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
@@ -48,7 +43,7 @@ interface Auth {
   management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /**
    * The caller who reads the metrics: a bearer key or an access token with the scope for changes, in `Authorization`, or a login token in
-   * `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one (DECISIONS §13).
+   * `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one.
    * @throws Unauthorized · InsufficientScope
    */
   operator: (request: FastifyRequest) => Promise<Principal>
@@ -86,7 +81,6 @@ interface AuthOptions {
 
 const issuer = 'tool-hub'
 const audience = 'tool-hub-management'
-const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
 
 const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
 
@@ -107,7 +101,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       return undefined
     }
   }
-  // First match wins (SPEC, "Authentication").
+  // The first match wins.
   const token = accessToken(app.accessTokens, app.config)
   const [key, local, jwtLogin] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
   const chain: readonly AuthStep[] = [key, local, token, socialSession(app.social), jwtLogin, guest]
@@ -161,10 +155,16 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   app.accessTokens.on('expired', (family) => { standings.expire(family) })
   endExpired(app, standings)
 
-  /** Notes a credential that identified nobody. Tokens of an earlier version have no prefix. */
+  /** Notes a refused credential. Tokens of an earlier version have no prefix. */
   const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
     if (sent === undefined) return
-    const isToken = app.settings.current.system.oauthServer?.enabled === true && !String(sent).includes(credentialPrefixes.key)
+    const text = String(sent)
+    const known = app.keys.refusal(/^bearer +(.+)$/i.exec(text)?.[1]?.trim() ?? text.trim())
+    if (known !== undefined) {
+      app.refusals.noteInactive(request.ip, known)
+      return
+    }
+    const isToken = app.settings.current.system.oauthServer?.enabled === true && !text.includes(credentialPrefixes.key)
     app.refusals.note(isToken ? 'token' : 'key', request.ip)
   }
 
@@ -219,7 +219,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       inOneWay(request)
       const credentials = credentialsOf(request)
       const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
-      // Browsers send cookies for pages of others, too (DECISIONS §3).
+      // Browsers send cookies with requests of pages of other sites, too.
       if (principal?.kind === 'social-session' && !isReading(request)) await app.social.checkOrigin(request)
       return admitManager(principal, request, request.routeOptions.config?.effect)
     },
@@ -255,22 +255,6 @@ function inOneWay ({ headers: { authorization }, query }: FastifyRequest): void 
   if (token !== undefined && authorization !== undefined && /^bearer /i.test(authorization)) throw new errors.TokenTwice()
 }
 
-/** What a caller of the MCP routes lacks, who was not identified. */
-function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
-  const { routing, oauthServer } = snapshot.system
-  const takesTokens = oauthServer?.enabled === true
-  const name = routing?.bearerAuthHeaderName ?? 'Authorization'
-  const sent = headers[headerOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
-  if (sent !== undefined) {
-    const isKey = !takesTokens || String(sent).includes(credentialPrefixes.key)
-    return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
-  }
-  if (!takesTokens) return `A bearer key is required in the ${name} header`
-  return headerOf(snapshot) === 'authorization'
-    ? 'An access token or a bearer key is required in the Authorization header'
-    : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
-}
-
 /** Whether a request changes and runs nothing (RFC 9110, section 9.2.1). */
 const isReading = ({ method, routeOptions }: FastifyRequest): boolean =>
   ['GET', 'HEAD', 'OPTIONS'].includes(method) && routeOptions.config?.effect === 'read'
@@ -278,7 +262,7 @@ const isReading = ({ method, routeOptions }: FastifyRequest): boolean =>
 /** Max delay of a timer, in ms (Node: 2³¹ − 1). */
 const longestDelay = 24 * 3_600_000
 
-/** Ends what hangs on a key when it expires, which is no change of the settings. */
+/** Ends sessions and calls of a key when it expires, which is no change of the settings. */
 function endExpired (app: FastifyInstance, standings: Standings): void {
   let timer: NodeJS.Timeout | undefined
   const schedule = (): void => {
@@ -292,16 +276,3 @@ function endExpired (app: FastifyInstance, standings: Standings): void {
   app.settings.on('changed', schedule)
   app.addHook('onClose', async () => { clearTimeout(timer) })
 }
-
-/** @param secret signs login tokens; undefined: they are valid until the process ends */
-function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
-  if (secret === undefined) {
-    app.log.warn(`JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ${goodSecret}`)
-  } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
-    app.log.warn(`JWT_SECRET is weak: use ${goodSecret}`)
-  }
-}
-
-/** Whether a principal may use the routes of a user (`/:user/…`, DECISIONS §7): its own, or all with an unscoped system key. */
-const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
-  kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
 import { BoundedMap, limits, LineLimit } from '../../base/limits/index.ts'
-import { canonicalName } from '../users/username.ts'
+import { canonicalName } from '../users/rules.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { refusals: Refusals }
 }
 
-/** What was refused: a password, a bearer key, an access token, or the secret of an OAuth client. */
+/** The kind of a refused credential. */
 type CredentialKind = 'password' | 'key' | 'token' | 'secret'
 
 const nouns: Readonly<Record<CredentialKind, string>> = {
@@ -38,6 +38,13 @@ export class Refusals {
     this.#lines = new LineLimit({ burst, perSecond: burst / 60 }, (omitted) => {
       warn({}, `${omitted} more credentials were refused within a minute`)
     }, now)
+  }
+
+  /** Notes a bearer key that is stored and does not count. @param name of the key @param reason why it does not */
+  noteInactive (address: string, { name, reason }: { name: string, reason: string }): void {
+    this.counts.key++
+    const key = JSON.stringify(name)
+    this.#tell({ address, key: name }, `${address} sent the bearer key ${key}, which opens nothing: ${reason}`)
   }
 
   /** @param name whose password or secret it was, as the caller wrote it */

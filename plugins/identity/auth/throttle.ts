@@ -58,4 +58,4 @@ export default fp(async (app) => {
     template: count(limits.templates.requests, limits.templates.window),
     social: count(limits.social.logins, limits.social.window)
   }, reset, app.refusals))
-}, { name: 'throttle', dependencies: ['counters', 'refusals'] })
+}, { name: 'throttle', dependencies: ['base', 'refusals'] })

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { countServers, makeView, type Principal, statedAddress } from '../../settings/index.ts'
 import { isLoopback } from '../../base/config/index.ts'
+import { goodSecret } from '../../base/secrets/index.ts'
 
 /** In ms. */
 const interval = 15 * 60_000
@@ -85,4 +86,15 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
   }
   app.settings.on('changed', warn)
   app.addHook('onReady', async () => { warn() })
+}
+
+const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
+
+/** @param secret signs login tokens; undefined: they are valid until the process ends */
+export function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
+  if (secret === undefined) {
+    app.log.warn(`JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ${goodSecret}`)
+  } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
+    app.log.warn(`JWT_SECRET is weak: use ${goodSecret}`)
+  }
 }

@@ -5,14 +5,14 @@ declare module 'fastify' {
   interface FastifyInstance { keys: Keys }
 }
 
-/** Interval at which the times of last use are stored, in ms (DECISIONS §4). */
+/** Interval at which the times of last use are stored, in ms. */
 const writeInterval = 60_000
 
 /** `app.keys`: the bearer keys. */
 export default fp(async (app) => {
-  const { READONLY: readonly, METRICS_TOKEN: metricsToken } = app.config.env
+  const { READONLY: readonly } = app.config.env
   const keys = new Keys(app.settings, readonly, (sentence) => { app.log.warn(sentence) })
-  app.credentials.watch(() => app.settings.current.keys, metricsToken === undefined ? [] : [metricsToken])
+  app.credentials.watch(() => app.settings.current.keys)
   app.decorate('keys', keys)
   if (readonly) return
   // Tokens that a person has written into the file, or a key of another gateway's file.

@@ -4,16 +4,14 @@ import type { BearerKey } from '../../../schemas/settings.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import { type Principal, type Settings, withoutToken } from '../../settings/index.ts'
+import { type Principal, type Settings, sponsorsOf, withoutToken } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
-import { legacyKeyIgnored, legacyKeyWarning } from './legacy-key.ts'
-import { changed, type KeyChange } from './change.ts'
-import { expiryOf, toExpiry } from './expiry.ts'
-import { authorship, scopeAsked, userScope } from './new-key.ts'
-import { counts } from './rights.ts'
-import { Usage } from './usage.ts'
+import { legacyKeyIgnored, legacyKeyOf, legacyKeyWarning } from './legacy-key.ts'
+import { authorship, changed, type KeyChange, makerOf, scopeAsked, userScope } from './new-key.ts'
+import { counts, givesMore, inactivityOf, peopleOf } from './rights.ts'
+import { expiryOf, toExpiry, Usage } from './state.ts'
 
 /** The members of a new key that a caller sends. */
 type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
@@ -26,7 +24,8 @@ type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowed
 type ShownKey = Required<
   Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
 > &
-  Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'>
+  Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'> &
+  { /** The reason why it does not count now. */ inactive?: string }
 
 /** Bearer keys, found by the token that a caller presents. */
 export class Keys {
@@ -53,6 +52,18 @@ export class Keys {
 
   /** The key with this token, if it counts now: one hash and one look-up, however many keys there are. */
   find (token: string): BearerKey | undefined {
+    const key = this.#known(token)
+    return key && counts(key, this.#settings.current) ? key : undefined
+  }
+
+  /** The name of the key with this token, and why it does not count now; undefined: there is none, or it counts. */
+  refusal (token: string): { name: string, reason: string } | undefined {
+    const key = this.#known(token)
+    const reason = key && inactivityOf(key, this.#settings.current)
+    return reason === undefined ? undefined : { name: key?.name ?? '', reason }
+  }
+
+  #known (token: string): BearerKey | undefined {
     const snapshot = this.#settings.current
     if (snapshot.keys !== this.#indexed) {
       this.#indexed = snapshot.keys
@@ -64,12 +75,12 @@ export class Keys {
       if (this.#found.size >= limits.keysAtHand) this.#found.clear()
       this.#found.set(token, key)
     }
-    return key && counts(key, snapshot) ? key : undefined
+    return key
   }
 
   /**
    * Turns the one key of old settings (`routing.bearerAuthKey`) into a bearer key. Only once: an old file that is put back does not
-   * bring back a key that was deleted meanwhile (DECISIONS §4).
+   * bring back a key that was deleted meanwhile.
    */
   async migrate (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
@@ -78,20 +89,9 @@ export class Keys {
       outcome = 'none'
       const { bearerAuthKey, ...routing } = system.routing ?? {}
       if (!bearerAuthKey) return []
-      const tokenHash = sha256(bearerAuthKey)
-      const known = system.bearerAuthKeyMigrated === true || [...keys.values()].some((key) => withoutToken(key).tokenHash === tokenHash)
-      const key: BearerKey = {
-        id: randomUUID(),
-        name: 'default',
-        tokenHash,
-        tokenMask: maskToken(bearerAuthKey),
-        kind: 'system',
-        accessType: 'all',
-        allowedGroups: [],
-        allowedServers: [],
-        enabled: true,
-        createdAt: new Date().toISOString()
-      }
+      const key = legacyKeyOf(bearerAuthKey)
+      const isThere = [...keys.values()].some((other) => withoutToken(other).tokenHash === key.tokenHash)
+      const known = system.bearerAuthKeyMigrated === true || isThere
       outcome = known ? 'dropped' : 'migrated'
       return [
         ...(known ? [] : [{ entity: 'bearerKeys' as const, key: key.id, value: key }]),
@@ -152,6 +152,7 @@ export class Keys {
 
   /**
    * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since somebody has the token.
+   * Who gives it more rights is its maker from then on, unless that is the operator.
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ data: ShownKey, warnings: string[] }> {
@@ -160,7 +161,10 @@ export class Keys {
       const stored = managed(base, principal, id)
       // When it was used last may differ from what was answered a moment ago.
       checkUnchanged(change, this.#shown(stored), ['id', 'token', 'createdBy', 'createdAt'])
-      return [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(stored), change, principal.isAdmin) }]
+      const value = changed(withoutToken(stored), change, principal.isAdmin)
+      const sponsors = givesMore(stored, value) ? sponsorsOf(base.users, principal) : []
+      const createdBy = sponsors.length > 0 ? makerOf(sponsors, value.owner) : value.createdBy
+      return [{ entity: 'bearerKeys', key: id, value: createdBy === value.createdBy ? value : { ...value, createdBy } }]
     }, principal)
     const key = managed(snapshot, principal, id)
     return { data: this.#shown(key), warnings: unknownNames(snapshot, key) }
@@ -176,6 +180,7 @@ export class Keys {
 
   #shown (key: BearerKey): ShownKey {
     const { tokenHash: _, tokenMask = '...', ...rest } = withoutToken(key)
+    const inactive = inactivityOf(key, this.#settings.current)
     return {
       ...rest,
       kind: key.kind ?? 'system',
@@ -184,22 +189,23 @@ export class Keys {
       allowedServers: key.allowedServers ?? [],
       enabled: key.enabled ?? true,
       token: tokenMask,
-      lastUsedAt: this.usage.of(key)
+      lastUsedAt: this.usage.of(key),
+      ...(inactive === undefined ? {} : { inactive })
     }
   }
 }
 
-/** The enabled keys by the hash of their tokens. */
+/** The keys by the hash of their tokens; of two with the same token, an enabled one. */
 function indexOf (keys: Snapshot['keys']): Map<string, BearerKey> {
   const index = new Map<string, BearerKey>()
   for (const key of keys.values()) {
     const hash = key.tokenHash ?? (key.token === undefined ? undefined : sha256(key.token))
-    if (hash !== undefined && key.enabled !== false) index.set(hash, key)
+    if (hash !== undefined && (key.enabled !== false || !index.has(hash))) index.set(hash, key)
   }
   return index
 }
 
-/** What admins choose of a new key. */
+/** The members of a new key that only admins choose. */
 const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers'] as const
 
 const isOwn = (principal: Principal, key: BearerKey): boolean =>
@@ -229,8 +235,9 @@ function checkLabel (name: string): void {
  */
 function unknownNames (
   { groups, servers, users }: Snapshot,
-  { accessType = 'all', allowedGroups = [], allowedServers = [], createdBy, owner, kind }: BearerKey
+  key: BearerKey
 ): string[] {
+  const { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind } = key
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
   const unknown = [
     ...accessType === 'groups' || accessType === 'custom'
@@ -242,9 +249,9 @@ function unknownNames (
     ...owner === undefined || users.has(owner)
       ? []
       : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`],
-    ...[...new Set(kind === 'user' ? [] : [createdBy, owner])]
-      .filter((name) => name !== undefined && users.get(name)?.isAdmin !== true)
-      .map((name) => `${JSON.stringify(name)} is no admin, so that this system key opens nothing`)
+    ...peopleOf(key)
+      .filter((name) => users.get(name)?.isAdmin !== true)
+      .map((name) => `${JSON.stringify(name)} is no admin, so that this ${kind ?? 'system'} key opens nothing`)
   ]
   const left = unknown.length - mostWarnings
   return left > 0 ? [...unknown.slice(0, mostWarnings), `${left} more servers and groups do not exist yet`] : unknown

@@ -1,13 +1,14 @@
 import type { BearerKey, User } from '../../../schemas/settings.ts'
-import type { Principal } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { knownName } from '../users/username.ts'
+import { type Principal, sponsorsOf } from '../../settings/index.ts'
+import { knownName } from '../users/rules.ts'
+import { toExpiry } from './state.ts'
 
 type Scope = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>
 type Asked = Partial<Pick<BearerKey, keyof Scope | 'owner'>>
 type Users = ReadonlyMap<string, User>
 
-/** What a key opens that is not narrowed: all that its owner sees, by MCP. */
+/** The scope of a key without restrictions: all that its owner sees, by MCP. */
 export const userScope: Scope = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
 /** The scope of lists without an access type: only what they name. */
@@ -17,7 +18,7 @@ export function accessOf ({ allowedGroups, allowedServers }: Pick<Asked, 'allowe
 }
 
 /**
- * The kind and scope of a key that an admin asks for (DECISIONS §4). A full system key has to be asked for by name.
+ * The kind and scope of a key that an admin asks for. A full system key has to be asked for by name.
  * @throws InvalidInput
  */
 export function scopeAsked (asked: Asked): Scope {
@@ -47,7 +48,7 @@ export function authorship (
   kind: BearerKey['kind'],
   { owner: named, kind: askedKind }: Pick<Asked, 'owner' | 'kind'>
 ): Pick<BearerKey, 'owner' | 'createdBy'> {
-  const { username = '', maker } = principal
+  const { username = '' } = principal
   const self = users.has(username) ? username : undefined
   const isByKey = principal.kind === 'system-key'
   // A key of a system key's owner rests on both of its people, as that key does.
@@ -71,5 +72,64 @@ export function authorship (
       throw new errors.InvalidInput(`"owner": with a key of ${JSON.stringify(self)} you make system keys of ${JSON.stringify(self)} only`)
     }
   }
-  return { owner, createdBy: isByKey ? maker : self ?? owner }
+  const sponsors = sponsorsOf(users, principal)
+  return { owner, createdBy: sponsors.length > 0 ? makerOf(sponsors, owner) : isByKey ? undefined : owner }
 }
+
+/**
+ * The maker of a key with this owner. A key rests on two people at most, its maker and its owner.
+ * @param sponsors those on whose rights the maker acts, one at least
+ * @throws Forbidden when the key would have to rest on three people
+ */
+export function makerOf (sponsors: readonly string[], owner: string | undefined): string | undefined {
+  const [maker = owner, ...more] = sponsors.filter((name) => name !== owner)
+  if (more.length === 0) return maker
+  throw new errors.Forbidden(
+    `The key that you use rests on the rights of ${sponsors.map((name) => JSON.stringify(name)).join(' and ')}. ` +
+    'To give rights to another key, log in, or use a key that rests on your rights alone'
+  )
+}
+
+/** The members of a key that a caller sends. One with the same value as before is not a change. */
+export type KeyChange = Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
+  /** Null: it never expires. */
+  expiresAt?: string | null
+}
+
+const defaults: KeyChange = { kind: 'system', accessType: 'all', allowedGroups: [], allowedServers: [], enabled: true, expiresAt: null }
+
+/**
+ * A key after a change.
+ * @throws InvalidInput when nothing is sent, or for a member that cannot be changed; Forbidden for a member that only an admin may change
+ */
+export function changed (key: BearerKey, asked: KeyChange, byAdmin: boolean): BearerKey {
+  const before: KeyChange = { ...defaults, ...key }
+  const change = withScope(typeof asked.expiresAt === 'string' ? { ...asked, expiresAt: toExpiry(asked.expiresAt) } : asked, before)
+  const given = (Object.keys(change) as Array<keyof KeyChange>).filter((member) => members.has(member) && change[member] !== undefined)
+  if (given.length === 0) {
+    throw new errors.InvalidInput(
+      'There is nothing to change: send "name" or "enabled", ' +
+      'as an admin also "accessType", "allowedGroups", "allowedServers" or "expiresAt"'
+    )
+  }
+  const differing = given.filter((member) => JSON.stringify(change[member]) !== JSON.stringify(before[member]))
+  const fixed = differing.find((member) => member === 'kind' || member === 'owner')
+  const own = differing.every((member) => member === 'name' || member === 'enabled')
+  if (!byAdmin && !own) throw new errors.Forbidden('You may change "name" and "enabled" of your bearer keys; ask an admin for more')
+  if (fixed !== undefined) {
+    throw new errors.InvalidInput(`"${fixed}" of a bearer key cannot be changed, since its token is in somebody's hands: make a new key`)
+  }
+  const { expiresAt, ...rest } = { ...key, ...Object.fromEntries(differing.map((member) => [member, change[member]])) } as BearerKey
+  return expiresAt === undefined || expiresAt === null ? rest : { ...rest, expiresAt }
+}
+
+/** Lists that are given to a key that opens everything narrow it to what they name, as those of a new key do. */
+function withScope (change: KeyChange, before: KeyChange): KeyChange {
+  const { accessType, allowedGroups, allowedServers } = change
+  const isNarrowed = [allowedGroups, allowedServers].some((list) => list !== undefined && list.length > 0)
+  return accessType === undefined && before.accessType === 'all' && isNarrowed
+    ? { ...change, accessType: accessOf({ allowedGroups, allowedServers }) }
+    : change
+}
+
+const members = new Set<keyof KeyChange>(['name', 'kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers', 'enabled', 'expiresAt'])

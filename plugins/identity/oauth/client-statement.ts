@@ -4,12 +4,10 @@ import { type OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oaut
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, OAuthError } from '../../base/errors/index.ts'
-import type { ClientMetadata } from './client-metadata.ts'
-import { allGrantTypes } from './metadata.ts'
-import { checkRedirectUris } from './redirect-uris.ts'
-import { manageScope, type OAuthSettings } from './settings.ts'
+import { checkRedirectUris, type ClientMetadata } from './client-metadata.ts'
+import { allGrantTypes, manageScope, type OAuthSettings } from './settings.ts'
 
-/** What an admin states of a client, in the words of the management API. */
+/** The members of a client that an admin sets by the management API. */
 export type ClientStatement = Static<typeof OAuthClientUpdate>
 
 /** Members of a client's record that an admin may send back, and cannot change. */

@@ -6,15 +6,14 @@ import { errors, noSuch, OAuthError } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
 import { checkChange, type ClientStatement, type IssuedClient, readStatement } from './client-statement.ts'
-import { allGrantTypes } from './metadata.ts'
-import type { OAuthSettings } from './settings.ts'
+import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
 export type { OAuthClient as Client }
 
 /** Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such client. */
 type NoteChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
 
-/** What a new client cannot be without. */
+/** The required members of a new client. */
 interface NewClient { readonly name: string, readonly redirectUris: string[] }
 
 type Json = Readonly<Record<string, unknown>>
@@ -30,7 +29,7 @@ const notSentBack = ['registration_access_token', 'registration_client_uri', 'cl
 
 /**
  * The clients of the authorization server: those that register themselves (RFC 7591, RFC 7592), and those that admins make. One function
- * stores a client, whoever asks for it.
+ * stores both kinds.
  */
 export class ClientRegistry {
   readonly #clients: Clients
@@ -40,7 +39,7 @@ export class ClientRegistry {
 
   /**
    * @param revoke ends all tokens of a client
-   * @param audit notes what admins do. What clients do themselves is not noted: anybody could fill the audit log with it
+   * @param audit notes changes by admins. Changes by clients are not noted: strangers could fill the audit log with them
    */
   constructor (clients: Clients, settings: () => OAuthSettings, revoke: (clientId: string) => Promise<void>, audit: NoteChange) {
     this.#clients = clients
@@ -85,7 +84,7 @@ export class ClientRegistry {
     await this.#remove(clientId)
   }
 
-  /** A client of any origin; undefined where it is unknown, or described by a document of its own. */
+  /** A client of any origin; undefined where it is unknown, or described by a metadata document. */
   async find (clientId: string): Promise<OAuthClient | undefined> { return await this.#clients.find(clientId) }
 
   /** One page of the clients, oldest first, and how many there are. @param page from 1 */
@@ -184,7 +183,7 @@ export class ClientRegistry {
         ...(lastUsedAt === undefined ? {} : { lastUsedAt })
       }
     }), clientId)
-    // What was granted with a scope that is taken away ends.
+    // Tokens with a scope that the client has no more end.
     if (former.some((scope) => !client.scope.split(' ').includes(scope))) await this.#revoke(clientId)
     return isNew ? { client, secret } : { client }
   }

@@ -8,17 +8,17 @@ import type { ConsentRecord } from '../../../schemas/oauth.ts'
 import { mcpScope, type Parts } from '../../settings/index.ts'
 import { trustsPeer } from '../../base/config/index.ts'
 import { errors, noSuch, unanswered } from '../../base/errors/index.ts'
-import { subjectOf } from '../users/mark.ts'
-import { accountOf, parseAccountId, accountUser, type Account } from './accounts.ts'
+import { rightsMarkOf, subjectOf } from '../users/account.ts'
+import {
+  type Account, accountOf, accountUser, issuerOf, issuerPath, parseAccountId, resourceName
+} from './identifiers.ts'
 import { scopesIn } from './client-statement.ts'
 import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
-import { issuerOf, issuerPath } from './issuer.ts'
-import { requestOf } from './provider/hand-over.ts'
+import { requestOf } from './provider/grants.ts'
 import type { Problem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
 import { OidcProviders } from './providers.ts'
-import { resourceName } from './resources.ts'
 import { oauthSettingsOf, problemsOf, scopesFor, type OAuthSettings } from './settings.ts'
 
 /** The ports that the authorization server needs. */
@@ -148,7 +148,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   app.settings.on('changed', (next, former) => {
     tellProblems()
     forgetUsers(app, ports, former, next).catch((error: unknown) => {
-      // They are of no use any more, since they carry the mark of the former account.
+      // They are invalid already, since they carry the mark of the former account.
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')
     })
   })
@@ -194,7 +194,7 @@ async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provid
   return createProvider(issuer, deps)
 }
 
-/** Loads the library without what it prints on Node 20, on which it is tested here: a log in JSON would have a line that is none. */
+/** Loads the library without its warning about Node 20, on which it is tested here: the warning would break a log in JSON. */
 async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
   console.warn = (...parts) => { if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn(...parts) }
@@ -233,14 +233,21 @@ async function rememberedConsent (
 }
 
 /**
- * Removes what accounts that are gone have left. What belongs to an account with another password stays: it carries the former mark, so
- * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the next login as well.
+ * Removes what accounts that are gone have left, and what admins allowed who are none any more: if they became admins
+ * again, it would count again. What belongs to an account with another password stays: it carries the former mark, so
+ * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the
+ * next login as well.
  */
 async function forgetUsers (app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot): Promise<void> {
   if (former.users === next.users) return
   for (const [username, user] of former.users) {
     const later = next.users.get(username)
-    if (later && subjectOf(later) === subjectOf(user)) continue
+    if (later && subjectOf(later) === subjectOf(user)) {
+      if (user.isAdmin !== true || later.isAdmin === true) continue
+      const former = rightsMarkOf(user)
+      await app.accessTokens.revoke({ username, mark: former })
+      continue
+    }
     await consents.removeAll({ username })
     if (later) continue
     await loginStates.removeAll(username)

@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client as ProviderClient, Interaction, InteractionResults, Provider } from 'oidc-provider'
 import type { Consent, Consents } from '../../../db/ports.ts'
 import type { User } from '../../../schemas/settings.ts'
+import { errors } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { describeScopes, type Page, type PageClient, type Pages } from '../../base/pages/index.ts'
-import { accountId, accountOf, parseAccountId } from './accounts.ts'
+import { accountId, accountOf, parseAccountId } from './identifiers.ts'
 import type { ClientRegistry } from './clients.ts'
 import type { GivenConsent } from './provider/grants.ts'
 import { defaultScope, scopesFor, type OAuthSettings } from './settings.ts'
@@ -42,8 +43,8 @@ type Authenticate = (username: string, password: string) => Promise<User | undef
 export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
 
 /**
- * The token of a form of one interaction: nobody makes it who does not have the browser's cookie.
- * @param shown what the page of the form shows, so that nothing else is decided with it
+ * The CSRF token of a form of one interaction, which only the browser with the cookie can present.
+ * @param shown the content of the page, so that the form decides about nothing else
  */
 const csrfOf = (key: string, uid: string, shown = ''): string =>
   `${shown === '' ? '' : `${Buffer.from(shown).toString('base64url')}.`}${macOf(key, uid, shown)}`
@@ -51,7 +52,7 @@ const csrfOf = (key: string, uid: string, shown = ''): string =>
 const macOf = (key: string, uid: string, shown: string): string =>
   createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
 
-/** What the page of a form has shown, by its token; undefined: the token is not of this interaction and browser. */
+/** The content of the page of a form, from its token; undefined: the token is not from this interaction and browser. */
 function shownBy (key: string, uid: string, csrf: string): string | undefined {
   const [mac = '', text = ''] = csrf.split('.').reverse()
   const shown = Buffer.from(text, 'base64url').toString()
@@ -59,15 +60,15 @@ function shownBy (key: string, uid: string, csrf: string): string | undefined {
   return given.length === expected.length && timingSafeEqual(given, expected) ? shown : undefined
 }
 
-/** What a consent page shows, as far as it can change until the user decides. */
+/** The content of a consent page that can change until the user decides. */
 interface Shown {
   readonly account: string
   readonly scopes: readonly string[]
-  /** Identifies what the client says of itself. */
+  /** A hash of the client's metadata. */
   readonly client: string
 }
 
-/** What a user is asked. */
+/** The request that a user decides about. */
 interface Asked {
   readonly clientId: string
   readonly client: ProviderClient | undefined
@@ -91,14 +92,21 @@ export class Interactions {
     return details.prompt.name === 'login' ? await this.#login(request, details, {}) : await this.#consent(request, details)
   }
 
-  /** Logs a user in, from the fields of the form. @throws what `authenticate` throws */
+  /** Logs a user in, from the fields of the form; after too many failures the page says so. */
   async login (request: BrowserRequest, fields: Fields, authenticate: Authenticate): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     if (!this.#isOwnForm(request, details, fields)) return this.#expired()
     if (details.prompt.name !== 'login') return await this.#consent(request, details)
     const { username = '', password = '' } = fields
-    const user = await authenticate(username, password)
+    const user = await authenticate(username, password).catch((error: unknown) => {
+      if (error instanceof errors.TooManyFailures || error instanceof errors.TooManyRequests) return error
+      throw error
+    })
+    if (user instanceof Error) {
+      const page = await this.#login(request, details, { username, error: `${user.message}.`, status: 429 })
+      return 'retryAfter' in user ? { ...page, headers: { ...page.headers, 'retry-after': String(user.retryAfter) } } : page
+    }
     if (!user) return await this.#login(request, details, { username, error: 'The username or the password is wrong.', status: 401 })
     return await this.#enter(request, details, user)
   }
@@ -109,19 +117,13 @@ export class Interactions {
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
   }
 
-  /** Goes on after a login by a provider. @param user whom the browser's session of a social login stands for; undefined: nobody */
+  /** Goes on after a login by a provider. @param user of the browser's social session; undefined: there is none */
   async enter (request: BrowserRequest, user: User | undefined): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     if (details.prompt.name !== 'login') return await this.#consent(request, details)
     if (!user) return await this.#login(request, details, {})
     return await this.#enter(request, details, user)
-  }
-
-  /** The login page again, with what went wrong. */
-  async refuse (request: BrowserRequest, fields: Fields, error: string, status: number): Promise<BrowserAnswer> {
-    const details = await this.#detailsOf(request)
-    return 'html' in details ? details : await this.#login(request, details, { username: fields.username, error, status })
   }
 
   /** Takes the user's decision, from the fields of the form. */

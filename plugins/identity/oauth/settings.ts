@@ -1,7 +1,7 @@
 import { Value } from '@sinclair/typebox/value'
 import type { OAuthClient } from '../../../db/ports.ts'
-import type { SystemConfig } from '../../../schemas/settings.ts'
 import { OAuthServer } from '../../../schemas/oauth.ts'
+import type { SystemConfig } from '../../../schemas/settings.ts'
 import { isLoopback, trustedProxies } from '../../base/config/index.ts'
 import { statedAddress } from '../../settings/index.ts'
 
@@ -25,10 +25,10 @@ export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
   return settings
 }
 
-/** What beside the settings decides about the addresses that clients are told. */
+/** The environment variables that decide about the addresses that clients are told. */
 interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
 
-/** What is wrong with the stored settings, in a sentence each: members that have their default instead, and addresses. */
+/** A sentence for each problem of the stored settings: invalid members, whose default counts, and addresses. */
 export function problemsOf (system: SystemConfig, addressing: Addressing): string[] {
   const { oauthServer } = system
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
@@ -61,7 +61,7 @@ export const manageScope = 'manage'
 /**
  * The scopes that a client may be granted: of those that the settings allow, those that it was registered with. `manage` only where an
  * admin made it.
- * @param client undefined: one that a document of its own describes
+ * @param client undefined: a client that a metadata document describes
  */
 export function scopesFor (client: Pick<OAuthClient, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings): string[] {
   const own = client?.scope.split(' ')
@@ -74,3 +74,44 @@ export const defaultScope = 'mcp profile'
 /** Client ID Metadata Documents are a registration of another kind, of clients without a secret. */
 export const documentsAllowed = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
   dynamicRegistration.enabled && !dynamicRegistration.requiresAuthentication && !requireClientSecret
+
+/** The grants of the token endpoint. */
+export const allGrantTypes = ['authorization_code', 'refresh_token'] as const
+
+/** How clients may authenticate at the token endpoint. */
+export const authMethods = (settings: OAuthSettings): string[] =>
+  [...settings.requireClientSecret ? [] : ['none'], 'client_secret_basic', 'client_secret_post']
+
+/** The metadata of the authorization server (RFC 8414; RFC 9207; Client ID Metadata Documents). */
+export function serverMetadata (issuer: string, settings: OAuthSettings): Record<string, unknown> {
+  const { allowedScopes, dynamicRegistration: { enabled, allowedGrantTypes } } = settings
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/oauth/authorize`,
+    token_endpoint: `${issuer}/oauth/token`,
+    ...(enabled ? { registration_endpoint: `${issuer}/oauth/register` } : {}),
+    revocation_endpoint: `${issuer}/oauth/revoke`,
+    userinfo_endpoint: `${issuer}/oauth/userinfo`,
+    scopes_supported: allowedScopes,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: allowedGrantTypes,
+    token_endpoint_auth_methods_supported: authMethods(settings),
+    revocation_endpoint_auth_methods_supported: authMethods(settings),
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: documentsAllowed(settings)
+  }
+}
+
+/** The metadata of a protected resource (RFC 9728). @param path of the resource below the issuer, `''` for all of the gateway */
+export function resourceMetadata (issuer: string, path: string, { allowedScopes }: OAuthSettings): Record<string, unknown> {
+  return {
+    resource: `${issuer}${path}`,
+    authorization_servers: [issuer],
+    // Clients ask for all of these: what changes the configuration is for those who know that they want it.
+    scopes_supported: allowedScopes.filter((scope) => scope !== manageScope),
+    bearer_methods_supported: ['header'],
+    resource_name: 'Tool-Hub'
+  }
+}

@@ -1,8 +1,8 @@
 import type { BetterAuthOptions, BetterAuthPlugin } from 'better-auth'
-import type { OAuthProvider } from 'better-auth/oauth2'
 import { APIError } from 'better-auth/api'
 import { betterAuth } from 'better-auth/minimal'
-import type { CookieNames } from './cookies.ts'
+import type { OAuthProvider } from 'better-auth/oauth2'
+import type { CookieNames } from './settings.ts'
 import { emailOf, identityHash } from './local-accounts.ts'
 import type { IdentityProvider, Person } from './providers/provider.ts'
 
@@ -83,7 +83,7 @@ export type BetterAuth = ReturnType<typeof makeBetterAuth>
 
 /** The plugin that gives better-auth our providers. */
 function providersOf ({ providers, enter, step: remembered }: BetterAuthDeps): BetterAuthPlugin {
-  // It prints errors that are not its own. What failed is remembered.
+  // The library prints errors that it does not know: it gets one of its own kind, and the cause is kept.
   const step: BetterAuthDeps['step'] = async (run) => {
     try {
       return await remembered(run)

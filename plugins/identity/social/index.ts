@@ -3,13 +3,12 @@ import type { SocialLogins } from '../../../db/ports.ts'
 import { milliseconds } from '../../../schemas/env.ts'
 import { publicBase, statedAddress, withBasePath } from '../../settings/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
-import { subjectOf } from '../users/mark.ts'
+import { subjectOf } from '../users/account.ts'
 import { LocalAccounts } from './local-accounts.ts'
-import { originOf } from './origins.ts'
+import { originOf, socialSettings, type SocialSettings } from './settings.ts'
 import { GithubProvider } from './providers/github.ts'
 import { OidcProvider, googleSettings } from './providers/oidc.ts'
 import type { IdentityProvider } from './providers/provider.ts'
-import { socialSettings, type SocialSettings } from './settings.ts'
 import { SocialLogin } from './social.ts'
 
 declare module 'fastify' {
@@ -58,14 +57,14 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
       const later = users.get(user.username)
       if (later && subjectOf(later) === subjectOf(user)) continue
       social.forget(user).catch((error: unknown) => {
-        // They are of no use any more, since they carry what identified the former account.
+        // They are invalid already, since they name the former account.
         app.log.warn({ err: error }, 'the social logins of a removed account could not be removed')
       })
     }
   })
 }, { name: 'social', dependencies: ['config', 'settings', 'users', 'outbound'] })
 
-/** What is never asked while social login is off. */
+/** Stands in for the storage, which is not asked while social login is off. */
 const none = {
   find: async () => undefined,
   put: async () => {},

@@ -4,9 +4,9 @@ import type { SocialIdentity, SocialLogins } from '../../../db/ports.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Settings } from '../../settings/index.ts'
-import { subjectOf } from '../users/mark.ts'
+import { subjectOf } from '../users/account.ts'
 import type { Users } from '../users/users.ts'
-import { canonicalName, isDefaultOwner, usernameProblem } from '../users/username.ts'
+import { canonicalName, isDefaultOwner, usernameProblem } from '../users/rules.ts'
 import type { Person } from './providers/provider.ts'
 
 interface LocalAccountsDeps {
@@ -27,7 +27,7 @@ export const emailOf = (hash: string): string => `${hash}@identity.invalid`
 /** An e-mail address for comparison. Only ASCII letters are folded: other letters that look alike may be other mailboxes. */
 const foldEmail = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
-/** Finds, or makes, the local account that a person at a provider enters (DECISIONS §10). It never makes anybody an admin. */
+/** Finds, or makes, the local account that a person at a provider enters. It never makes anybody an admin. */
 export class LocalAccounts {
   readonly #deps: LocalAccountsDeps
 
@@ -63,7 +63,7 @@ export class LocalAccounts {
     if (!user || subjectOf(user) !== identity.subject) return undefined
     const isVerified = emailNames(person, user)
     if (identity.created && isVerified && !identity.verified) await this.#bind(person, hash, user, true)
-    // Who entered by an address enters for as long as it is that person's.
+    // An identity that was bound by an address counts while the address is the person's.
     return identity.created || isVerified ? user : undefined
   }
 
@@ -85,7 +85,7 @@ export class LocalAccounts {
 
   async #create (person: Person, hash: string): Promise<User> {
     const user = { username: this.#nameOf(person, hash), isAdmin: false, createdAt: new Date().toISOString() }
-    // Bound first: an account that is bound to nobody could be entered by nobody.
+    // Bound first: nobody could enter an account without a bound identity.
     await this.#bind(person, hash, user, true)
     try {
       await this.#deps.users.createWithoutPassword(user)

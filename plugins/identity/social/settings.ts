@@ -1,8 +1,9 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { Value } from '@sinclair/typebox/value'
-import type { SharedEnv } from '../../base/config/index.ts'
-import { SocialConfig, type socialNames } from '../../../schemas/social.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
-import { parseOrigins } from './origins.ts'
+import { SocialConfig, type socialNames } from '../../../schemas/social.ts'
+import type { SharedEnv } from '../../base/config/index.ts'
+import { limits } from '../../base/limits/index.ts'
 
 /** A client's id and secret at a provider. */
 export interface ClientCredentials { readonly clientId: string, readonly clientSecret: string }
@@ -38,7 +39,7 @@ const defaultScopes = ['openid', 'profile', 'email']
 type SocialEnv = Pick<SharedEnv, typeof socialNames[number]>
 
 /**
- * The settings from the environment, else from `systemConfig.auth.betterAuth`, else by default (SPEC, "Social login"). Credentials come
+ * The settings from the environment, else from `systemConfig.auth.betterAuth`, else by default. Credentials come
  * from the environment only.
  * @param hasDatabase whether settings are kept in a database, without which social login is off
  * @throws Error naming the variable or member that is invalid
@@ -99,7 +100,7 @@ function providersOf (
     const needed = { [`${name}_CLIENT_ID`]: clientId, [`${name}_CLIENT_SECRET`]: clientSecret, ...more }
     const missing = Object.entries(needed).filter(([, value]) => value === undefined).map(([variable]) => variable)
     if (missing.length === 0 && clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret }
-    // Who sets nothing of a provider does not want it.
+    // A provider of which nothing is set is not wanted.
     if (asked === true || missing.length < Object.keys(needed).length) {
       warnings.push(`Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set`)
     }
@@ -140,4 +141,90 @@ function oidcSettings (env: SocialEnv, stored: StoredOidc, discoveryUrl: string)
     pkce: env.SOCIAL_AUTH_OIDC_PKCE ?? stored?.pkce ?? true,
     ...(prompt === undefined ? {} : { prompt })
   }
+}
+
+/** The origin of an address; undefined for an invalid one, and for schemes without origins. */
+export function originOf (address: string | undefined): string | undefined {
+  if (address === undefined || !URL.canParse(address)) return undefined
+  const { origin } = new URL(address)
+  return origin === 'null' ? undefined : origin
+}
+
+/**
+ * Origins from a list, or from a text: a JSON array, or separated by commas or white space.
+ * @throws Error naming the first entry that is no origin
+ */
+export function parseOrigins (given: string | readonly string[]): string[] {
+  const entries = typeof given === 'string' ? split(given) : given
+  return entries.filter((each) => each !== '').map((each) => {
+    const origin = originOf(each)
+    if (origin === undefined || !/^https?:\/\/[^/\\?#@*\s]+\/?$/i.test(each)) {
+      throw new Error(
+        `SOCIAL_AUTH_TRUSTED_ORIGINS cannot have ${JSON.stringify(each)}: expected origins as "https://app.example.com", without a path.`
+      )
+    }
+    return origin
+  })
+}
+
+function split (text: string): readonly string[] {
+  if (!text.trimStart().startsWith('[')) return text.split(/[\s,]+/)
+  let list: unknown
+  try {
+    list = JSON.parse(text)
+  } catch {
+    list = undefined
+  }
+  if (Array.isArray(list) && list.every((each) => typeof each === 'string')) return list as string[]
+  throw new Error('SOCIAL_AUTH_TRUSTED_ORIGINS begins as a JSON array and is none of strings.')
+}
+
+/**
+ * Where a browser may be sent after a login: a path on this gateway, or an address of a trusted origin.
+ * @returns undefined: it leads elsewhere
+ */
+export function safeTarget (target: string, isTrusted: (origin: string) => boolean): string | undefined {
+  // Browsers take a backslash for a slash, and drop tabs and line breaks.
+  if (/[\s\\]|\p{Cc}/u.test(target)) return undefined
+  if (target.startsWith('/')) return target.startsWith('//') ? undefined : target
+  const origin = originOf(target)
+  return origin !== undefined && /^https?:/i.test(target) && isTrusted(origin) ? target : undefined
+}
+
+/** The names and attributes of cookies, which follow from where browsers find the gateway. */
+export interface CookieNames {
+  readonly session: string
+  readonly state: string
+  readonly path: string
+  readonly isSecure: boolean
+}
+
+const session = 'tool-hub-social'
+const state = 'tool-hub-social-state'
+
+/**
+ * The cookies for a public address. With https and without a path they are bound to the host (`__Host-`), so that no other host of the
+ * domain can set them.
+ * @param base with the base path
+ */
+export function cookieNames (base: string): CookieNames {
+  const { protocol, pathname } = new URL(base)
+  const path = pathname.replace(/\/$/, '') || '/'
+  const isSecure = protocol === 'https:'
+  const prefix = !isSecure ? '' : path === '/' ? '__Host-' : '__Secure-'
+  return { session: `${prefix}${session}`, state: `${prefix}${state}`, path, isSecure }
+}
+
+/** Whether a request may carry the cookie of a social login. */
+export const mayHaveSession = ({ cookie }: IncomingHttpHeaders): boolean =>
+  cookie !== undefined && cookie.length <= limits.social.cookies && cookie.includes(`${session}=`)
+
+/** The cookies of these names in a `Cookie` header, and no others. Of a cookie that is sent twice, all are left out. */
+export function onlyCookies ({ cookie = '' }: IncomingHttpHeaders, names: readonly string[]): string {
+  if (cookie.length > limits.social.cookies) return ''
+  const pairs = cookie.split(';').map((pair) => pair.trim())
+  return names.flatMap((name) => {
+    const found = pairs.filter((pair) => pair.startsWith(`${name}=`))
+    return found.length === 1 ? found : []
+  }).join('; ')
 }

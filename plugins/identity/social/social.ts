@@ -5,15 +5,15 @@ import type { SocialLogins } from '../../../db/ports.ts'
 import { StorageError, type Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import { limits, ownerAt, Semaphore } from '../../base/limits/index.ts'
+import { limits } from '../../base/limits/index.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { markOf, subjectOf } from '../users/mark.ts'
+import { markOf, subjectOf } from '../users/account.ts'
 import type { BetterAuth, Entered } from './better-auth.ts'
-import { cookieNames, mayHaveSession, onlyCookies, type CookieNames } from './cookies.ts'
+import {
+  cookieNames, type CookieNames, mayHaveSession, onlyCookies, originOf, safeTarget, type SocialSettings
+} from './settings.ts'
 import { emailOf, type LocalAccounts } from './local-accounts.ts'
-import { originOf, safeTarget } from './origins.ts'
 import type { IdentityProvider } from './providers/provider.ts'
-import type { SocialSettings } from './settings.ts'
 
 interface SocialDeps {
   readonly settings: SocialSettings
@@ -33,7 +33,6 @@ interface SocialDeps {
 /** A request, as far as it decides about a login. */
 interface SocialRequest {
   readonly headers: IncomingHttpHeaders
-  readonly ip: string
   readonly host: string
   readonly protocol: string
 }
@@ -47,17 +46,16 @@ interface Session {
   readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
 }
 
-/** What is known of the login that a request is part of. */
+/** The login that a request is part of. */
 interface Login { readonly iss?: string, entered?: Entered, problem?: unknown }
 
-/** What is made at the first login and holds until the end of the process. */
+/** The running library, from the first login until the end of the process. */
 interface Running { readonly auth: BetterAuth, readonly mount: URL, readonly cookies: CookieNames, readonly trusted: ReadonlySet<string> }
 
 /** Login by providers elsewhere, on better-auth. Emits `ended` with the credential's id of a session that its user has ended. */
 export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   readonly #deps: SocialDeps
   readonly #login = new AsyncLocalStorage<Login>()
-  readonly #turns = new Semaphore({ places: limits.social.requests })
   #running: Promise<Running> | undefined
 
   constructor (deps: SocialDeps) {
@@ -106,7 +104,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    * Ends a login with what the provider's redirect brought.
    * @throws SocialLoginOff, NoSuch, LoginExpired, Forbidden, UpstreamFailed, UpstreamSlow, StorageAway
    */
-  async finish (provider: string, query: Readonly<Record<string, unknown>>, { headers, ip }: SocialRequest): Promise<Redirect> {
+  async finish (provider: string, query: Readonly<Record<string, unknown>>, { headers }: SocialRequest): Promise<Redirect> {
     const { mount, cookies } = await this.#run()
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
     const given = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
@@ -115,19 +113,11 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     })
     const params = new URLSearchParams(given)
     const cookie = onlyCookies(headers, [cookies.state])
-    const leave = await this.#turns.take(ownerAt(ip), false)
-    try {
-      const { response } = await this.#ask(
-        `/callback/${encodeURIComponent(provider)}?${params.toString()}`,
-        { headers: { cookie } },
-        { iss: params.get('iss') ?? undefined }
-      )
-      const location = response.headers.get('location') ?? ''
-      if (location === '' || location.startsWith(`${mount.href}/error`)) throw failureOf(location, params.get('error'))
-      return { location, cookies: response.headers.getSetCookie() }
-    } finally {
-      leave()
-    }
+    const path = `/callback/${encodeURIComponent(provider)}?${params.toString()}`
+    const { response } = await this.#ask(path, { headers: { cookie } }, { iss: params.get('iss') ?? undefined })
+    const location = response.headers.get('location') ?? ''
+    if (location === '' || location.startsWith(`${mount.href}/error`)) throw failureOf(location, params.get('error'))
+    return { location, cookies: response.headers.getSetCookie() }
   }
 
   /** The session of a request; undefined: it has none that stands. @throws SocialLoginOff, StorageAway */

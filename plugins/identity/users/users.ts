@@ -1,24 +1,23 @@
-import { randomBytes } from 'node:crypto'
-import type { Change, Snapshot } from '../../../db/store.ts'
+import fp from 'fastify-plugin'
 import { foldName } from '../../../db/invariants.ts'
+import type { Change, Snapshot } from '../../../db/store.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
-import type { Principal, Settings } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
+import { errors, noSuch } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { needsRehash, type Passwords } from '../../base/secrets/index.ts'
-import { checkChosenPassword, checkGivenPassword, weaknesses } from './policy.ts'
-import { removalOf } from './removal.ts'
-import { canonicalName, defaultOwner, isDefaultOwner, knownName, usernameProblem } from './username.ts'
+import { needsRehash, Passwords } from '../../base/secrets/index.ts'
+import { type Principal, type Settings, sponsorsOf } from '../../settings/index.ts'
+import { demotionOf, removalOf } from './account.ts'
+import {
+  canonicalName, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwner, knownName, usernameProblem
+} from './rules.ts'
+import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 
 /** A user as the API answers it. */
 interface ShownUser { username: string, isAdmin: boolean }
 
 /** The members of a new user. */
 interface NewUser { username: string, password: string, isAdmin?: boolean }
-
-/** The admin that a first start made. `password`: a random one, which nobody knows yet. */
-export interface FirstAdmin { username: string, password?: string }
 
 interface UsersOptions {
   /** ALLOW_REGISTRATION: anyone may create an account for themselves. */
@@ -43,18 +42,12 @@ export class Users {
     this.#options = options
   }
 
-  get (username: string): User | undefined {
-    return find(this.#settings.current, username)
-  }
+  get (username: string): User | undefined { return find(this.#settings.current, username) }
 
-  list (): ShownUser[] {
-    return [...this.#settings.current.users.values()].map(shown)
-  }
+  list (): ShownUser[] { return [...this.#settings.current.users.values()].map(shown) }
 
   /** @throws NoSuch */
-  mustGet (username: string): ShownUser {
-    return shown(existing(this.#settings.current, username))
-  }
+  mustGet (username: string): ShownUser { return shown(existing(this.#settings.current, username)) }
 
   stats (): { totalUsers: number; adminUsers: number; regularUsers: number } {
     const { users } = this.#settings.current
@@ -155,7 +148,8 @@ export class Users {
     const snapshot = await this.#settings.change((base) => {
       const user = existing(base, username)
       const changed = { ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) }
-      return [put({ ...user, ...changed })]
+      const isDemoted = user.isAdmin === true && isAdmin === false
+      return [put({ ...user, ...changed }), ...isDemoted ? demotionOf(base, user.username) : []]
     }, by)
     return shown(existing(snapshot, username))
   }
@@ -168,14 +162,12 @@ export class Users {
     await this.#settings.change((base) => {
       const user = existing(base, username)
       if (user.username === by.username) throw new errors.InvalidInput('You cannot delete your own account: another admin can')
-      return removalOf(base, user.username)
+      return removalOf(base, user.username, sponsorsOf(base.users, by))
     }, by)
   }
 
   /** A sentence for each rule that a user's own choice of a password breaks without being refused. @throws WeakPassword */
-  judge (password: string): string[] {
-    return checkChosenPassword(password)
-  }
+  judge (password: string): string[] { return checkChosenPassword(password) }
 
   /** The account of a principal. @throws Forbidden when it has none, and so no password */
   accountOf ({ username }: Principal): User {
@@ -203,7 +195,7 @@ export class Users {
   }
 
   /**
-   * Creates the first admin when there are no users at all (SPEC, "JWT").
+   * Creates the first admin when there are no users at all.
    * @param given its password; undefined: a random one
    * @param after no admin is made before this has resolved, and none where it rejects. Logins wait meanwhile
    * @param announce tells the operator of the admin before it is stored; where it rejects, none is
@@ -214,30 +206,11 @@ export class Users {
     after: Promise<unknown> = Promise.resolve(),
     announce?: (admin: FirstAdmin) => Promise<void>
   ): Promise<FirstAdmin | undefined> {
-    const bootstrapping = after.then(() => true, () => false).then((isDue) => isDue ? this.#bootstrap(given, announce) : undefined)
+    const create = async (): Promise<FirstAdmin | undefined> =>
+      await createFirstAdmin(this.#settings, this.#passwords, this.#options.warn, given, announce)
+    const bootstrapping = after.then(() => true, () => false).then(async (isDue) => isDue ? await create() : undefined)
     this.#bootstrapping = bootstrapping.catch(() => {})
     return bootstrapping
-  }
-
-  async #bootstrap (given: string | undefined, announce?: (admin: FirstAdmin) => Promise<void>): Promise<FirstAdmin | undefined> {
-    if (this.#settings.current.users.size > 0) return undefined
-    const weak = given === undefined ? [] : weaknesses(given)
-    if (weak.length > 0) this.#options.warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
-    const password = given ?? randomBytes(12).toString('base64url')
-    const admin: User = {
-      username: defaultOwner,
-      password: await this.#passwords.hash(password),
-      isAdmin: true,
-      createdAt: new Date().toISOString()
-    }
-    const first = { username: defaultOwner, ...(given === undefined ? { password } : {}) }
-    const { problem } = this.#settings
-    if (announce && problem !== undefined) throw new Error(problem)
-    await announce?.(first)
-    const { users } = await this.#settings.change(({ users }) => (users.size > 0 ? [] : [put(admin)]))
-    // Another replica may have created the admin first, with another password.
-    const isOurs = users.get(defaultOwner)?.password === admin.password
-    return isOurs ? first : undefined
   }
 
   /** The canonical spelling of a new user's name. @throws InvalidInput for a name that is invalid or taken */
@@ -308,3 +281,14 @@ function mustBeFree ({ users }: Snapshot, username: string): void {
     if (other === username || foldName(other) === folded) throw new errors.InvalidInput(`The username ${JSON.stringify(username)} is taken`)
   }
 }
+
+declare module 'fastify' {
+  interface FastifyInstance { users: Users }
+}
+
+/** `app.users`: the local accounts. */
+export default fp(async (app) => {
+  const { ALLOW_REGISTRATION: allowRegistration, READONLY: readonly } = app.config.env
+  const warn = (sentence: string): void => { app.log.warn(sentence) }
+  app.decorate('users', new Users(app.settings, new Passwords(), { allowRegistration, readonly, warn }))
+}, { name: 'users', dependencies: ['config', 'settings'] })

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import pLimit from 'p-limit'
 import { FolderError } from '../../../db/folder.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
-import { mayEnter, type ProcessUser } from '../../../protocol/transports/process-user.ts'
+import { mayEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
 import type { UploadedBundle } from '../../../schemas/bundle.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
@@ -189,7 +189,7 @@ export interface BundleOptions {
   childUser?: ProcessUser
 }
 
-/** `app.bundles`: uploaded bundles. What interrupted uploads have left is removed at the start. */
+/** `app.bundles`: uploaded bundles. Files of interrupted uploads are removed at the start. */
 export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
   const folder = new BundleFolder({ root: resolve(root), isShared, isForOthers: childUser !== undefined })
   const bundles = new Bundles({

@@ -18,7 +18,7 @@ interface BundleFolderOptions {
 }
 
 /**
- * The bundles on disk. A bundle is `<root>/<name>`: each version in a folder of its own, and the link `current` to one of them, which is
+ * The bundles on disk. A bundle is `<root>/<name>`: each version in a separate folder, and the link `current` to one of them, which is
  * replaced as a whole. Unfinished work is in `<root>/.tmp-<uuid>`.
  */
 export class BundleFolder {
@@ -44,7 +44,7 @@ export class BundleFolder {
   /** Makes a folder for unfinished work. */
   async makeTemporary (): Promise<string> {
     await makeFolder(this.root, 'DATA_DIR')
-    // Others may pass through the folders to names that they know, and list nothing: what is in DATA_DIR is closed by modes of its own.
+    // Other users may pass through these folders and list nothing; the modes of the other files in DATA_DIR keep those closed.
     if (this.#isForOthers) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)
     const path = join(this.root, `${temporary}${randomUUID()}`)
     await mkdir(path, { mode: 0o700 })

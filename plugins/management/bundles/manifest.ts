@@ -45,7 +45,7 @@ export function bundleNameProblem (name: string): string | undefined {
   return nameProblem(name)
 }
 
-/** What must be installed for bundles of each kind, for a message. */
+/** The runtime that bundles of each kind need, for messages. */
 const runtimes: Readonly<Record<BundleManifest['server']['type'], string>> = {
   node: 'Node.js',
   python: 'Python',
@@ -70,7 +70,7 @@ interface Found { readonly command: string, readonly warning?: string }
  * Finds the command of a bundle: in its own files, or in PATH, where it may have another name.
  * @param unpacked the folder where the files of the bundle are now
  * @param folder the folder where they will be when the command runs
- * @throws ArchiveError when the bundle names a file of its own that it does not have
+ * @throws ArchiveError when the bundle names one of its files and does not have it
  */
 export async function findCommand (
   command: string,

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import fp from 'fastify-plugin'
 import type { Change, Snapshot, StoredGroup } from '../../../db/store.ts'
-import { aliasProblem } from '../../../schemas/names.ts'
 import type { Group, GroupMember } from '../../../schemas/settings.ts'
-import { checkUnchanged, valuesIn } from '../../base/body/index.ts'
+import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { defaultOwner, knownName, withNewName, withoutNames } from '../../identity/index.ts'
-import { canSee, groupNamed, type Principal, type Settings } from '../../settings/index.ts'
+import { groupNamed, type Principal, type Settings } from '../../settings/index.ts'
 import { checkCount, checkGroupName, sharedNameWarnings } from '../checks.ts'
-import { unlistedIn, withOwnNames } from './members.ts'
+import {
+  compact, type MemberConfig, mustBeMember, nextMembers, readMembers, unlistedIn, visibleMembers, withOwnNames, withSelectors
+} from './members.ts'
 
 /** The members of a group that a caller sends. */
 interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember>, owner?: string }
@@ -20,9 +20,6 @@ export interface ShownGroup { id: string, name: string, description?: string, se
 
 /** A group after a change, with sentences about what was stored and may not be what was meant. */
 interface ChangedGroup { data: ShownGroup, warnings: string[] }
-
-/** A member with all its selectors, defaults filled in. */
-type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
 
 /** Max warnings of one answer. */
 const mostWarnings = 20
@@ -73,7 +70,7 @@ export class Groups {
         id,
         name: input.name,
         description: input.description,
-        servers: members(base, principal, this.#ownNamed(input.servers ?? [])),
+        servers: readMembers(base, principal, this.#ownNamed(input.servers ?? [])),
         owner: wantedOwner(base, principal, input) ?? ownerOf(base, principal)
       }
       checkGroupName(base, principal, group)
@@ -109,13 +106,13 @@ export class Groups {
   /** The members that the principal may see, with all selectors. @throws NoSuch */
   memberConfigs (principal: Principal, idOrName: string): MemberConfig[] {
     const snapshot = this.#settings.current
-    return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(full)
+    return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(withSelectors)
   }
 
   /** Adds one server with all its items; a server that is a member already stays as it is. @throws NoSuch, Forbidden, InvalidInput */
   async addServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
-      const added = members(base, principal, [name])
+      const added = readMembers(base, principal, [name])
       return stored.some((member) => member.name === name) ? stored : [...stored, ...added]
     })
   }
@@ -203,7 +200,7 @@ const ownerOf = ({ users }: Snapshot, { username }: Principal): string =>
   username !== undefined && users.has(username) ? username : defaultOwner
 
 /**
- * The owner that an admin names. What others say of it has no effect.
+ * The owner that an admin names. Other callers cannot choose one.
  * @param before the owner until now
  * @throws InvalidInput for an unknown one: a user who is created later with that name would inherit the group
  */
@@ -216,15 +213,6 @@ function wantedOwner ({ users }: Snapshot, { isAdmin }: Principal, { owner }: Gr
 
 const isOwn = (principal: Principal, group: StoredGroup): boolean =>
   principal.isAdmin || (principal.username !== undefined && group.owner === principal.username)
-
-/** Whether a principal may see a member; an admin also sees members whose server is no longer configured. */
-function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
-  const server = snapshot.servers.get(name)
-  return principal.isAdmin || (server !== undefined && canSee(principal, server, 'public'))
-}
-
-const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
-  group.members.filter((member) => isVisibleMember(snapshot, principal, member))
 
 const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup): boolean =>
   isOwn(principal, group) || visibleMembers(snapshot, principal, group).length > 0
@@ -246,75 +234,6 @@ function managed (snapshot: Snapshot, principal: Principal, idOrName: string): S
 function shown (snapshot: Snapshot, principal: Principal, group: StoredGroup): ShownGroup {
   const { members: _, owner = defaultOwner, ...rest } = group
   return { ...rest, servers: visibleMembers(snapshot, principal, group).map(compact), owner }
-}
-
-const full = ({ name, tools = 'all', prompts = 'all', resources = 'all', alias }: GroupMember): MemberConfig => ({
-  name,
-  tools,
-  prompts,
-  resources,
-  ...(alias === undefined ? {} : { alias })
-})
-
-/** A member as its bare name where it has no selectors and no alias. */
-function compact (member: GroupMember): string | GroupMember {
-  const config = full(member)
-  const isWhole = config.tools === 'all' && config.prompts === 'all' && config.resources === 'all'
-  return isWhole && config.alias === undefined ? config.name : config
-}
-
-/** @throws NoSuch when the server is not a member, or the principal may not see it */
-function mustBeMember (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string): void {
-  const member = stored.find((each) => each.name === name)
-  if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuch('server in this group', name)
-}
-
-/** The members that replace the stored ones. Those that the principal cannot see, and so could not send back, keep their places. */
-function nextMembers (
-  snapshot: Snapshot,
-  principal: Principal,
-  stored: readonly GroupMember[],
-  input: Array<string | GroupMember>
-): GroupMember[] {
-  const next = members(snapshot, principal, input, stored)
-  stored.forEach((member, at) => {
-    if (!isVisibleMember(snapshot, principal, member)) next.splice(at, 0, member)
-  })
-  return next
-}
-
-/**
- * The members that a caller sent, as objects. The bare name of a stored member stands for that member as it is.
- * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice, for an invalid
- * alias, and for more values than a group may have
- */
-function members (
-  snapshot: Snapshot,
-  principal: Principal,
-  input: Array<string | GroupMember>,
-  stored: readonly GroupMember[] = []
-): GroupMember[] {
-  if (valuesIn(input, limits.groupValues) > limits.groupValues) {
-    throw new errors.InvalidInput(`"servers": a group may have ${limits.groupValues} members and selected items together`)
-  }
-  const seen = new Set<string>()
-  const known = new Map(stored.map((member) => [member.name, member]))
-  return input.map((each) => {
-    const name = typeof each === 'string' ? each : each.name
-    const former = known.get(name)
-    // A client that lists names and puts them back must not open what was not selected: a bare name keeps selectors and alias.
-    const member = typeof each === 'string' ? former ?? { name } : each
-    const server = snapshot.servers.get(name)
-    // An admin sees members whose server is no longer configured, and may send them back.
-    if (!(principal.isAdmin && former) && (!server || !canSee(principal, server, 'public'))) {
-      throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
-    }
-    if (seen.has(member.name)) throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)
-    seen.add(member.name)
-    const problem = member.alias === undefined || member.alias === former?.alias ? undefined : aliasProblem(member.alias)
-    if (problem !== undefined) throw new errors.InvalidInput(`"servers": the alias of ${JSON.stringify(member.name)}: ${problem}`)
-    return member
-  })
 }
 
 declare module 'fastify' {

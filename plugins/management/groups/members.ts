@@ -1,6 +1,11 @@
+import type { Snapshot, StoredGroup } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
+import { aliasProblem } from '../../../schemas/names.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
-import { ownNames } from '../../settings/index.ts'
+import { valuesIn } from '../../base/body/index.ts'
+import { errors, noSuch } from '../../base/errors/index.ts'
+import { limits } from '../../base/limits/index.ts'
+import { canSee, ownNames, type Principal } from '../../settings/index.ts'
 
 /**
  * A member whose selectors have the items' own names, also where it was sent with names of merged routes.
@@ -32,7 +37,7 @@ export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<
   if (catalogues.length === 0) return []
   return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
     const selected = member[kind] ?? 'all'
-    // What a template stands for may be selected, too.
+    // Resources that match a template may be selected, too.
     const isOpen = kind === 'resources' && catalogues.some(({ lists }) => lists.resourceTemplates.length > 0)
     if (selected === 'all' || isOpen) return []
     const listed = new Set(catalogues.flatMap(({ lists }) => lists[kind].map(({ key }) => key)))
@@ -41,5 +46,86 @@ export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<
     const shown = left.slice(0, most).map((name) => JSON.stringify(name)).join(', ')
     const names = `${shown}${left.length > most ? ` and ${left.length - most} more` : ''}`
     return [`The server ${JSON.stringify(member.name)} lists no ${kind} ${names}: they belong to the group once it does`]
+  })
+}
+
+/** Whether a principal may see a member; an admin also sees members whose server is no longer configured. */
+export function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
+  const server = snapshot.servers.get(name)
+  return principal.isAdmin || (server !== undefined && canSee(principal, server, 'public'))
+}
+
+export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
+  group.members.filter((member) => isVisibleMember(snapshot, principal, member))
+
+/** A member with all its selectors, defaults filled in. */
+export type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
+
+export const withSelectors = ({ name, tools = 'all', prompts = 'all', resources = 'all', alias }: GroupMember): MemberConfig => ({
+  name,
+  tools,
+  prompts,
+  resources,
+  ...(alias === undefined ? {} : { alias })
+})
+
+/** A member as its bare name where it has no selectors and no alias. */
+export function compact (member: GroupMember): string | GroupMember {
+  const config = withSelectors(member)
+  const isWhole = config.tools === 'all' && config.prompts === 'all' && config.resources === 'all'
+  return isWhole && config.alias === undefined ? config.name : config
+}
+
+/** @throws NoSuch when the server is not a member, or the principal may not see it */
+export function mustBeMember (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string): void {
+  const member = stored.find((each) => each.name === name)
+  if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuch('server in this group', name)
+}
+
+/** The members that replace the stored ones. Those that the principal cannot see, and so could not send back, keep their places. */
+export function nextMembers (
+  snapshot: Snapshot,
+  principal: Principal,
+  stored: readonly GroupMember[],
+  input: Array<string | GroupMember>
+): GroupMember[] {
+  const next = readMembers(snapshot, principal, input, stored)
+  stored.forEach((member, at) => {
+    if (!isVisibleMember(snapshot, principal, member)) next.splice(at, 0, member)
+  })
+  return next
+}
+
+/**
+ * The members that a caller sent, as objects. The bare name of a stored member stands for that member as it is.
+ * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice, for an invalid
+ * alias, and for more values than a group may have
+ */
+export function readMembers (
+  snapshot: Snapshot,
+  principal: Principal,
+  input: Array<string | GroupMember>,
+  stored: readonly GroupMember[] = []
+): GroupMember[] {
+  if (valuesIn(input, limits.groupValues) > limits.groupValues) {
+    throw new errors.InvalidInput(`"servers": a group may have ${limits.groupValues} members and selected items together`)
+  }
+  const seen = new Set<string>()
+  const known = new Map(stored.map((member) => [member.name, member]))
+  return input.map((each) => {
+    const name = typeof each === 'string' ? each : each.name
+    const former = known.get(name)
+    // A client that lists names and puts them back must not open what was not selected: a bare name keeps selectors and alias.
+    const member = typeof each === 'string' ? former ?? { name } : each
+    const server = snapshot.servers.get(name)
+    // An admin sees members whose server is no longer configured, and may send them back.
+    if (!(principal.isAdmin && former) && (!server || !canSee(principal, server, 'public'))) {
+      throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
+    }
+    if (seen.has(member.name)) throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)
+    seen.add(member.name)
+    const problem = member.alias === undefined || member.alias === former?.alias ? undefined : aliasProblem(member.alias)
+    if (problem !== undefined) throw new errors.InvalidInput(`"servers": the alias of ${JSON.stringify(member.name)}: ${problem}`)
+    return member
   })
 }

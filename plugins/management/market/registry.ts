@@ -9,7 +9,7 @@ import { limits } from '../../base/limits/index.ts'
 import type { SourceAnswer, SourceQuery, Source } from './source.ts'
 import { toConfigs } from './to-configs.ts'
 
-/** Who asks for an entry that was deleted is told so, and why. */
+/** Deleted entries are listed too, with the reason for the deletion. */
 const deletedToo = 'include_deleted=true'
 /** Max length of a cursor, in characters: a longer one is not handed on, so that the list ends there. */
 const longestCursor = 512

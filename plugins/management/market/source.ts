@@ -44,7 +44,7 @@ interface SourceDeps {
 /** Max length of an ETag that is sent back, in characters. */
 const longestEtag = 256
 
-/** Thrown for a status that is about the question: the service has an answer to it, and this is it. */
+/** Thrown for a status that is the service's answer to the question. */
 class NotAnswered extends Error {
   readonly status: number
 
@@ -56,8 +56,7 @@ class NotAnswered extends Error {
 
 /**
  * Asks a service for parts of its catalogue, and keeps its answers: for a minute as they are, then it asks whether they have changed
- * (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Of one owner, those who ask the same wait for one
- * request. Large answers are read in the turns of the owner.
+ * (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Callers with the same question wait for one request.
  */
 export class Source {
   readonly #deps: Required<SourceDeps>
@@ -75,7 +74,7 @@ export class Source {
 
   /**
    * The answer to a question.
-   * @param owner in whose name it is asked (`ownerOf`)
+   * @param owner the caller's owner (`ownerOf`), for its share of requests
    * @throws NoSuch for 404 · InvalidInput for 400 and 422 · UpstreamFailed when there is no answer, and none was kept · ShareError
    */
   async ask<Value> (question: SourceQuery<Value>, owner: string): Promise<SourceAnswer<Value>> {
@@ -83,8 +82,7 @@ export class Source {
     if (kept && kept.dueAt > this.#deps.now()) return answerOf(kept)
     const release = this.#shares.take(owner)
     try {
-      // Of one owner: who has used up his CPU time waits for his own answers only.
-      const key = `${owner} ${question.key}`
+      const { key } = question
       let asking = this.#asking.get(key)
       if (!asking) {
         asking = this.#request(question, kept, owner).finally(() => { this.#asking.delete(key) })

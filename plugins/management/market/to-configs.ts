@@ -1,13 +1,12 @@
 import type { Ready } from '../../../schemas/catalogues.ts'
 import { problemOf } from '../../../schemas/problem.ts'
-import type { RegistryTransport, ServerJson } from '../../../schemas/server-json.ts'
+import type { Argument, Package, RegistryTransport, ServerJson } from '../../../schemas/server-json.ts'
 import { incomplete, ServerConfig } from '../../../schemas/server.ts'
-import { fromPackage } from './from-package.ts'
-import { Inputs, nameOfEntry, quoteText, Unusable } from './inputs.ts'
+import { Inputs, nameOfEntry, plainText, quoteText, Unusable } from './inputs.ts'
 
 /**
  * What `POST /api/servers` takes for each package and each remote of an entry, remotes first; or the reason why there is nothing. An
- * entry with neither has one reason for the whole. Each config has a name of its own, so that all of them can be added.
+ * entry with neither has one reason for the whole. The names of the configs differ, so that all of them can be added.
  */
 export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJson): Ready[] {
   const name = nameOfEntry(given)
@@ -65,4 +64,130 @@ export function fromRemote ({ type: given, url, headers = [], variables = {} }: 
     if (value !== undefined) values[header.name] = value
   }
   return { type, url: address, ...(Object.keys(values).length > 0 && { headers: values }) }
+}
+
+/** How packages of one type are run. */
+interface Runner {
+  readonly command: string
+  /** Runtimes that take the same arguments before the package: those of `node` or `python` would mean something else to `npx` or `uvx`. */
+  readonly hints: readonly string[]
+  /** The registry that the command takes packages from; undefined: the identifier says it. */
+  readonly registry?: RegExp
+  /** The form of an identifier, so that it cannot be an option of the command. */
+  readonly identifier: RegExp
+  /** The arguments up to the package. @param env the names of variables that the command has to hand on */
+  readonly args: (runtime: string[], target: string, env: readonly string[]) => string[]
+}
+
+const runners: Readonly<Record<string, Runner>> = {
+  npm: {
+    command: 'npx',
+    hints: ['npx'],
+    registry: /^https:\/\/registry\.npmjs\.(org|com)\/?$/,
+    identifier: /^(@[a-z0-9~][a-z0-9._~-]*\/)?[a-zA-Z0-9~][a-zA-Z0-9._~-]*$/,
+    args: (runtime, target) => ['-y', ...runtime, target]
+  },
+  pypi: {
+    command: 'uvx',
+    hints: ['uvx'],
+    registry: /^https:\/\/(www\.)?pypi\.org(\/simple)?\/?$/,
+    identifier: /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+    args: (runtime, target) => [...runtime, target]
+  },
+  oci: {
+    command: 'docker',
+    hints: ['docker', 'podman'],
+    identifier: /^[a-z0-9][A-Za-z0-9._:/@-]*$/,
+    args: (runtime, target, env) => ['run', '-i', '--rm', ...env.flatMap((name) => ['-e', name]), ...runtime, target]
+  }
+}
+
+/** Why other known types of packages cannot be run. */
+const others: Readonly<Record<string, string>> = {
+  mcpb: 'it is a bundle: download it, and send it to POST /api/mcpb/upload',
+  nuget: 'NuGet packages need dnx, which the gateway does not use: install it yourself, and add a server with its command',
+  cargo: 'crates have to be compiled: install it yourself, and add a server with its command'
+}
+
+/** The config that runs a package. @throws Unusable with the reason why there is none */
+export function fromPackage (given: Package, inputs: Inputs): ServerConfig {
+  const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
+  const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
+  if (!runner) {
+    const known = Object.hasOwn(others, registryType) ? others[registryType] : undefined
+    throw new Unusable(known ?? `packages of the type ${quoteText(registryType)} cannot be run here (npm, pypi and oci can)`)
+  }
+  checkSource(given, runner)
+  if (transport.type !== 'stdio') throw new Unusable(notStdio(transport.type, transport.url))
+  const env: Record<string, string> = {}
+  for (const variable of environmentVariables) {
+    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(variable.name) || variable.name === '__proto__') {
+      throw new Unusable(`${quoteText(variable.name)} cannot be the name of a variable`)
+    }
+    const value = inputs.fill(variable, 'env', variable.name)
+    if (value !== undefined) env[variable.name] = value
+  }
+  const args = runner.args(words(runtimeArguments, inputs), targetOf(given), Object.keys(env))
+  args.push(...words(packageArguments, inputs))
+  return { type: 'stdio', command: runner.command, args, ...(Object.keys(env).length > 0 && { env }) }
+}
+
+/** @throws Unusable where the command would run another package than the entry means */
+function checkSource (given: Package, runner: Runner): void {
+  const { identifier, version, registryBaseUrl, registryType, fileSha256, runtimeHint, runtimeArguments = [] } = given
+  const { command } = runner
+  if (!runner.identifier.test(identifier)) throw new Unusable(`${quoteText(identifier)} is not the name of a package that ${command} runs`)
+  if (version !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._+!~-]*$/.test(version)) throw new Unusable(`${quoteText(version)} is not one version`)
+  if (registryBaseUrl !== undefined && runner.registry?.test(registryBaseUrl) === false) {
+    const source = quoteText(registryBaseUrl)
+    throw new Unusable(`it comes from ${source}, and ${command} takes packages from the registry that \`install\` names`)
+  }
+  if (fileSha256 !== undefined && registryType !== 'oci') throw new Unusable(`it has a checksum, which ${command} does not compare`)
+  if (runtimeHint !== undefined && runtimeArguments.length > 0 && !runner.hints.includes(runtimeHint)) {
+    throw new Unusable(`its arguments are those of ${quoteText(runtimeHint)}, and it would be run by ${command}`)
+  }
+}
+
+/** The package as the command takes it, with its version. */
+function targetOf ({ registryType, registryBaseUrl, identifier, version }: Package): string {
+  if (registryType !== 'oci') return version === undefined ? identifier : `${identifier}@${version}`
+  const image = withHost(identifier, registryBaseUrl)
+  const isTagged = /[:@]/.test(image.slice(image.lastIndexOf('/') + 1)) || image.includes('@')
+  return isTagged || version === undefined ? image : `${image}:${version}`
+}
+
+/** An image with its registry, where the entry states that aside. */
+function withHost (identifier: string, registryBaseUrl: string | undefined): string {
+  const [first = '', ...rest] = identifier.split('/')
+  const hasHost = rest.length > 0 && /[.:]|^localhost$/.test(first)
+  if (hasHost || registryBaseUrl === undefined || !URL.canParse(registryBaseUrl)) return identifier
+  const { host } = new URL(registryBaseUrl)
+  return host === '' || host.endsWith('docker.io') ? identifier : `${host}/${identifier}`
+}
+
+function notStdio (type: string, url: string | undefined): string {
+  if (type !== 'streamable-http' && type !== 'sse') return `the transport ${quoteText(type)} is not known here`
+  const address = url === undefined ? '' : ` (${quoteText(url)})`
+  return `it serves HTTP instead of stdio: run it yourself, and add a server of type ${type} with its address${address}`
+}
+
+/** Arguments as words of a command line; optional ones without a value are left out. @throws Unusable */
+function words (given: readonly Argument[], inputs: Inputs): string[] {
+  return given.flatMap((argument, at) => {
+    if (argument.type === 'positional') {
+      const value = inputs.fill(argument, 'argument', argument.valueHint ?? `argument ${at + 1}`)
+      return value === undefined ? [] : [value]
+    }
+    if (argument.type !== 'named') throw new Unusable(`arguments of the type ${quoteText(argument.type)} are not known here`)
+    if (argument.name === undefined || argument.name === '') throw new Unusable('it has a named argument without a name')
+    const name = plainText(argument.name, 'an argument')
+    // A switch is there or not.
+    const isSwitch = argument.format === 'boolean'
+    if (isSwitch && argument.isRequired === true && argument.value === undefined && argument.default === undefined) return [name]
+    const value = inputs.fill(argument, 'argument', name)
+    if (value === undefined) return []
+    if (isSwitch && (value === 'true' || value === 'false')) return value === 'true' ? [name] : []
+    if (value === '') return [name]
+    return name.startsWith('--') ? [`${name}=${value}`] : [name, value]
+  })
 }

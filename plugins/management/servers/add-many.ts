@@ -65,3 +65,19 @@ export function refusalOf (error: unknown): string {
   if (!isRefusal || !(error instanceof Error)) throw error
   return error.message
 }
+
+/** The results for several servers, and what to say of them. */
+export interface BatchResult {
+  readonly data: { readonly results: Outcome[], readonly successCount: number, readonly failureCount: number }
+  readonly message: string
+  readonly warnings: string[]
+  readonly outcome?: 'partial' | 'failed'
+}
+
+export function batchOf (results: Outcome[], warnings: string[]): BatchResult {
+  const successCount = results.filter(({ success }) => success).length
+  const data = { results, successCount, failureCount: results.length - successCount }
+  if (successCount === 0) return { data, message: 'None of the servers could be added', warnings: [], outcome: 'failed' }
+  const message = `${successCount} of ${results.length} servers were added`
+  return { data, message, warnings, ...(data.failureCount > 0 && { outcome: 'partial' }) }
+}

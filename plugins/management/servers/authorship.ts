@@ -6,7 +6,7 @@ import { isMask } from '../../base/secrets/index.ts'
 
 /**
  * The values that a user wrote and that are still a user's after an admin's edit: an edit stands for a value only if it writes it, and a
- * value that is sent back as it was is not written (DECISIONS §15). An edit by a user makes all values the user's, since a user may send
+ * value that is sent back as it was is not written. An edit by a user makes all values the user's, since a user may send
  * an admin's header to another address.
  * @param stored the config before the edit
  * @param next the config after it, with masks replaced by the stored secrets

@@ -1,14 +1,17 @@
-import type { Server } from '../../../db/store.ts'
+import type { Server, Snapshot } from '../../../db/store.ts'
 import { type Era, eraOf } from '../../../protocol/era.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { typeOf } from '../../../schemas/server.ts'
+import { transports } from '../../../schemas/transports.ts'
+import { type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import { defaultOwner } from '../../identity/index.ts'
 import {
-  canManage, isEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal, unmatchedIn
+  canManage, isEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal, unmatchedIn,
+  withPresentRights
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
@@ -33,14 +36,14 @@ export interface PresentedServer {
   /** The MCP revision that the server is spoken to in, and its era, while it is connected. */
   protocolVersion?: string
   era?: Era
-  /** Where whoever asks logs in at the server, for the gateway to use that login. */
+  /** The address at which the caller logs in at the server, for the gateway to use that login. */
   oauth?: { authorizationUrl: string }
 }
 
 /** The members of a config that are shown to those who may use a server but not manage it. */
 const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 
-/** A config with its defaults: a file may leave out what the gateway writes (DECISIONS §5). */
+/** A config with its defaults: a file may leave out what the gateway writes. */
 export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
   ...config,
   owner: config.owner ?? defaultOwner,
@@ -61,14 +64,14 @@ interface ConnectionState {
   readonly protocolVersion: string | undefined
 }
 
-/** The login that a server wants of whoever asks. `flow` undefined: it has no address yet. */
+/** The login that a server wants from the caller. `flow` undefined: it has no address yet. */
 export interface WantedLogin { readonly flow: { readonly url: string } | undefined }
 
 /**
  * A server's record. Secrets are masked for those who manage it, and absent for the others.
  * @param state undefined: it is not connected as it is configured
  * @param catalogue what it lists to clients that declare no capabilities, as far as is known
- * @param wanted the login that whoever asks has to make; undefined: none
+ * @param wanted the login that the server wants from the caller; undefined: none
  */
 export function toRecord (
   server: Server,
@@ -78,7 +81,7 @@ export function toRecord (
   wanted?: WantedLogin
 ): PresentedServer {
   const { name, config: stored, problem, separator, warnings: remarks = [] } = server
-  const { createdAt, storedByUser: _ours, ...config } = withDefaults(stored)
+  const { createdAt, storedBy: _, storedByUser: _ours, ...config } = withDefaults(stored)
   const badName = disabling(server)
   const disabled = !config.enabled || badName !== undefined
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
@@ -116,7 +119,7 @@ function openMembers (config: Server['config']): Record<string, unknown> {
   return Object.fromEntries(open.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]]))
 }
 
-/** The last lines that a child printed may hold secrets of whoever configured it. */
+/** The last lines that a child printed may hold secrets of its owner. */
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
   if (error === null || manages) return error
   return wanted?.flow ? 'It wants you to log in: open oauth.authorizationUrl' : 'It is not connected; its owner can see why'
@@ -167,11 +170,25 @@ export class ServerLogins {
     return holder !== undefined && await this.#upstreams.get(server.name)?.login?.leave(holder) === true
   }
 
-  /** Who holds the login that a principal may see and change; undefined: nobody does. */
+  /** The holder of the login that a principal may see and change; undefined: there is none. */
   #holder (principal: Principal, server: Server): string | undefined {
     if (server.config.isolation !== 'user' && !canManage(principal, server)) return undefined
     // A system key without an owner has the rights of an admin on the management API, and its own name as a client.
     const user = principal.kind === 'system-key' && principal.user === 'system' ? principal.key : principal.user
     return this.#upstreams.get(server.name)?.login?.holder(user)
   }
+}
+
+/** The reason why a stored server will not be connected, as a sentence; undefined: none is known. Needs no DNS look-up. */
+export function refusalToConnect (
+  snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>
+): string | undefined {
+  const { config: stored = {}, problem } = snapshot.servers.get(name) ?? {}
+  const config = withPresentRights(snapshot, stored)
+  if (problem !== undefined) return `It will not be connected: ${problem}`
+  const type = typeOf(config)
+  if (type !== undefined && transports[type].locatedBy === 'command') return undefined
+  const addresses = [config.url, config.openapi?.url].filter((address) => typeof address === 'string')
+  const reason = addresses.map((address) => outbound.warning(address, reachOf(config))).find((each) => each !== undefined)
+  return reason === undefined ? undefined : `It will not be connected: ${reason}`
 }

@@ -88,7 +88,7 @@ function * piecesOf (value: unknown, depth: number): Generator<string> {
   }
 }
 
-/** What stands before a value, and the value. */
+/** The text before a value, and the value. */
 type Member = readonly [prefix: string, value: unknown]
 
 function * listOf (open: string, members: readonly Member[], close: string, depth: number): Generator<string> {

@@ -5,7 +5,7 @@ import { type ItemKind, unmatchedIn } from '../../settings/index.ts'
 import type { Probe } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/** What a test of a server saw. */
+/** The result of a test of a server. */
 export interface ServerTest {
   connected: boolean
   status: Probe['status']
@@ -39,7 +39,7 @@ export function testRecord ({ status, error, catalogue, time, ...probe }: Probe,
   }
 }
 
-/** What a test saw in one sentence, and what to do next. @param name of a stored server */
+/** The result of a test in a sentence, and what to do next. @param name of a stored server */
 export function testMessage ({ connected, status, tools }: ServerTest, name: string | undefined): string {
   if (connected) return `It connects, and lists ${tools.length} tools`
   if (status !== 'oauth_required') return 'It does not connect'

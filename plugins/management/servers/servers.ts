@@ -8,30 +8,27 @@ import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import { limits, Shares } from '../../base/limits/index.ts'
-import { type Outbound, reachOf } from '../../base/outbound/index.ts'
+import type { Outbound } from '../../base/outbound/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { withoutNames } from '../../identity/index.ts'
 import {
-  canManage, canSee, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal, type Settings,
-  withOverride
+  canManage, canSee, isInForce, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal,
+  type Settings, withOverride
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { withoutMember } from '../groups/groups.ts'
 import { checkCount, checkMayRun, checkServerName, managed, sharedNameWarnings, visible } from '../checks.ts'
-import { additionsOf, type Outcome, type SentServers } from './add-many.ts'
+import { additionsOf, batchOf, type BatchResult, type Outcome, type SentServers } from './add-many.ts'
 import {
-  disabling, findItem, type PresentedItem, type PresentedServer, ServerLogins, toRecord, unlistedItem
+  disabling, findItem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toRecord, unlistedItem
 } from './present.ts'
 import { type ServerTest, testMessage, testRecord } from './server-test.ts'
-import { toStore } from './to-store.ts'
+import { toStore, withStorer } from './to-store.ts'
 
 /** The name under which a server is tested that has none yet: nothing can be stored under it. */
 const unnamed = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
-
-/** The results for several servers. */
-interface Batch { results: Outcome[], successCount: number, failureCount: number }
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
@@ -115,7 +112,7 @@ export class Servers {
    * Connects to a server once, as it would be stored, and tells what it lists or why it does not connect. Nothing is stored. The same
    * rules hold as for storing it.
    * @param name a stored server, whose masked secrets `config` may hold; undefined: a new one
-   * @param signal aborted: nobody waits for the result
+   * @param signal aborted when the caller is gone
    * @returns what it saw, and what to do next
    * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed, ShareError
    */
@@ -157,22 +154,13 @@ export class Servers {
   /**
    * Warnings about a stored server, in sentences. They need no DNS look-up: where a host name resolves to shows in the server's status when
    * it connects.
-   * @param sent the config as it was sent, in whose members other programs may have written
+   * @param sent the config as it was sent, which may have members of other programs
    */
   warnings (name: string, sent: Record<string, unknown> = {}): string[] {
-    const sentences = [...adopt(sent).warnings, this.#refusal(name), ...sharedNameWarnings(this.#settings.current, name, 'server')]
+    const snapshot = this.#settings.current
+    const refusal = refusalToConnect(snapshot, name, this.#outbound)
+    const sentences = [...adopt(sent).warnings, refusal, ...sharedNameWarnings(snapshot, name, 'server')]
     return sentences.filter((each) => each !== undefined)
-  }
-
-  /** The reason why a stored server will not be connected; undefined when none is known. */
-  #refusal (name: string): string | undefined {
-    const { config: { url, command, openapi, ...config } = {}, problem } = this.#settings.current.servers.get(name) ?? {}
-    if (problem !== undefined) return `It will not be connected: ${problem}`
-    if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
-    const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
-    const reasons = addresses.map((address) => this.#outbound.warning(address, reachOf(config)))
-    const reason = reasons.find((each) => each !== undefined)
-    return reason === undefined ? undefined : `It will not be connected: ${reason}`
   }
 
   /** @throws NoSuch also for an item that the server is known not to have, Forbidden */
@@ -184,9 +172,7 @@ export class Servers {
   managed (principal: Principal, name: string): ServerConfig { return managed(this.#settings.current, principal, name).config }
 
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
-  mustManage (principal: Principal, name: string): void {
-    managed(this.#settings.current, principal, name)
-  }
+  mustManage (principal: Principal, name: string): void { managed(this.#settings.current, principal, name) }
 
   /** Removes a server, from groups and from the scopes of keys too. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
@@ -201,7 +187,10 @@ export class Servers {
     await this.#ended(name)
   }
 
-  /** Enables or disables a server. @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError */
+  /**
+   * Enables or disables a server. An admin who enables one that is not in force stands for it from then on.
+   * @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError
+   */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     await this.#settings.change((snapshot) => {
@@ -209,23 +198,17 @@ export class Servers {
       checkMayRun(principal, server.config, this.#usersMayRun)
       const badName = disabling(server)
       if (enabled && badName !== undefined) throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
-      return [{ entity: 'mcpServers', key: name, value: { ...server.config, enabled } }]
+      const isTaken = enabled && principal.isAdmin && !isInForce(snapshot, server)
+      const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
+      return [{ entity: 'mcpServers', key: name, value: { ...config, enabled } }]
     }, principal)
     if (!enabled) await this.#ended(name)
     return this.get(principal, name)
   }
 
   /** Adds several servers in one commit, and says how many. */
-  async addBatch (
-    principal: Principal,
-    { servers, warnings }: SentServers
-  ): Promise<{ data: Batch, message: string, warnings: string[], outcome?: 'partial' | 'failed' }> {
-    const results = await this.createMany(principal, servers)
-    const successCount = results.filter(({ success }) => success).length
-    const data = { results, successCount, failureCount: results.length - successCount }
-    if (successCount === 0) return { data, message: 'None of the servers could be added', warnings: [], outcome: 'failed' }
-    const message = `${successCount} of ${results.length} servers were added`
-    return { data, message, warnings, ...(data.failureCount > 0 && { outcome: 'partial' }) }
+  async addBatch (principal: Principal, { servers, warnings }: SentServers): Promise<BatchResult> {
+    return batchOf(await this.createMany(principal, servers), warnings)
   }
 
   /** Adds several servers in one commit. @returns the result of each, in their order */
@@ -300,7 +283,7 @@ export class Servers {
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
     const wanted = this.#login.wanted(principal, server)
-    // With a login of each user, the status is that of whoever asks.
+    // With a login of each user, the status is the caller's.
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
     const status = upstream && isOwn ? (wanted ? 'oauth_required' : upstream.available ? 'connected' : upstream.status) : upstream?.status
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null

@@ -9,14 +9,14 @@ import { isObject } from '../../../protocol/json.ts'
 import { valuesIn, wordsIn } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { canManage, type Principal } from '../../settings/index.ts'
+import { canManage, isInForce, type Principal, sponsorsOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, knownName } from '../../identity/index.ts'
 import { afterAdminsEdit, targetOf } from './authorship.ts'
 import { checkConfigRoom, checkMayRun, managed } from '../checks.ts'
 import { withDefaults } from './present.ts'
 
-/** Members of a stored config that stay when an update leaves them out, beside the owner (DECISIONS §5). */
+/** Members of a stored config that stay when an update leaves them out, beside the owner. */
 const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
 
 /**
@@ -34,9 +34,10 @@ export function toStore (
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
   if (stored) managed(snapshot, principal, name)
-  // `storedByUser` limits what the server may reach, so the gateway sets it. A sent one counts where an admin adds what was exported.
+  // Both decide what the server may reach, so the gateway sets them. A sent `storedByUser` counts where an admin adds
+  // what was exported.
   checkValues(sent)
-  const { storedByUser: said, ...own } = adopt(sent).config
+  const { storedByUser: said, storedBy: _, ...own } = adopt(sent).config
   // Masks do not change how many entries there are, and each is compared with what is stored.
   if (hasTooMany(own)) checkConfig(own)
   const config = withSecrets(own, stored)
@@ -47,11 +48,36 @@ export function toStore (
   const lacks = incomplete(checked)
   if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
   const storedByUser = !principal.isAdmin || (stored ? afterAdminsEdit(stored.config, checked) : saidOf(said))
+  const value = {
+    ...withOwner(snapshot, principal, checked, stored),
+    ...(storedByUser === undefined ? {} : { storedByUser })
+  }
+  // Who sends a server back as it is has stored nothing, unless it needs somebody who stands for it.
+  const isUnchanged = stored !== undefined && isInForce(snapshot, stored) && isSame(stored.config, value)
+  const { storedBy } = stored?.config ?? {}
   return {
     entity: 'mcpServers',
     key: name,
-    value: { ...withOwner(snapshot, principal, checked, stored), ...(storedByUser === undefined ? {} : { storedByUser }) }
+    value: isUnchanged
+      ? { ...value, ...(storedBy === undefined ? {} : { storedBy }) }
+      : withStorer(snapshot, principal, value)
   }
+}
+
+/** Whether two configs differ in nothing but in who stored them, and when. */
+function isSame (one: ServerConfig, other: ServerConfig): boolean {
+  const plain = (config: ServerConfig): unknown => {
+    const { createdAt: _at, storedBy: _by, ...rest } = withDefaults(config)
+    return JSON.parse(JSON.stringify(rest))
+  }
+  return isDeepStrictEqual(plain(one), plain(other))
+}
+
+/** A config that rests on the rights of this principal from now on. */
+export function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
+  const { storedBy: _, ...config } = stored
+  const storedBy = sponsorsOf(users, principal)
+  return storedBy.length === 0 ? config : { ...config, storedBy }
 }
 
 /** Whether a server that the principal may change is there already, and storing this config would leave it as it is. */
@@ -61,11 +87,7 @@ export function isStored (
   const stored = snapshot.servers.get(name)
   if (!stored || !canManage(principal, stored)) return false
   const { value } = toStore(snapshot, principal, name, sent, usersMayRun)
-  const plain = (config: ServerConfig = {}): unknown => {
-    const { createdAt: _at, ...rest } = withDefaults(config)
-    return JSON.parse(JSON.stringify(rest))
-  }
-  return isDeepStrictEqual(plain(stored.config), plain(value))
+  return value !== undefined && isSame(stored.config, value)
 }
 
 /** The `storedByUser` of a request body; undefined: it marks no value as written by a user, or is not valid. */
@@ -83,7 +105,7 @@ function checkConfig (config: unknown): void {
   throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
 }
 
-/** Members that nobody knows are kept, so they are bounded as well. @throws InvalidInput */
+/** Unknown members are kept, so they are bounded as well. @throws InvalidInput */
 function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
   if (valuesIn([config, others], limits.configValues) > limits.configValues) {

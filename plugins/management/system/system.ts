@@ -9,7 +9,9 @@ import { withTodaysNames } from '../../../schemas/smart-routing.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { errors } from '../../base/errors/index.ts'
 import { isMask, maskConfig } from '../../base/secrets/index.ts'
-import { legacyKeyIgnored, legacyKeyWarning } from '../../identity/index.ts'
+import {
+  legacyKeyIgnored, legacyKeyOf, legacyKeyOfGuest, legacyKeyWarning, legacyPeople
+} from '../../identity/index.ts'
 import type { Principal, Settings } from '../../settings/index.ts'
 import { checkSections, checkTargets } from './checks.ts'
 
@@ -30,16 +32,16 @@ const open: Readonly<Record<string, true | readonly string[]>> = {
 export class System {
   readonly #settings: Settings
   readonly #baseUrl: string | undefined
-  readonly #afterChange: () => Promise<void>
+  readonly #warn: (sentence: string) => void
 
   /**
    * @param baseUrl BASE_URL, which takes precedence over `install.baseUrl`
-   * @param afterChange called after each change; it migrates a legacy bearer key
+   * @param warn logs a warning for the operator
    */
-  constructor (settings: Settings, baseUrl: string | undefined, afterChange: () => Promise<void>) {
+  constructor (settings: Settings, baseUrl: string | undefined, warn: (sentence: string) => void) {
     this.#settings = settings
     this.#baseUrl = baseUrl
-    this.#afterChange = afterChange
+    this.#warn = warn
   }
 
   /** The configuration in force, defaults filled in and secrets masked; for users who are not admins only the `open` members. */
@@ -66,18 +68,27 @@ export class System {
       )
     }
     let warning: string | undefined
-    await this.#settings.change(({ system, keys }) => {
+    await this.#settings.change(({ system, keys, users }) => {
       // Clients make a key up when bearer authentication is switched on. Beside keys that exist it would open everything unasked.
       const hasKeys = keys.size > 0 || system.bearerAuthKeyMigrated === true
-      const sent = renamed(hasKeys ? withoutLegacyKey(body) : body)
-      if (holdsLegacyKey(body)) warning = hasKeys ? legacyKeyIgnored : legacyKeyWarning
+      const token = legacyKeyIn(body)
+      // A key rests on the rights of who makes it.
+      const isTaken = token !== undefined && !hasKeys && principal.kind !== 'guest'
+      if (token !== undefined) warning = isTaken ? legacyKeyWarning : hasKeys ? legacyKeyIgnored : legacyKeyOfGuest
+      const sent = renamed(isTaken ? body : withoutLegacyKey(body))
       const stored = renamed(system)
       const next = merge(stored, sent, show(system), SystemSections)
       checkSections(sent)
       checkTargets(sent, stored, next)
-      return [{ entity: 'systemConfig', value: next }]
+      if (!isTaken) return [{ entity: 'systemConfig', value: next }]
+      const key = legacyKeyOf(token, legacyPeople(users, principal))
+      const { bearerAuthKey: _, ...routing } = next.routing as Json
+      return [
+        { entity: 'bearerKeys', key: key.id, value: key },
+        { entity: 'systemConfig', value: { ...next, routing, bearerAuthKeyMigrated: true } }
+      ]
     }, principal)
-    await this.#afterChange()
+    if (warning === legacyKeyWarning) this.#warn(warning)
     const warnings = [warning, separatorWarning(body.nameSeparator), this.#baseUrlWarning(body)].filter((each) => each !== undefined)
     return { data: this.get(principal), warnings }
   }
@@ -90,12 +101,14 @@ export class System {
   }
 }
 
-/** Whether a sent configuration has a `routing.bearerAuthKey`. */
-const holdsLegacyKey = ({ routing }: Json): boolean =>
-  isObject(routing) && typeof routing.bearerAuthKey === 'string' && routing.bearerAuthKey !== '' && !isMask(routing.bearerAuthKey)
+/** The `routing.bearerAuthKey` of a sent configuration; undefined: it has none. */
+function legacyKeyIn ({ routing }: Json): string | undefined {
+  const key = isObject(routing) ? routing.bearerAuthKey : undefined
+  return typeof key === 'string' && key !== '' && !isMask(key) ? key : undefined
+}
 
 function withoutLegacyKey (body: Json): Json {
-  if (!isObject(body.routing) || !holdsLegacyKey(body)) return body
+  if (!isObject(body.routing) || legacyKeyIn(body) === undefined) return body
   const { bearerAuthKey: _, ...routing } = body.routing
   return { ...body, routing }
 }
@@ -119,7 +132,7 @@ declare module 'fastify' {
 
 /** `app.system`: the system configuration. */
 export default fp(async (app) => {
-  app.decorate('system', new System(app.settings, app.config.env.BASE_URL, async () => { await app.keys.migrate() }))
+  app.decorate('system', new System(app.settings, app.config.env.BASE_URL, (sentence) => { app.log.warn(sentence) }))
 }, { name: 'system', dependencies: ['config', 'settings', 'keys'] })
 
 /** The properties of an object schema; undefined for any other schema. */
@@ -127,7 +140,7 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
   schema?.type === 'object' ? (schema.properties as Record<string, TSchema>) : undefined
 
 /**
- * Merges sent values into the stored ones (DECISIONS §13): a given key replaces its value, in nested objects likewise; absent keys stay;
+ * Merges sent values into the stored ones: a given key replaces its value, in nested objects likewise; absent keys stay;
  * null resets to the default. A value equal to the shown one changes nothing, even under a key that is not in the schema.
  * @param shown the answer of a GET for `stored`: masks for secrets, defaults for absent values
  * @throws InvalidInput naming the key that is unknown, or whose value is invalid

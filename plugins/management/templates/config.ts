@@ -16,7 +16,7 @@ import { referencesIn, type TemplateVariables } from './variables.ts'
 type Json = Record<string, unknown>
 
 /** Members of a config that belong to one gateway and its users. */
-const local = new Set(['owner', 'createdAt', 'storedByUser', 'sharedWithUsers'])
+const local = new Set(['owner', 'createdAt', 'storedBy', 'storedByUser', 'sharedWithUsers'])
 const members = Object.keys(ServerConfig.properties).filter((name) => !local.has(name))
 /** Members of `oauth` that are configuration. Others are what a login has left. */
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
@@ -45,7 +45,7 @@ export function referenced ({ env, headers, url, args, proxy, oauth, openapi }: 
 
 /**
  * A config with variables in the places of its secrets: of what is masked for people, and of what else looks like a token. A `${NAME}` that
- * a user wrote is replaced as well: an admin who imports the template would fill it in (DECISIONS §15).
+ * a user wrote is replaced as well: an admin who imports the template would fill it in.
  */
 export function withoutSecrets (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isUsers = isByUser(config)
@@ -61,7 +61,7 @@ export function withoutSecrets (name: string, config: Readonly<Json>, variables:
 const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !== undefined && storedByUser !== false
 
 /**
- * What `portable` keeps of a config, with other variables in place of those that are not filled in here, in any notation: the import reads
+ * The portable members of a config, with other variables in place of those that are not filled in here, in any notation: the import reads
  * those of other programs.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {

@@ -11,7 +11,7 @@ import type {
 import { quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../../base/errors/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { canManage, type Principal, type Settings } from '../../settings/index.ts'
+import { canManage, type Principal, type Settings, withPresentRights } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../../upstream/index.ts'
 import type { Bundles } from '../bundles/bundles.ts'
 import type { Groups, ShownGroup } from '../groups/groups.ts'
@@ -72,8 +72,10 @@ export class Templates {
       if (server && canManage(principal, server)) chosen.add(member)
       else leftOut.add(member)
     }
-    const configs = [...chosen].map((each) =>
-      [each, lookedUp('server', each, () => this.#servers.managed(principal, each))] as const)
+    const configs = [...chosen].map((each) => {
+      const config = lookedUp('server', each, () => this.#servers.managed(principal, each))
+      return [each, withPresentRights(this.#settings.current, config)] as const
+    })
     const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
     const variables = new TemplateVariables(configs.flatMap(([, config]) => referenced(portable(config))), this.#environment)

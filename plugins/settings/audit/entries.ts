@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditEntry } from '../../../db/audit-trail.ts'
-import type { Change, Snapshot, StoredGroup } from '../../../db/store.ts'
+import { entities, factsOf, type Entity } from '../../../db/entities.ts'
+import type { Change, Snapshot } from '../../../db/store.ts'
 import type { Author } from '../access/author.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import type { Committed } from '../settings.ts'
@@ -61,58 +62,27 @@ function leastSize (value: unknown, max: number): number {
 export interface Parts { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
 function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
-  switch (change.entity) {
-    case 'systemConfig':
-      return { entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system) }
-    case 'mcpServers': {
-      const [before, after] = [former.servers.get(change.key)?.config, next.servers.get(change.rename ?? change.key)?.config]
-      // Both have the name, since a change may be a renaming.
-      return {
-        entity: 'server',
-        name: change.key,
-        before: before && { name: change.key, config: maskConfig(before) },
-        after: after && { name: change.rename ?? change.key, config: maskConfig(after) }
-      }
-    }
-    case 'groups': {
-      const [before, after] = [former.groups.get(change.key), next.groups.get(change.key)]
-      return {
-        entity: 'group',
-        name: (after ?? before)?.name ?? change.key,
-        before: before && withServers(before),
-        after: after && withServers(after)
-      }
-    }
-    case 'bearerKeys': {
-      const [before, after] = [former.keys.get(change.key), next.keys.get(change.key)]
-      return {
-        entity: 'key',
-        name: (after ?? before)?.name ?? change.key,
-        before: before && withoutToken(before),
-        after: after && withoutToken(after)
-      }
-    }
-    case 'prompts': {
-      const [before, after] = [former.prompts.get(change.key), next.prompts.get(change.key)]
-      return { entity: 'prompt', name: (after ?? before)?.name ?? change.key, before, after }
-    }
-    case 'resources': {
-      const [before, after] = [former.resources.get(change.key), next.resources.get(change.key)]
-      return { entity: 'resource', name: (after ?? before)?.uri ?? change.key, before, after }
-    }
-    case 'users': {
-      const [before, after] = [former.users.get(change.key), next.users.get(change.key)]
-      return {
-        entity: 'user',
-        name: change.key,
-        before: before && withoutPassword(before),
-        after: after && { ...withoutPassword(after), ...(before && before.password !== after.password ? { passwordChanged: true } : {}) }
-      }
-    }
+  if (change.entity === 'systemConfig') {
+    return { entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system) }
+  }
+  const { member, noun, label } = entities[change.entity]
+  const { key, rename = key } = change
+  const [before, after] = [former[member].get(key), next[member].get(rename)] as [Json | undefined, Json | undefined]
+  const hasNewPassword = change.entity === 'users' && before !== undefined && before.password !== after?.password
+  return {
+    entity: noun,
+    // Both parts have the name of a server, since a change may rename it.
+    name: change.entity === 'mcpServers' ? key : String((after ?? before)?.[label] ?? key),
+    before: before && shown(change.entity, before),
+    after: after && { ...shown(change.entity, after), ...hasNewPassword ? { passwordChanged: true } : {} }
   }
 }
 
-/** A group with its members under the name that the API uses. */
-const withServers = ({ members, ...group }: StoredGroup): Json => ({ ...group, servers: members })
-const withoutToken = ({ token: _token, tokenHash: _hash, ...key }: Json): Json => key
-const withoutPassword = ({ password: _password, ...user }: Json): Json => user
+/** An entry as the API shows it, without credentials. */
+function shown (entity: Entity, item: Json): Json {
+  if (entity === 'mcpServers') return { name: item.name, config: maskConfig(item.config as Json) }
+  const { members, ...rest } = item
+  const { credentials = [] } = factsOf(entity)
+  const kept = Object.entries(rest).filter(([name]) => !credentials.includes(name))
+  return { ...Object.fromEntries(kept), ...members === undefined ? {} : { servers: members } }
+}

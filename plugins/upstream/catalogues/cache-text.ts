@@ -1,31 +1,38 @@
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
-import { LineReader } from '../../../protocol/transports/line-reader.ts'
+import { LineReader } from '../../../protocol/pieces.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { sha256 } from '../../base/secrets/index.ts'
 import type { Claims, KeptClaims } from '../../gateway/index.ts'
 
-/** Characters after which a line ends: a catalogue may have many megabytes, and the event loop is not held for all of it. */
+/** Max characters of a line: a catalogue may have many megabytes, and is read and written line by line. */
 const lineSize = 64 * 1024
 /** The last line. Without it a text is cut off. */
 const end = { isWhole: true }
 
-/** What was kept of a server. */
 export interface Kept {
-  /** Its catalogues were read from what is connected to now. */
+  /** Its catalogues were read from the same target. */
   readonly isSame: boolean
   readonly catalogues: readonly Catalogue[]
   readonly claims: KeptClaims | undefined
 }
 
-/** The beginning of a text that was kept of a server of this owner. */
+export const ownerOf = ({ owner = 'admin' }: ServerConfig): string => owner
+
+/** Identifies the owner of lists and what they are read from: they outlive other changes of the config. */
+export const targetOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
+  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, ownerOf(config)]))
+
+/** The beginning of the text of a server of this owner. */
 const headOf = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
 /** The same, as versions wrote it that kept no claims. */
 const formerHeadOf = (target: string): string => `{"target":${JSON.stringify(target)},`
 
 /**
- * A server's catalogues, and its claims as far as they do not follow from these, as lines of JSON for the cache on disk: the claims, each
- * catalogue followed by its items, and the end.
+ * A server's catalogues, and its claims as far as they do not follow from these, as lines of JSON for the cache on
+ * disk: the claims, each catalogue followed by its items, and the end.
  */
 export function * cacheText (target: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]): Generator<string> {
   const { initial, items } = claims.keptBeside(catalogues)
@@ -99,7 +106,7 @@ export async function readKept (text: AsyncIterable<string>, target: string, own
   }
 }
 
-/** The lines of a text, those that are empty left out. */
+/** The lines of a text, without empty ones. */
 async function * linesOf (text: AsyncIterable<string>): AsyncGenerator<string> {
   const lines: string[] = []
   const reader = new LineReader(Infinity, (line) => { if (line !== '') lines.push(line) })
@@ -125,7 +132,7 @@ const isTime = (value: unknown): value is number => Number.isSafeInteger(value) 
 const isEntry = (value: unknown): value is readonly [string, number] =>
   Array.isArray(value) && typeof value[0] === 'string' && isTime(value[1])
 
-/** Claims from a value of the cache; undefined when they are not valid. */
+/** Claims of the cache; undefined when they are not valid. */
 function toClaims (value: unknown): KeptClaims | undefined {
   if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) return undefined
   const { initial, items: { tools, prompts, resources, resourceTemplates } } = value
@@ -144,7 +151,7 @@ function toClaims (value: unknown): KeptClaims | undefined {
 const isItem = (value: unknown): boolean =>
   isObject(value) && typeof value.key === 'string' && typeof value.text === 'string' && value.text.startsWith('{')
 
-/** A catalogue from a value of the cache; undefined when it is not a valid one. */
+/** A catalogue of the cache; undefined when it is not valid. */
 export function toCatalogue (value: unknown): Catalogue | undefined {
   if (!isObject(value) || !isObject(value.lists) || !isObject(value.extras) || !isObject(value.capabilities)) return undefined
   const { lists, extras } = value

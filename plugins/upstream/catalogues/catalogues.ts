@@ -5,53 +5,40 @@ import { Claims } from '../../gateway/index.ts'
 import { BoundedMap, limits } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
 import { cacheText, readKept, type Kept } from './cache-text.ts'
-import { LeftOut } from './left-out.ts'
-import { readCatalogue } from './read-catalogue.ts'
-import { fitting, catalogueSize } from './shares.ts'
-import { UndeclaredTools } from './undeclared-tools.ts'
+import { LeftOut } from '../notes.ts'
+import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
+import { type CatalogueAllowance, catalogueSize, fitting } from './shares.ts'
 
-export interface CataloguesDeps {
-  /** Identifies what the catalogues are read from: a cached one of another target is not used. */
+interface CataloguesDeps {
+  /** Identifies what the catalogues are read from: cached ones of another target are not shown. */
   target: string
-  /** The server's owner: claims of another one's are not used. */
+  /** The server's owner: claims of another owner's server are not used. */
   owner: string
-  /** What is listed has changed. */
   changed: () => void
-  /** Keeps a text for the next run, given in pieces. */
-  keep: (text: Iterable<string>) => void
-  /** How much its catalogues of all classes may hold together, in characters. */
-  room: () => number
-  /** Notes how much they hold. */
-  hold: (size: number) => void
-  /** How long its lists are not to be read, since its owner's were read often, in ms. @param isFirst nothing of it is known */
-  wait: (isFirst: boolean) => number
-  /** Notes how much was read, in characters. */
-  spend: (size: number) => void
-  /** Those of single clients' own links, which differ from their class's. */
+  allowance: CatalogueAllowance
+  /** Those of single clients' links, where they differ from their class's. */
   owned: () => Iterable<Catalogue>
   warn: (sentence: string) => void
 }
 
 /** Capability classes that are kept on disk. */
 const keptClasses = 8
-/** After a `list_changed`, further ones are awaited for this long, in ms: a server that changes many things sends a burst. */
+/** Time for which further `list_changed` are awaited, in ms: a server that changes many things sends a burst. */
 const settleTime = 30
-/** For a server whose `list_changed` brings no change, the wait doubles up to this, in ms. */
+/** For a server whose `list_changed` brings no change, that time doubles up to this, in ms. */
 const longestSettleTime = 10_000
 /** A list that failed is read again after `limits.listRetry` ms, and each time later, up to this, in ms. */
 const longestRetry = 60_000
-/** Failures in a row that still lengthen the waits. */
+/** Failures in a row that lengthen the waits. */
 const mostFailures = 5
 
-/** How one slot's lists are read. */
+/** How one slot's lists are read. Times are in ms since the epoch. */
 interface Pace {
   /** How long further changes are awaited, in ms. */
   settle: number
-  /** When they were last read, in ms since the epoch. */
   read: number
-  /** When they were last read because of their age, in ms since the epoch. */
+  /** When they were last read because of their age. */
   renewed: number
-  /** How often reading has failed in a row. */
   failures: number
 }
 
@@ -63,48 +50,47 @@ export class Catalogues {
   })
 
   readonly #reading = new Map<Slot, Promise<void>>()
-  /** Readings that are due; `changed`: because of a `list_changed`, not because the last one failed. */
+  /** Readings that are due; `changed`: because of a `list_changed`, and not because the last one failed. */
   readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
   /** Readings after a `list_changed` that are under way, and since when (ms since the epoch). */
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, Pace>()
-  /** What the server said of how long each catalogue may be kept, and when. */
+  /** How long each catalogue may be kept, as the server said, and since when. */
   readonly #fresh = new WeakMap<Catalogue, Freshness>()
   readonly #undeclared = new UndeclaredTools()
   #claims = new Claims()
   /** Settles when what was kept has been restored. */
   #restoring: Promise<unknown> | undefined
   #known = false
-  /** What the last reading of the gateway's own link left out, in sentences: the first ones. */
+  /** The first sentences about what the last reading of the gateway's link left out. */
   #leftOut: readonly string[] = []
-  /** A reading may end after its server has, which holds nothing any more. */
+  /** A reading may end after its server has. */
   #closed = false
 
   constructor (deps: CataloguesDeps) {
     this.#deps = deps
   }
 
-  /** True when a catalogue has ever been read, in this run or the last one: a silent server is then known to be silent. */
+  /** A catalogue has been read, in this run or the last one: a silent server is known to be silent. */
   get known (): boolean { return this.#known }
 
-  /** What of its lists is left out, and why, in sentences: the first ones. */
+  /** The first sentences about what of its lists is left out. */
   get leftOut (): readonly string[] { return this.#leftOut }
 
   /** Since when its items are listed. */
   get claims (): ListingHistory { return this.#claims }
 
-  /** One for each class that is known. */
   get all (): Catalogue[] { return [...this.#byClass.values()] }
 
-  /** True when it is known what is listed to this class. */
+  /** Whether it is known what is listed to this class. */
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
 
-  /** What a client is shown: its own link's catalogue, its class's, or that of clients that declare nothing. */
+  /** What a client is shown: its link's catalogue, its class's, or that of clients that declare nothing. */
   of (slot: Slot | undefined, capabilityClass: string): Catalogue | undefined {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(plainClass)
   }
 
-  /** Takes over what the former upstream of this server listed, if that was read from the same target, and since when. */
+  /** Takes over what the former upstream of this server listed, if its target was the same, and its claims. */
   takeOver (former: Catalogues): void {
     if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
     if (former.#deps.target !== this.#deps.target) { this.#claims.reconfigure(); return }
@@ -115,8 +101,8 @@ export class Catalogues {
   }
 
   /**
-   * Restores what was kept in the last run once that has been read from disk, unless something newer is known. What is read from the server
-   * meanwhile, since a client asks for it, is published after that: it would count as listed at first.
+   * Restores what was kept in the last run, unless something newer is known. What is read from the server meanwhile is
+   * published after that: it would count as listed at first.
    */
   async restoreFrom (read: () => AsyncIterable<string>): Promise<void> {
     if (this.#known) return
@@ -135,7 +121,7 @@ export class Catalogues {
     }
     if (!kept || this.#known || this.#closed) return
     const { isSame, catalogues, claims } = kept
-    // Catalogues of another address or command are not shown: of them only the claims to names are used.
+    // Of another address or command, only the claims to names are used.
     if (isSame) {
       this.#known = true
       for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
@@ -147,14 +133,14 @@ export class Catalogues {
   }
 
   keep (): void {
-    const { target, owner } = this.#deps
-    this.#deps.keep(cacheText(target, owner, this.#claims, this.all.slice(0, keptClasses)))
+    const { target, owner, allowance } = this.#deps
+    allowance.keep(cacheText(target, owner, this.#claims, this.all.slice(0, keptClasses)))
   }
 
-  /** Notes what is listed now. Returns true when any of it is listed for the first time. */
+  /** Notes what is listed now. @returns whether any of it is listed for the first time */
   #note (): boolean { return !this.#closed && this.#claims.note([...this.all, ...this.#deps.owned()]) }
 
-  /** Reads what a slot's link lists, and publishes it if it changed. @param base the slot is the gateway's own */
+  /** Reads what a slot's link lists, and publishes it if it changed. @param base the slot is the gateway's */
   read (slot: Slot, base: boolean): Promise<void> {
     const running = this.#reading.get(slot)
     if (running) return running
@@ -171,8 +157,8 @@ export class Catalogues {
   }
 
   /**
-   * Reads at once if a `list_changed` is waiting, or a list is older than its server lets it be: a client asks for what may have changed.
-   * @param isAlone what its class is shown is read on no other slot
+   * Reads at once if a `list_changed` is waiting, or a list has expired: a client asks for it.
+   * @param isAlone no other slot reads what its class is shown
    * @returns the reading, and since when it is under way (ms since the epoch); undefined: nothing has changed
    */
   catchUp (slot: Slot, base: boolean, isAlone = base): { since: number, done: Promise<void> } | undefined {
@@ -181,7 +167,7 @@ export class Catalogues {
   }
 
   /**
-   * How long one list of a catalogue may be kept from now on, as its server said; undefined: it did not say.
+   * How long one list of a catalogue may be kept from now on; undefined: its server did not say.
    * @param slot where changes of it are heard
    */
   caching (catalogue: Catalogue, kind: ListKind, slot: Slot): Caching | undefined {
@@ -192,7 +178,7 @@ export class Catalogues {
     return { ...said, ttlMs: isChanging ? 0 : leftOf(said.ttlMs, fresh.at, Date.now(), limits.freshLists) }
   }
 
-  /** Whether a slot's lists have run out. While they are being read, or cannot be, they are as they are. */
+  /** Whether a slot's lists have expired, and can be read now. */
   #isStale (slot: Slot, isAlone: boolean): boolean {
     const catalogue = isAlone ? this.of(slot, slot.key.capabilityClass) : slot.catalogue
     const fresh = catalogue && this.#fresh.get(catalogue)
@@ -207,13 +193,13 @@ export class Catalogues {
 
   close (): void {
     this.#closed = true
-    this.#deps.hold(0)
+    this.#deps.allowance.hold(0)
     for (const { timer } of this.#due.values()) clearTimeout(timer)
     this.#due.clear()
   }
 
-  /** Counts again how much is held: catalogues were read, taken over or restored, or went with their clients' links. */
-  recount (): void { if (!this.#closed) this.#deps.hold(this.#sizeBeside(undefined)) }
+  /** Counts how much is held: catalogues were read, taken over or restored, or went with their clients' links. */
+  recount (): void { if (!this.#closed) this.#deps.allowance.hold(this.#sizeBeside(undefined)) }
 
   /** The size of all catalogues but one, in characters. */
   #sizeBeside (left: Catalogue | undefined): number {
@@ -223,9 +209,9 @@ export class Catalogues {
     return size
   }
 
-  /** What of a catalogue its owner has room for, in place of another one. */
+  /** What of a catalogue its owner has room for, in place of a former one. */
   #fitting (catalogue: Catalogue, former: Catalogue | undefined): Catalogue {
-    return fitting(catalogue, this.#deps.room() - this.#sizeBeside(former), this.#deps.warn)
+    return fitting(catalogue, this.#deps.allowance.room() - this.#sizeBeside(former), this.#deps.warn)
   }
 
   #paceOf (slot: Slot): Pace {
@@ -265,15 +251,15 @@ export class Catalogues {
     if (!link) return
     const pace = this.#paceOf(slot)
     const former = slot.catalogue ?? this.#byClass.get(capabilityClass)
-    const wait = this.#deps.wait(former === undefined)
+    const wait = this.#deps.allowance.wait(former === undefined)
     if (wait > 0) { this.#readIn(wait, slot, base, true); return }
-    const most = this.#deps.room() - this.#sizeBeside(former)
+    const most = this.#deps.allowance.room() - this.#sizeBeside(former)
     const timeout = limits.listTime * 2 ** pace.failures
     const leftOut = new LeftOut(this.#deps.warn)
     const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, this.#undeclared, leftOut.add)
     leftOut.end()
     if (base) this.#leftOut = leftOut.sentences
-    this.#deps.spend(catalogueSize(read))
+    this.#deps.allowance.spend(catalogueSize(read))
     if (this.#restoring) await this.#restoring
     const before = this.#byClass.get(capabilityClass)
     const catalogue = this.#fitting(read, before)
@@ -282,14 +268,14 @@ export class Catalogues {
     if (!whole) this.#readIn(Math.min(limits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
     const same = before !== undefined && sameCatalogue(before, catalogue)
     pace.settle = same ? Math.min(2 * pace.settle, longestSettleTime) : settleTime
-    // What a server lists to one user's login alone is not shown to others.
+    // What a server lists to one user's login is not shown to others.
     const isPrivate = slot.user !== undefined && Object.values(fresh.lists).some(({ isPublic }) => !isPublic)
     const isOwn = slot.key.affinity !== 'shared' && (before !== undefined || isPrivate)
     const shown = same ? before : isOwn ? this.#fitting(read, slot.catalogue) : catalogue
     this.#fresh.set(shown, fresh)
     if (isOwn) this.#publishTo(slot, same ? undefined : shown)
     else if (!same) this.#publish(shown, slot, base && before !== undefined)
-    // What the gateway itself is shown is as it was: so is what other classes are shown.
+    // The gateway is shown the same as before, so other classes are, too.
     else if (base) for (const other of this.#byClass.values()) this.#renew(other, fresh.at)
   }
 
@@ -298,7 +284,7 @@ export class Catalogues {
     if (fresh) fresh.at = at
   }
 
-  /** A change on one client's own connection is that client's, until its class is shown the same. */
+  /** A change on one client's link is that client's, until its class is shown the same. */
   #publishTo (slot: Slot, own: Catalogue | undefined): void {
     if (own === undefined && slot.catalogue === undefined) return
     slot.catalogue = own
@@ -310,8 +296,8 @@ export class Catalogues {
 
   /**
    * A change that all of its class are shown.
-   * @param slot where it was read: what it was shown alone is older
-   * @param forgetOthers what the gateway itself is shown has changed: what other classes are shown may have, too
+   * @param slot where it was read: its own catalogue is older
+   * @param forgetOthers the gateway is shown something else: other classes may be, too
    */
   #publish (catalogue: Catalogue, slot: Slot, forgetOthers: boolean): void {
     const { capabilityClass } = catalogue

@@ -1,13 +1,12 @@
-import { validCapabilities } from '../../../protocol/capabilities.ts'
 import type { Caching, Freshness } from '../../../protocol/caching.ts'
+import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { kinds, listKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
+import { type Catalogue, type Item, kinds, type ListKind, listKinds, nextCatalogueId } from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
 import { limits } from '../../base/limits/index.ts'
-import { readList, type ListRead } from './read-list.ts'
-import type { UndeclaredTools } from './undeclared-tools.ts'
+import { type ListRead, readList } from './read-list.ts'
 
 /** Max sentences about single capabilities. */
 const mostProblems = 10
@@ -21,7 +20,7 @@ export interface Readable {
   request: (method: string, paramsText: string) => Promise<string>
 }
 
-/** One list as it was read; `failure` says why it, or what its later pages have, is missing. */
+/** One list as it was read; `failure` says why it, or its later pages, are missing. */
 interface Reading {
   readonly items?: readonly Item[]
   readonly extra?: string
@@ -30,11 +29,11 @@ interface Reading {
 }
 
 /**
- * Reads all lists of an upstream. A list that fails does not take the others with it: its former items stay.
+ * Reads all lists of an upstream. Where a list fails, its former items stay.
  * @param before the last catalogue that was read
  * @param most max memory of each list, in bytes
- * @param timeout how long the other lists are waited for once one is there, in ms
- * @param undeclared its tools, where it declares none
+ * @param timeout how long other lists are waited for once one is there, in ms
+ * @param undeclared reads tools that are not declared
  * @param warn gets a sentence for each failure, and for what was left out
  * @returns `whole`: no list failed; `fresh`: how long the server lets each list be kept
  * @throws UpstreamError when no list can be read
@@ -85,7 +84,7 @@ export async function readCatalogue (
   return { catalogue, whole, fresh: { at, lists: fresh } }
 }
 
-/** What was read of a list, and of its former items those that may stand on the pages that could not be read. */
+/** What was read of a list, and former items that may stand on the missing pages. */
 function withFormer (items: readonly Item[], former: readonly Item[]): readonly Item[] {
   const read = new Set(items.map(({ key }) => key))
   return [...items, ...former.filter(({ key }) => !read.has(key))]
@@ -106,7 +105,7 @@ async function readAll (reading: ReadonlyArray<Promise<Reading>>, timeout: numbe
   return outcomes.map((outcome) => outcome.status === 'fulfilled' ? outcome.value : undefined)
 }
 
-/** A server that has resources need not have templates: a method that it does not know is an empty list. */
+/** A server with resources need not have templates: an unknown method is an empty list. */
 async function readOne (link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void): Promise<Reading> {
   try {
     return await readFrom(link, kind, most, warn)
@@ -121,4 +120,59 @@ async function readFrom (link: Readable, kind: ListKind, most: number, warn: (se
   const list = await readList(kind, async (method, params) => await link.request(method, params), warn, most)
   if (list.failure !== undefined && link.closed === true) throw new UpstreamError('broken', list.failure)
   return list
+}
+
+/** Max times that it is asked again after its connection failed. */
+const maxLosses = 3
+const none = { items: [], extra: '{}', caching: undefined }
+
+/**
+ * The tools of a server that declares none. Some servers list them nevertheless, so each is asked once, and again with
+ * each reading if it answers. A server that does not answer, or ends because of it, is left alone.
+ */
+export class UndeclaredTools {
+  /** Why it has none, as a clause; undefined: it lists them. */
+  #refusal: string | undefined
+  #isMethodUnknown = false
+  /** How often its connection failed meanwhile, which says nothing of its tools. */
+  #losses = 0
+
+  get mayHave (): boolean { return this.#refusal === undefined || (this.#losses > 0 && this.#losses < maxLosses) }
+
+  /**
+   * @param read reads the list
+   * @param isGone whether its connection has ended
+   * @returns no items where it has no answer
+   * @throws UpstreamError when its connection has ended
+   */
+  async read (read: () => Promise<ListRead>, isGone: () => boolean): Promise<ListRead> {
+    this.#refusal = 'its connection ended when it was asked for them'
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined) }, limits.undeclaredTools) })
+    try {
+      const list = await Promise.race([read(), late])
+      this.#refusal = list ? undefined : 'it does not answer tools/list'
+      this.#losses = 0
+      return list ?? none
+    } catch (error) {
+      if (!(error instanceof RpcError || error instanceof UpstreamError) || isGone()) {
+        this.#losses = 0
+        throw error
+      }
+      this.#isMethodUnknown = error instanceof RpcError && error.code === code.methodNotFound
+      const isLost = error instanceof UpstreamError && error.fault === 'broken' && error.status === undefined
+      this.#refusal = isLost ? `tools/list failed: ${error.message}` : `it answers tools/list with an error: ${error.message}`
+      this.#losses = isLost ? this.#losses + 1 : 0
+      return isLost && this.mayHave ? { ...none, failure: error.message } : none
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** A sentence for the log. @param count how many tools it lists @param hasOthers it declares other lists */
+  sentence (count: number, hasOthers: boolean): string | undefined {
+    if (count > 0) return 'it does not declare tools, but lists them: they are shown'
+    if (hasOthers && (this.#refusal === undefined || this.#isMethodUnknown)) return undefined
+    return `it declares no tools: ${this.#refusal ?? 'its list is empty'}`
+  }
 }

@@ -3,7 +3,7 @@ import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { eachElement, membersOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { besideList } from '../../../protocol/mended-members.ts'
-import { mend } from '../../../protocol/mending.ts'
+import { listOf, mend } from '../../../protocol/mending.ts'
 import { copyOf, truncate, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { limits } from '../../base/limits/index.ts'
@@ -21,9 +21,9 @@ export interface ListRead {
 /**
  * Reads all pages of one of an upstream's lists. Where a later page fails, the earlier ones count.
  * @param request sends a request to the upstream; resolves to the text of its result
- * @param warn called with a sentence for everything that is left out, and for what is mended
- * @param most max memory of its items, in bytes; never more than `limits.listSize`
- * @throws RpcError, UpstreamError: what the first page failed by
+ * @param warn gets a sentence for everything that is left out or mended
+ * @param most max memory of its items, in bytes; at most `limits.listSize`
+ * @throws RpcError, UpstreamError of the first page
  */
 export async function readList (
   kind: ListKind,
@@ -87,9 +87,10 @@ class ListReader {
         return { items, extra, caching, failure: error.message }
       }
       const budget = new LoopBudget()
-      const { list, next, rest } = partsOf(result, this.#kind)
+      const { list, next, rest, problem } = partsOf(result, this.#kind)
+      if (problem !== undefined) this.#warn(`${page === 0 ? '' : `page ${page + 1}: `}${problem}`)
       if (budget.spent) await budget.yieldToEventLoop()
-      // How long it may be kept is not a part of the list: it may be another time with each reading.
+      // How long the list may be kept differs from one reading to the next.
       if (page === 0) extra = copyOf(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
       caching = page === 0 ? cachingOf(rest) : strictestCaching(caching, cachingOf(rest))
       if (extra.length > limits.itemSize) {
@@ -115,7 +116,6 @@ class ListReader {
     }
   }
 
-  /** Takes the items of one page. */
   async #take (list: string, budget: LoopBudget, page: number): Promise<void> {
     const notes = {
       warn: (sentence: string) => { this.#warn(sentence) },
@@ -146,7 +146,7 @@ class ListReader {
     else for (const key of repeated) this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first one counts`)
   }
 
-  /** Why this item and those behind it are not taken; undefined: it is, and is counted. */
+  /** Why this item and the ones behind it are not taken; undefined: it is taken, and counted. */
   #refusal ({ text }: Item): string | undefined {
     if (this.#items.length >= limits.listItems) return `only the first ${limits.listItems} are taken`
     this.#size += memoryOf(text)
@@ -154,21 +154,43 @@ class ListReader {
   }
 }
 
-/** Takes the items from one on off the text of their page, where much of that was left out: they would keep all of it. */
+/**
+ * Copies the items from one on out of the text of their page, if much of that is left out: they would keep all of it.
+ */
 function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   if (!isMuchLeftOut) return
   for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: copyOf(text) }
 }
 
-/** The parts of a page, found in one pass: it may have megabytes. `rest`: its other members. */
-function partsOf (result: string, kind: ListKind): { list: string, next: string | undefined, rest: string } {
-  let list = '[]'
+interface PageParts {
+  readonly list: string
+  readonly next: string | undefined
+  /** Its other members. */
+  readonly rest: string
+  /** Why its list is read otherwise than it is written. */
+  readonly problem: string | undefined
+}
+
+/** The parts of a page, found in one pass: it may have megabytes. */
+function partsOf (result: string, kind: ListKind): PageParts {
+  let written: string | undefined
   let next: string | undefined
   const rest: string[] = []
   for (const { key, keyStart, start, end } of membersOf(result)) {
-    if (key === kind) list = result.slice(start, end)
+    if (key === kind) written = result.slice(start, end)
     else if (key === 'nextCursor') next = result.slice(start, end)
     else rest.push(result.slice(keyStart, end))
   }
-  return { list, next, rest: mend(`{${rest.join()}}`, besideList).text }
+  return { ...asList(written, kind), next, rest: mend(`{${rest.join()}}`, besideList).text }
+}
+
+/** The items that a server lists, and why what it wrote is no list. */
+function asList (written: string | undefined, kind: ListKind): Pick<PageParts, 'list' | 'problem'> {
+  if (written?.startsWith('[') === true) return { list: written, problem: undefined }
+  const list = written === undefined ? undefined : listOf(written)
+  if (list !== undefined) {
+    return { list, problem: `"${kind}" is an object with numbers for names, as PHP writes some lists, and is read as a list` }
+  }
+  const what = written === undefined ? 'is missing' : `is no list, but ${truncate(written, 100)}`
+  return { list: '[]', problem: `"${kind}" ${what}, and is read as an empty list` }
 }

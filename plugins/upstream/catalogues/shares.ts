@@ -2,13 +2,29 @@ import { kinds, type Catalogue, type Item, type ListKind } from '../../../protoc
 import { memoryOf } from '../../../protocol/text.ts'
 import { limits, TokenBucket } from '../../base/limits/index.ts'
 
-/** The size of the catalogues that the servers of each user list, which has a bound for each user, and how often they are read. */
+/** How much a server's catalogues may hold, how often they may be read, and where they are kept. Sizes are in characters. */
+export interface CatalogueAllowance {
+  /** How much the catalogues of all classes may hold together. */
+  readonly room: () => number
+  /** Notes how much they hold. */
+  readonly hold: (size: number) => void
+  /** How long the lists are not to be read, since its owner's were read often, in ms. @param isFirst nothing of it is known */
+  readonly wait: (isFirst: boolean) => number
+  /** Notes how much was read. */
+  readonly spend: (size: number) => void
+  /** Keeps a text for the next run, given in pieces. */
+  readonly keep: (text: Iterable<string>) => void
+}
+
+/** How much the servers of each user list, which has a bound, and how often their lists are read. */
 export class CatalogueShares {
   /** By server. */
   readonly #held = new Map<string, { readonly user: string, readonly size: number }>()
   readonly #reads = new TokenBucket(limits.catalogueReads)
 
-  /** How much more a server may list, in bytes of memory. @param user its owner; undefined: an admin, who has no bound */
+  /**
+   * How much more a server may list, in bytes of memory. @param user its owner; undefined: an admin, who has no bound
+   */
   room (server: string, user: string | undefined): number {
     if (user === undefined) return Infinity
     let room: number = limits.cataloguesPerUser
@@ -22,7 +38,10 @@ export class CatalogueShares {
     else this.#held.set(server, { user, size })
   }
 
-  /** How long a server's lists are not to be read again, in ms: those of one user's servers are counted together, an admin's by itself. */
+  /**
+   * How long a server's lists are not to be read again, in ms. The servers of one user count together, an admin's
+   * alone.
+   */
   wait (server: string, user: string | undefined): number {
     return this.#reads.wait(readerOf(server, user), 0)
   }
@@ -43,7 +62,10 @@ export function catalogueSize ({ lists, instructions = '' }: Catalogue): number 
   return size
 }
 
-/** A catalogue with as many of its items as fit, in order. @param room in bytes of memory @param warn called when items are left out */
+/**
+ * A catalogue with as many of its items as fit, in order. @param room in bytes of memory @param warn told what is left
+ * out
+ */
 export function fitting (catalogue: Catalogue, room: number, warn: (sentence: string) => void): Catalogue {
   if (room === Infinity || catalogueSize(catalogue) <= room) return catalogue
   let left = room - memoryOf(catalogue.instructions ?? '')

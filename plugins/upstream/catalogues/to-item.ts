@@ -1,14 +1,16 @@
+import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { readableTool } from '../../../protocol/legacy/readable-tool.ts'
-import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
+import { type Item, type ListKind, listKinds } from '../../../protocol/lists.ts'
+import { readableTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import { itemShapes } from '../../../protocol/mended-members.ts'
 import { mend } from '../../../protocol/mending.ts'
 import { latestModern } from '../../../protocol/modern/envelope.ts'
 import { truncate } from '../../../protocol/text.ts'
+import { problemOf } from '../../../schemas/problem.ts'
 import { limits } from '../../base/limits/index.ts'
-import { checkedMembers, itemProblem } from './item-problem.ts'
 
-/** Receives what is told of single items. */
+/** Receives remarks about single items. */
 interface ItemNotes {
   /** An item is left out, with the reason. */
   readonly warn: (sentence: string) => void
@@ -16,13 +18,16 @@ interface ItemNotes {
   readonly mended: (name: string, place: string) => void
 }
 
-/** Characters that are not seen where a name is shown, or change what is seen of others: controls, bidirectional ones too, and tags. */
+/**
+ * Characters that are invisible in a name, or change how others are shown: controls, bidirectional ones included, and
+ * tags.
+ */
 const unseen = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 
-/** Size of items of which single members are parsed, in characters: below, all of an item is parsed in less time. */
+/** Size beyond which only some members of an item are parsed, in characters. */
 export const largeItem = 16 * 1024
 
-/** The members of a large item that `toItem` looks at; of schemas only what they are, and their types. */
+/** The members of a large item that `toItem` reads; of schemas only their `type`. */
 function lookedAt (text: string, key: string, kind: ListKind): Record<string, unknown> {
   const names = new Set([key, ...checkedMembers(kind)])
   const members: Record<string, unknown> = {}
@@ -51,7 +56,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
     return undefined
   }
   const name = value[key]
-  // Such a name cannot be told from another one where it is shown, and breaks lines of logs.
+  // Such a name may look like another one, and breaks lines of logs.
   const seen = kind === 'resources' || kind === 'resourceTemplates' ? name : name.replace(unseen, '\u{fffd}')
   if (seen !== name) {
     warn(`${JSON.stringify(seen)} has control characters in its name and is left out`)
@@ -76,7 +81,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
   if (typeof description === 'string' && description.length > limits.description) {
     changes.description = JSON.stringify(truncate(description, limits.description))
   }
-  // MCP requires the type, which arguments have anyway.
+  // MCP requires the type, and arguments are always an object.
   if (isObject(inputSchema) && inputSchema.type === undefined) {
     changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
   }
@@ -86,4 +91,53 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
   }
   if (places[0] !== undefined) notes.mended(name, places[0])
   return item
+}
+
+// What all revisions of MCP say of the members of items. Clients that check it refuse a whole list for one item that is
+// otherwise. Unknown members, and values that MCP does not restrict, are not checked.
+
+const optional = <Schema extends TSchema>(members: Record<string, Schema>): TObject =>
+  Type.Object(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])))
+const text = Type.String()
+const flag = Type.Boolean()
+const object = Type.Object({})
+const oneOf = (...values: string[]): TSchema => Type.Union(values.map((value) => Type.Literal(value)), { enum: values })
+
+const icon = Type.Composite([
+  Type.Object({ src: text }),
+  optional<TSchema>({ mimeType: text, sizes: Type.Array(text), theme: oneOf('light', 'dark') })
+])
+const described = { title: text, description: text, icons: Type.Array(icon), _meta: object }
+const annotations = optional<TSchema>({
+  audience: Type.Array(oneOf('user', 'assistant')),
+  priority: Type.Number({ minimum: 0, maximum: 1 }),
+  lastModified: text
+})
+const resource = Type.Composite([Type.Object({ name: text }), optional<TSchema>({ ...described, mimeType: text, annotations })])
+const argument = Type.Composite([Type.Object({ name: text }), optional<TSchema>({ title: text, description: text, required: flag })])
+
+const schemas: Readonly<Record<ListKind, TObject>> = {
+  tools: Type.Composite([
+    Type.Object({ inputSchema: optional({ type: Type.Literal('object') }) }),
+    optional<TSchema>({
+      ...described,
+      outputSchema: object,
+      annotations: optional<TSchema>({ title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag }),
+      execution: optional({ taskSupport: oneOf('forbidden', 'optional', 'required') })
+    })
+  ]),
+  prompts: optional<TSchema>({ ...described, arguments: Type.Array(argument) }),
+  resources: Type.Composite([resource, optional({ size: Type.Number() })]),
+  resourceTemplates: resource
+}
+const compiled = Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))
+
+/** The members of an item of this kind that are checked. */
+export const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)
+
+/** What is wrong with an item, as a clause; undefined: nothing. @param item its `checkedMembers`; more may be there */
+export function itemProblem (kind: ListKind, item: Readonly<Record<string, unknown>>): string | undefined {
+  if (compiled[kind]?.Check(item) === true) return undefined
+  const { path, message } = problemOf(schemas[kind], item) ?? { path: '', message: 'it is not valid' }
+  return path === '' ? message : `${JSON.stringify(path)}: ${message}`
 }

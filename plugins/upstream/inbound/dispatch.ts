@@ -12,19 +12,17 @@ import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
 import { attribute, type Attribution } from './attribution.ts'
 
-/** What is done with messages that an upstream sends unasked. */
+/** What is done with messages that answer no request. */
 export interface DispatchDeps {
-  /** The server's name. */
   name: string
-  /** A list changed. */
   refresh: (slot: Slot) => void
-  /** Several clients had calls open, and nothing said whom a question was for. */
+  /** Several clients had calls open, so that a question had no certain recipient. */
   contested: () => void
   /** Called before a question is put to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
   /** For every client that the slot serves and whose principal alone has used the link. */
   broadcast: (slot: Slot, link: Link, method: string, paramsText: string) => void
-  /** It could not be attributed to any client. */
+  /** It has no certain recipient. */
   dropped: (method: string) => void
 }
 
@@ -37,9 +35,9 @@ function taskOf ({ _meta }: Record<string, unknown>): string | undefined {
 const clientIdOf = ({ client }: Call): string => client.id
 
 /**
- * Identifies whom a question about a call is put to. A session of a former revision is one client. Requests of MCP 2026-07-28 stand for
- * themselves: those of one principal that declare the same are of one client, though each holds a lease of its own while it runs. Callers
- * without credentials are told apart, whatever their address: there may be many people behind it.
+ * Identifies the client that is asked about a call. A session of a former revision is one client. Requests of MCP
+ * 2026-07-28 are of one client if principal and capabilities are the same. Callers without credentials are told apart:
+ * many people may share an address.
  */
 function askedClientOf ({ client, exchange }: Call): string {
   if (exchange?.canSuspend !== true || isWithoutCredentials(exchange)) return client.id
@@ -49,7 +47,7 @@ function askedClientOf ({ client, exchange }: Call): string {
 
 const isWithoutCredentials = ({ address, client }: Exchange): boolean => address !== undefined && client.owner === ownerAt(address)
 
-/** How many questions each call waits for the answers to, if any. */
+/** How many questions each call waits for. */
 const asked = new WeakMap<Call, number>()
 
 interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAsked?: (call: Call) => boolean }
@@ -57,7 +55,7 @@ interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAske
 const forQuestions: Recipients = { ownerOf: askedClientOf, isAsked: (call) => asked.has(call) }
 const forNotifications: Recipients = { ownerOf: clientIdOf }
 
-/** The client that a message is for. A task's message is for who waits for the task's result, or else for who began it. */
+/** The client that a message is for. A task's message is for the client that waits for its result, or else began it. */
 function recipientOf (
   { tasks, owner }: Slot,
   link: Link,
@@ -85,7 +83,7 @@ function recipientOf (
 
 type Asked = Extract<Attribution<Call, Client>, { kind: 'call' | 'owner' }>
 
-/** Whom a question is put to. @throws RpcError to answer the upstream with, where that is nobody */
+/** The client that a question is put to. @throws RpcError to answer the upstream with, where there is none */
 function askedOf ({ name, contested }: DispatchDeps, slot: Slot, link: Link, { method, params }: Question, origin: Origin): Asked {
   const target = recipientOf(slot, link, origin, params, forQuestions)
   if (target.kind === 'call' || target.kind === 'owner') return target
@@ -98,13 +96,13 @@ function askedOf ({ name, contested }: DispatchDeps, slot: Slot, link: Link, { m
   )
 }
 
-/** Puts an upstream's question to the one client that it is for. @throws RpcError to answer the upstream with */
+/** Puts an upstream's question to its recipient. @throws RpcError to answer the upstream with */
 export async function dispatchQuestion (deps: DispatchDeps, slot: Slot, link: Link, question: Question, origin: Origin): Promise<Response> {
   const target = askedOf(deps, slot, link, question, origin)
   if (target.kind === 'owner') return await putTo(deps, slot, question, target.owner, target.owner)
   const { call } = target
   const asker = askedClientOf(call)
-  // Related to the call by nothing but the time.
+  // Only the time relates it to the call.
   const isGuessed = origin === undefined && call.exchange?.canSuspend === true
   try {
     return await whileAsked(call, putTo(deps, slot, isGuessed ? { ...question, outlivesRequest: true } : question, call.client, call))
@@ -117,7 +115,7 @@ export async function dispatchQuestion (deps: DispatchDeps, slot: Slot, link: Li
   }
 }
 
-/** Puts a question to a client by what can ask it, if it may be asked. @throws RpcError */
+/** Puts a question to a client, if it may be asked. @throws RpcError */
 async function putTo (
   { onQuestion }: DispatchDeps,
   { tasks }: Slot,
@@ -143,7 +141,7 @@ async function whileAsked (call: Call, answer: Promise<Response>): Promise<Respo
   }
 }
 
-/** Passes an upstream's notification to the clients that it is for. */
+/** Passes an upstream's notification to its recipients. */
 export function dispatchNotification (deps: DispatchDeps, slot: Slot, link: Link, notification: Notification, origin: Origin): void {
   const { method, params, paramsText } = notification
   switch (method) {
@@ -157,7 +155,7 @@ export function dispatchNotification (deps: DispatchDeps, slot: Slot, link: Link
       for (const subscriber of slot.subscriptions.subscribersOf(params.uri)) subscriber.listener?.deliver(method, paramsText)
       return
     case 'notifications/progress': {
-      // Of no open call: a task goes on reporting under the token of the call that began it.
+      // A task goes on reporting under the token of the call that began it.
       const progress = slot.tasks.progressOf(link, params.progressToken)
       if (progress) deliver(deps, progress.client, method, restoredProgress(paramsText, progress.clientToken))
       else deps.dropped(method)
@@ -194,7 +192,7 @@ function dispatchOther (deps: DispatchDeps, slot: Slot, link: Link, { method, pa
       deliver(deps, target.owner, method, paramsText)
       return
     case 'idle':
-      // Only a log message is for whoever listens. Where several principals use the link, it may be about what another one did.
+      // A log message is for every listener, unless it may be about another principal that uses the link.
       if (isLog && !link.isShared) deps.broadcast(slot, link, method, paramsText)
       else deps.dropped(method)
       return
@@ -207,18 +205,18 @@ function dispatchOther (deps: DispatchDeps, slot: Slot, link: Link, { method, pa
   }
 }
 
-/** True when everything under way on a link is one principal's: each of its clients may hear what the others may. */
+/** Everything under way on a link is of one principal: each of its clients may hear what the others may. */
 function isOfOnePrincipal ({ tasks }: Slot, link: Link): boolean {
   const clients = [...link.openCalls.map(({ client }) => client), ...tasks.workersOn(link)]
   return new Set(clients.map(({ principal, id }) => principal ?? id)).size === 1
 }
 
-/** The latest call of each client that has one open. */
+/** The latest open call of each client. */
 function latestOfEach (link: Link): Iterable<Call> {
   return new Map(link.openCalls.map((call) => [call.client.id, call])).values()
 }
 
-/** Notes what goes on after an answer, or is over with it: a task, or pages to visit before the call can be repeated (-32042). */
+/** Notes what an answer begins or ends: a task, or pages to visit before the call is repeated (-32042). */
 export function noteAnswer ({ tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response): void {
   const { client, method, params } = call
   if (params.task === undefined && errorText === undefined && !method.startsWith('tasks/')) return
@@ -230,7 +228,7 @@ export function noteAnswer ({ tasks }: Slot, link: Link, call: Call, { resultTex
     for (const each of elicitations) if (isObject(each)) tasks.elicitation(each.elicitationId, client)
     return
   }
-  // What announces a task, or says how it goes, is small.
+  // The state of a task is small.
   const value: unknown = resultText === undefined || resultText.length > largeText ? {} : JSON.parse(resultText)
   if (!isObject(value)) return
   if (isObject(value.task)) {

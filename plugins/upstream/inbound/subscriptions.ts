@@ -5,7 +5,10 @@ import type { Placement } from '../links/placement.ts'
 import type { RequestRunner } from '../links/requests.ts'
 import type { Slot } from '../links/slot.ts'
 
-/** The resource subscriptions of one server's clients. The first subscriber of a URI subscribes upstream, the last one unsubscribes. */
+/**
+ * The resource subscriptions of one server's clients. The first subscriber of a URI subscribes upstream, the last one
+ * unsubscribes.
+ */
 export class ResourceSubscriptions {
   readonly #server: string
   readonly #placement: Placement
@@ -13,7 +16,7 @@ export class ResourceSubscriptions {
 
   readonly #open: (slot: Slot) => void
 
-  /** @param server its name @param open opens a slot's link, which brings it to the state that the slot remembers */
+  /** @param open opens a slot's link, and restores the state that the slot remembers */
   constructor (server: string, placement: Placement, requests: RequestRunner, open: (slot: Slot) => void) {
     this.#open = open
     this.#server = server
@@ -21,15 +24,15 @@ export class ResourceSubscriptions {
     this.#requests = requests
   }
 
-  /** The URIs that a client is subscribed to. */
   of (client: Client): string[] {
     return this.#placement.pool.all.flatMap(({ subscriptions }) => subscriptions.urisOf(client.id))
   }
 
   /**
-   * @param paramsText the client's own, as JSON text
+   * @param paramsText the client's, as JSON text
    * @returns the text of the result
-   * @throws RpcError the upstream's, relayed; -32000 when the client has too many; -32001 when its owner has, or there is no answer
+   * @throws RpcError the upstream's; -32000 when the client has too many; -32001 when its owner has, or there is no
+   * answer
    */
   async add (client: Client, uri: string, paramsText?: string): Promise<string> {
     const slot = this.#placement.slotFor(client, this.#placement.passed(client.headersOf?.('resources/subscribe')))
@@ -51,10 +54,7 @@ export class ResourceSubscriptions {
     }
   }
 
-  /**
-   * Subscribes a client again, on its slot: its link has the subscription now, or once it is open.
-   * @throws RpcError -32001, -32000 as `add`
-   */
+  /** Subscribes a client again: its link has the subscription now, or once it is open. @throws RpcError as `add` */
   restore (client: Client, uri: string): void {
     const slot = this.#placement.slotFor(client, this.#placement.passed(client.headersOf?.('resources/subscribe')))
     this.#checkCount(slot, client)
@@ -65,10 +65,10 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * An upstream that cannot be reached has nothing to unsubscribe from.
-   * @param paramsText the client's own, as JSON text
+   * An unreachable upstream has nothing to unsubscribe from.
+   * @param paramsText the client's, as JSON text
    * @returns the text of the result
-   * @throws RpcError the upstream's, relayed
+   * @throws RpcError the upstream's
    */
   async remove (client: Client, uri: string, paramsText?: string): Promise<string> {
     const slot = this.#placement.subscribedOn(client, uri)
@@ -90,7 +90,10 @@ export class ResourceSubscriptions {
   }
 }
 
-/** Notes a subscription. @returns whether it is the first one of this resource @throws RpcError -32001 when its owner has too many */
+/**
+ * Notes a subscription. @returns whether it is the first one of the resource @throws RpcError -32001 when its owner has
+ * too many
+ */
 function noted (slot: Slot, client: Client, uri: string): boolean {
   try {
     return slot.subscriptions.add(uri, client)

@@ -1,11 +1,11 @@
+import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { writtenByUser } from '../../../schemas/stored-by-user.ts'
-import type { ProcessEnvironment } from './variables.ts'
 
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
 export interface Install { npmRegistry?: string, pythonIndexUrl?: string }
 
-/** The variables of the gateway's environment that a child gets: enough to run, and no secrets. */
+/** The variables that a child inherits: enough to run, and no secrets. */
 const inherited = [
   'PATH',
   'HOME',
@@ -25,7 +25,7 @@ const inherited = [
   'PATHEXT'
 ]
 
-/** The variables by which npm and its relatives (pnpm, yarn, bun, corepack) learn the registry, and below, pip and uv the index. */
+/** The variables that name the registry to npm, pnpm, yarn, bun and corepack; below, the index to pip and uv. */
 const npmNames = [
   'npm_config_registry',
   'pnpm_config_registry',
@@ -36,10 +36,10 @@ const npmNames = [
 ]
 const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 
-/** Variables that make a program run other code than its own. */
+/** Variables that make a program run foreign code. */
 const hijacks = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
-/** The names in `env` that a child does not get, since a user who is no admin wrote them. */
+/** The names in `env` that a child does not get, since a user without admin rights wrote them. */
 export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string[] {
   const isUsers = writtenByUser(storedByUser)
   return Object.keys(env).filter((name) => hijacks.test(name) && isUsers('env', name))
@@ -48,7 +48,7 @@ export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string
 /**
  * The whole environment of a child.
  * @param config with its variables filled in
- * @param environment the gateway's own
+ * @param environment the gateway's
  */
 export function childEnvironment (
   config: ServerConfig,
@@ -66,7 +66,7 @@ export function childEnvironment (
     [npmNames, npmRegistry],
     [pythonNames, pythonIndexUrl]
   ] as const) {
-    // A config that sets it for one manager of a family wins for all of them: another one's variable could override it.
+    // A config that sets it for one manager of a family wins for all: the variable of another one could override it.
     if (address && !mentions(own, names)) for (const name of names) result[name] = address
   }
   return { ...result, ...own }
@@ -75,4 +75,127 @@ export function childEnvironment (
 function mentions (env: Readonly<Record<string, string>>, names: readonly string[]): boolean {
   const lower = new Set(names.map((name) => name.toLowerCase()))
   return Object.keys(env).some((name) => lower.has(name.toLowerCase()))
+}
+
+export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
+
+/** A config with its variables filled in, to connect with. */
+interface Expanded {
+  /** Never to be stored or shown. */
+  config: ServerConfig
+  /** Sentences about the variables that were not filled in, without values. */
+  warnings: string[]
+  /** Replaces the values in a text by their variables, for errors that people read. */
+  hide: (text: string) => string
+}
+
+/**
+ * The gateway's secrets and the files that hold them, which no config gets. Compared in upper case: names are not
+ * case-sensitive on every system.
+ */
+const ours = [
+  /^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|METRICS_TOKEN|TOOL_HUB_KEY)(_FILE)?$/,
+  /_CLIENT_SECRET(_FILE)?$/,
+  /^SOCIAL_AUTH_/,
+  /^PG/,
+  /^OTEL_EXPORTER_OTLP_(\w+_)?HEADERS$/
+]
+export const isOurs = (name: string): boolean => ours.some((pattern) => pattern.test(name.toUpperCase()))
+
+/** Min length of values that are hidden: shorter ones are no secrets, and occur within many words. */
+const shortestHidden = 4
+
+/**
+ * Members whose values `storedByUser` attributes one by one. No variable is filled in in other members that a user
+ * wrote.
+ */
+const attributed: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
+
+/** Fills the variables of a text. `place` is a member of the config, `within` a name or index in it. */
+type Fill = (text: string, place: string, ...within: Array<string | number>) => string
+
+/** A variable in a text, with its name as group 1. */
+export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+
+/** A test whether variables at a place stay as written, since a user without admin rights wrote them. */
+export function leftAsWritten (storedByUser: ServerConfig['storedByUser']): (place: string, ...within: Array<string | number>) => boolean {
+  const isUsers = writtenByUser(storedByUser)
+  const isMixed = storedByUser !== undefined && storedByUser !== false
+  return (place, ...within) => isUsers(place, ...within) || (isMixed && !attributed.has(place))
+}
+
+/**
+ * A config with other texts where variables are filled in: `env`, `headers`, `url`, `args`, `proxy`, `oauth`,
+ * `openapi.url` and `openapi.security`.
+ */
+export function fillPlaces (config: ServerConfig, fill: Fill): ServerConfig {
+  const fillAll = <Value>(value: Value, place: string): Value => {
+    if (typeof value === 'string') return fill(value, place) as Value
+    if (Array.isArray(value)) return value.map((each: unknown) => fillAll(each, place)) as Value
+    if (!isObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fillAll(each, place)])) as Value
+  }
+  const all = (map: Record<string, string>, place: string): Record<string, string> =>
+    Object.fromEntries(Object.entries(map).map(([name, text]) => [name, fill(text, place, name)]))
+  const { env, headers, url, args, proxy, oauth, openapi } = config
+  return {
+    ...config,
+    ...(env && { env: all(env, 'env') }),
+    ...(headers && { headers: all(headers, 'headers') }),
+    ...(url !== undefined && { url: fill(url, 'url') }),
+    ...(args && { args: args.map((arg, at) => fill(arg, 'args', at)) }),
+    ...(proxy && { proxy: fillAll(proxy, 'proxy') }),
+    ...(oauth && { oauth: fillAll(oauth, 'oauth') }),
+    ...(openapi && {
+      openapi: {
+        ...openapi,
+        ...(openapi.url !== undefined && { url: fill(openapi.url, 'openapi.url') }),
+        ...(openapi.security && { security: fillAll(openapi.security, 'openapi.security') })
+      }
+    })
+  }
+}
+
+/**
+ * Replaces `${NAME}` by its value in the environment, in the places of `fillPlaces`. Values are not expanded again.
+ * Variables that are unset, name a secret of the gateway, or were written by a user without admin rights stay as
+ * written.
+ */
+export function expandVariables (config: ServerConfig, environment: ProcessEnvironment): Expanded {
+  const warnings = new Set<string>()
+  const values = new Map<string, string>()
+  const isLeft = leftAsWritten(config.storedByUser)
+  const fill: Fill = (text, place, ...within) => text.replace(variablePattern, (written, name: string) => {
+    const value = Object.hasOwn(environment, name) ? environment[name] : undefined
+    if (isLeft(place, ...within)) warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
+    else if (isOurs(name)) warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
+    else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
+    else {
+      values.set(value, written)
+      return value
+    }
+    return written
+  })
+  const { url } = config
+  const { headers, ...filled } = fillPlaces(config, fill)
+  const expanded: ServerConfig = {
+    ...filled,
+    // Values from files often end with a line break, which headers must not contain.
+    ...(headers && { headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, text.trim()])) })
+  }
+  if (url !== undefined && expanded.url !== url) hideHost(values, url, expanded.url ?? '')
+  const hidden = [...values].filter(([value]) => value.length >= shortestHidden).sort(([a], [b]) => b.length - a.length)
+  return {
+    config: expanded,
+    warnings: [...warnings],
+    hide: (text) => hidden.reduce((rest, [value, written]) => rest.replaceAll(value, written), text)
+  }
+}
+
+/** Hides the host as well, which errors name: it may be part of a value. */
+function hideHost (values: Map<string, string>, written: string, filled: string): void {
+  const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)/i.exec(written)?.[1] ?? ''
+  if (!host.includes('${') || !URL.canParse(filled)) return
+  const url = new URL(filled)
+  for (const each of [url.host, url.hostname]) if (!values.has(each)) values.set(each, host)
 }

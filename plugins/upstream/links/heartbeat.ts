@@ -1,4 +1,4 @@
-/** What is looked after while a server is connected. */
+/** What is done while a server is connected. */
 interface HeartbeatOptions {
   /** The interval of `check`, in ms; undefined: never. */
   keepAlive: number | undefined
@@ -29,3 +29,14 @@ export class Heartbeat {
     this.#timers = []
   }
 }
+
+/**
+ * The delay before the next attempt, in ms: 1 s, doubled with each failure up to 60 s, of which half to all at random.
+ */
+export function backoff (failures: number, random: () => number = Math.random): number {
+  const full = Math.min(1_000 * 2 ** Math.max(failures - 1, 0), 60_000)
+  return full / 2 + random() * full / 2
+}
+
+/** After a connection that lasted longer than this, in ms, the delays begin at 1 s again. */
+export const healthyAfter = 60_000

@@ -6,9 +6,9 @@ type Affinity = 'shared' | 'session' | 'user'
 /** The properties of a server that decide who shares a connection to it. */
 interface Sharing {
   isolation: Isolation
-  /** It is reached over the network: a link costs a session there, not a process here. */
+  /** It is reached over the network: a link costs a session there, and no process here. */
   remote: boolean
-  /** It has asked a question while calls of several clients were open, so that none could be asked. */
+  /** It asked a question while calls of several clients were open, so that the recipient was unknown. */
   contested: boolean
 }
 
@@ -17,19 +17,18 @@ export interface Sharer {
   id: string
   user: string
   capabilities: ClientCapabilities
-  /** It wants connections of its own. */
   ownLinks?: boolean
-  /** It uses those of another client. */
+  /** It uses the links of another client. */
   linksOf?: { id: string }
 }
 
 /** The headers of a client that are passed on to a server. */
 interface Passing {
-  /** Identifies the principal: no two principals share. */
+  /** No two principals share a link. */
   principal: string
-  /** Identifies the set of values without revealing them. */
+  /** Identifies the values without revealing them. */
   digest: string
-  /** The client is one session, whose every request is its own; the name of a REST caller may stand for many people. */
+  /** The client is one session. The name of a REST caller may stand for many people. */
   session: boolean
   /** A connection takes other values with each request (streamable HTTP), not only when it is opened (SSE). */
   eachRequest: boolean
@@ -38,23 +37,24 @@ interface Passing {
 /** Which link serves a client: equal keys share one. */
 export interface LinkKey { key: string, affinity: Affinity, capabilityClass: string }
 
-/** The link that serves the gateway itself: it lists, is pinged, and its state is the server's status. */
+/** The link of the gateway: it lists and is pinged, and its state is the server's status. */
 export const baseKey: LinkKey = { key: `shared ${plainClass}`, affinity: 'shared', capabilityClass: plainClass }
 
-/** The link on which lists for a class of clients are read where headers are passed on: it carries no client's headers. */
+/** The link that reads lists for a class of clients where headers are passed on: it carries no client's headers. */
 export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
   capabilityClass === base.capabilityClass ? base : { key: `listing ${capabilityClass}`, affinity: 'shared', capabilityClass }
 
 /**
- * The key of the upstream connection that serves a client (DECISIONS §7, "Isolation"; §15, "passthroughHeaders"):
- * server × affinity × capability class × passed-on headers. A pure function; the table in its test is the specification.
- * @param passing undefined: none of its headers are passed on
+ * The key of the link that serves a client: affinity × capability class × passed-on headers. A pure function; the table
+ * in its test is the specification.
+ * @param passing undefined: no headers are passed on
  */
 export function linkKey (server: Sharing, client: Sharer, passing?: Passing): LinkKey {
   const capabilityClass = classOf(client.capabilities)
   const affinity = affinityOf(server, client)
   const { id } = client.linksOf ?? client
-  // A link that carries a principal's headers is for that principal alone; a session's own link follows the values of its requests.
+  // A link that carries headers is for their principal alone; the link of one session follows the values of its
+  // requests.
   if (passing && affinity !== 'session') {
     return {
       key: `passing ${JSON.stringify([affinity, client.user, passing.principal, passing.digest])} ${capabilityClass}`,

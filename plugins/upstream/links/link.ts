@@ -11,22 +11,21 @@ import type { LinkKey } from './link-key.ts'
 export interface LinkHandlers {
   /** The upstream asks something. @throws RpcError to answer it with an error */
   question: (link: Link, question: Question, origin: Origin) => Promise<Response>
-  /** A notification that is not progress of an open call. */
+  /** A notification, unless it is progress of an open call. */
   notification: (link: Link, notification: Notification, origin: Origin) => void
-  /** As `SessionHandlers` has it. */
   mended?: SessionHandlers['mended']
-  /** A call has its answer. Told before anything that the upstream sent after it. */
+  /** A call has its answer. Called before anything that the upstream sends after it is passed on. */
   answered: (link: Link, call: Call, response: Response) => void
   closed: (link: Link, error: UpstreamError) => void
 }
 
 interface LinkOptions extends Omit<ClientIdentity, 'exclusive'> {
   key: LinkKey
-  /** The client that the link is for, when it is for one. */
+  /** The client that the link is for; undefined: several. */
   owner: Client | undefined
 }
 
-/** Makes the session of one MCP era over a connection that is not open yet. */
+/** Makes the session of one era over a connection that is not open yet. */
 export type SessionFactory = (identity: ClientIdentity, handlers: SessionHandlers) => UpstreamSession
 
 /** One connection to an upstream, for the clients that share its key. It never reconnects by itself. */
@@ -38,7 +37,7 @@ export class Link {
   level: Level | undefined
   readonly #session: UpstreamSession
   #retiring = false
-  /** The principal and the owner of those who have used it so far; undefined: nobody has. */
+  /** Principal and owner of the clients that have used it; undefined: none has. */
   #user: { readonly principal: string, readonly owner: string | undefined } | undefined
   #isShared = false
 
@@ -80,18 +79,21 @@ export class Link {
     else this.#user = { principal: client.principal ?? client.id, owner: client.owner }
   }
 
-  /** Whether clients of several principals have used it. */
+  /** Clients of several principals have used it. */
   get isShared (): boolean { return this.#isShared }
 
-  /** Whether nobody but this client's principal has used it. */
+  /** Whether no other principal has used it. */
   isUsedOnlyBy (client: Client): boolean { return this.#user === undefined || (!this.#isShared && this.#isUser(client)) }
 
-  /** Callers without credentials are one principal; they differ by the owner. */
+  /** Callers without credentials are one principal, and differ by the owner. */
   #isUser (client: Client): boolean {
     return this.#user?.principal === (client.principal ?? client.id) && this.#user.owner === client.owner
   }
 
-  /** One request of the gateway's own; the text of its result. @throws RpcError the upstream's error, UpstreamError when none comes */
+  /**
+   * One request of the gateway; the text of its result. @throws RpcError of the upstream, UpstreamError when no answer
+   * comes
+   */
   async request (method: string, paramsText?: string): Promise<string> { return await this.#session.request(method, paramsText) }
 
   async subscribe (uri: string, paramsText?: string): Promise<string> { return await this.#session.subscribe(uri, paramsText) }
@@ -100,7 +102,7 @@ export class Link {
 
   notify (method: string, paramsText?: string): void { this.#session.notify(method, paramsText) }
 
-  /** Asks for log messages from a level on, where the upstream has any and the level is another one. @throws as `request` */
+  /** Asks for log messages from a level on, where the upstream has any and the level changes. @throws as `request` */
   async setLevel (level: Level): Promise<void> {
     const before = this.level
     if (level === before || !isObject(this.capabilities.logging)) return
@@ -113,7 +115,7 @@ export class Link {
     }
   }
 
-  /** Takes no more calls; closes when those that are open have their answers. */
+  /** Takes no more calls, and closes when the open ones have their answers. */
   retire (): void {
     if (this.closed || this.#retiring) return
     this.#retiring = true

@@ -9,8 +9,8 @@ import { holdsCredential } from '../../base/secrets/index.ts'
 export type Passed = Readonly<Record<string, string>>
 
 /**
- * Headers that are never passed on, whatever is configured: those of one hop or of the framing of messages, those that authenticate the
- * caller at the gateway, and those that proxies add about the client.
+ * Headers that are never passed on: those of one hop or of the framing of messages, those that authenticate the caller
+ * at the gateway, and those that proxies add about the client.
  */
 const never = new Set([
   'connection',
@@ -34,7 +34,7 @@ const never = new Set([
 const neverPrefixes = /^(proxy-|content-|mcp-|x-forwarded-)/
 const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
-/** True for a name (lower case) that may be passed on if it is configured. */
+/** Whether a name (lower case) may be passed on if it is configured. */
 export const isForwardable = (name: string): boolean => isName.test(name) && !never.has(name) && !neverPrefixes.test(name)
 
 /** The names of headers that a config passes on, in lower case, and a sentence for each name that cannot be. */
@@ -58,7 +58,7 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
  * The headers of a request that are passed on to a server; undefined when there are none.
  * @param names as `passthroughOf` returns them
  * @param headers without the one that authenticated the caller
- * @param isOurs whether a value holds a credential of this gateway's, which the server could use here
+ * @param isOurs whether a value holds a credential of this gateway
  * @throws RpcError -32602 for a value that cannot be sent
  */
 export function passedOn (
@@ -87,10 +87,9 @@ export function passedOn (
   return passed
 }
 
-/** The names that a list holds, in lower case. */
 const namesIn = (list: string): Set<string> => new Set(list.toLowerCase().split(',').map((each) => each.trim()))
 
-/** The reason why a value cannot be sent; undefined when it can. */
+/** Why a value cannot be sent; undefined: it can. */
 function problemOf (value: string): string | undefined {
   if (value.length > limits.passthroughHeader) return `is longer than ${limits.passthroughHeader} bytes`
   return /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'holds a character that headers cannot hold' : undefined

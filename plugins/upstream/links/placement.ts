@@ -1,22 +1,25 @@
 import { RpcError } from '../../../protocol/errors.ts'
 import type { Client, Headers } from '../../../protocol/exchange.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
+import { type ServerConfig, typeOf } from '../../../schemas/server.ts'
+import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestOf, passedOn, type Passed } from './passthrough.ts'
 import { Pool, type Children } from './pool.ts'
 import type { Slot } from './slot.ts'
-import type { TransportKind } from './transport.ts'
+import { isRemote } from './transport.ts'
 
 interface PlacementDeps {
   name: string
   config: ServerConfig
-  remote: boolean
   /** Names of clients' headers that are passed on to the server, in lower case; undefined: none are. */
   passes: readonly string[] | undefined
-  /** Whether the value of a header holds a credential of this gateway's: it is not passed on. Undefined: by how it begins. */
+  /**
+   * Whether the value of a header holds a credential of this gateway, which is not passed on. Undefined: its prefix
+   * decides.
+   */
   isOurs?: ((value: string) => boolean) | undefined
   /** The transport that last reached it. */
-  kind: () => TransportKind | undefined
+  kind: () => TransportType | undefined
   warn: (sentence: string) => void
   children: Children
 }
@@ -28,33 +31,39 @@ export class Placement {
   #contested = false
 
   constructor (deps: PlacementDeps) {
-    const { name, config: { isolation, idleTimeoutMs = 300_000 }, children, remote } = deps
+    const { name, config: { isolation, idleTimeoutMs = 300_000 }, children } = deps
     this.#deps = deps
-    // Where links are for sessions or users only, the gateway's own is nobody else's: no client can have its key.
+    // Where links are for sessions or users only, no client can have the key of the gateway's link.
     const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
-    this.pool = new Pool({ server: name, base, isProcess: !remote, children, idleTimeout: idleTimeoutMs })
+    this.pool = new Pool({ server: name, base, isProcess: !isRemote(deps.config), children, idleTimeout: idleTimeoutMs })
   }
 
-  /** @param passed the client's headers that are passed on; undefined: none count */
+  get #traits (): typeof transports[TransportType] {
+    return transports[this.#deps.kind() ?? typeOf(this.#deps.config) ?? 'stdio']
+  }
+
+  /** @param passed headers of the client that are passed on; undefined: none count */
   keyOf (client: Client, passed?: Passed): LinkKey {
-    const { config, remote, kind } = this.#deps
+    const { config } = this.#deps
     const sharing = {
       isolation: config.isolation ?? 'auto',
-      remote: remote && config.type !== 'openapi',
+      remote: isRemote(config) && this.#traits.hasSession,
       contested: this.#contested
     } as const
     return linkKey(sharing, client, passed && {
       principal: client.principal ?? client.id,
       digest: digestOf(passed),
       session: client.principal !== undefined,
-      eachRequest: ['streamable-http', 'openapi'].includes(kind() ?? config.type ?? '')
+      eachRequest: this.#traits.hasStreams
     })
   }
 
-  /** The slot that serves a client, if there is one. */
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
-  /** The slot for a client's request. From now on the client gets notifications of its link. @throws RpcError -32001 when all are in use */
+  /**
+   * The slot for a client's request, whose link notifies the client from now on. @throws RpcError -32001 when all are
+   * in use
+   */
   slotFor (client: Client, passed: Passed | undefined): Slot {
     const slot = this.slotOf(client, passed)
     if (slot.knows(client)) return slot
@@ -63,22 +72,22 @@ export class Placement {
     return slot
   }
 
-  /** The same; the client is not noted there. */
+  /** The slot for a client's request. */
   slotOf (client: Client, passed: Passed | undefined): Slot {
-    // Requests to an HTTP API have nothing in common that could carry one client's headers to another.
-    if (this.#deps.config.type === 'openapi') return this.pool.take(this.keyOf(client), client)
+    // Without a session there is nothing that could carry one client's headers to another.
+    if (!this.#traits.hasSession) return this.pool.take(this.keyOf(client), client)
     const slot = this.pool.take(this.keyOf(client, passed), client)
     if (this.#deps.passes) slot.carry(client.id, passed)
     return slot
   }
 
-  /** The slot on which lists for clients like this one are read. */
+  /** The slot that reads lists for clients of the same class. */
   listing (client: Client): Slot {
     const key = this.keyOf(client)
     return this.pool.take(this.#deps.passes ? listingKey(this.pool.base.key, key.capabilityClass) : key, client)
   }
 
-  /** Whether a slot's lists count: where a client's headers may have changed them, they are nobody else's. */
+  /** Whether a slot's lists are shown: where a client's headers may have changed them, they are not. */
   lists (slot: Slot): boolean {
     return this.#deps.passes === undefined || slot.key.affinity === 'shared'
   }
@@ -89,25 +98,25 @@ export class Placement {
     return passes && headers && passedOn(name, passes, headers, isOurs)
   }
 
-  /** The slots of which a client may have one. */
+  /** The slots that may serve a client. */
   slotsOf (client: Client): Slot[] {
     if (this.#deps.passes) return this.pool.all.filter((slot) => slot.carriesFor(client))
     const slot = this.find(client)
     return slot ? [slot] : []
   }
 
-  /** Whether a client gets notifications of a slot's link: it is served there, or, for those of the base link, nowhere yet. */
+  /** Whether a client gets notifications of a slot's link: that serves it, or is the gateway's while none serves it. */
   serves (slot: Slot, client: Client): boolean {
     const own = this.slotsOf(client)
     return own.includes(slot) || (slot === this.pool.base && own.every(({ link }) => link === undefined))
   }
 
-  /** Where a task runs that the client's principal began. */
+  /** The slot with a task of the client's principal. */
   ofTask (taskId: unknown, client: Client): Slot | undefined {
     return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client))
   }
 
-  /** Where a client is subscribed: it may have done so with other headers than it sends now. */
+  /** The slot with a client's subscription, which may have been made with other headers. */
   subscribedOn (client: Client, uri: string): Slot | undefined {
     return this.pool.all.find(({ subscriptions }) => subscriptions.has(uri, client.id))
   }
@@ -118,8 +127,8 @@ export class Placement {
   }
 
   /**
-   * A question met several clients on one connection: from now on clients that can be asked get links of their own, and what they asked
-   * for goes with them.
+   * A question had several possible recipients on one link: from now on clients that can be asked have links of their
+   * own, and their subscriptions move there.
    * @returns false when that is so already, or configured otherwise
    */
   contest (): boolean {

@@ -1,29 +1,14 @@
 import { bridged, shareable } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { limits, Semaphore, TokenBucket } from '../../base/limits/index.ts'
+import { limits, TokenBucket } from '../../base/limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 
 /** The processes that each owner has caused at all servers, beside those that the gateway starts for itself. */
 export class Children {
-  /** Those that are there, by owner. */
   readonly #counts = new Map<string, number>()
   readonly #starts = new TokenBucket({ burst: limits.childStarts.burst, perSecond: 1_000 / limits.childStarts.interval })
-  readonly #launches = new Semaphore(limits.launches)
-
-  /**
-   * Waits until one more of an owner may be started, beside those that have not answered yet.
-   * @returns to be called when it has answered, or has ended
-   */
-  async launch (owner: string): Promise<() => void> {
-    const leave = await this.#launches.take(owner, false)
-    const timer = setTimeout(leave, limits.launches.time).unref()
-    return () => {
-      clearTimeout(timer)
-      leave()
-    }
-  }
 
   of (owner: string): number { return this.#counts.get(owner) ?? 0 }
 
@@ -33,32 +18,29 @@ export class Children {
     else this.#counts.delete(owner)
   }
 
-  /** Whether an owner may cause one more to be started now. */
   mayStart (owner: string): boolean { return this.#starts.wait(owner) === 0 }
 
-  /** Notes that one is started. */
   start (owner: string): void { this.#starts.spend(owner, 1) }
 }
 
 interface PoolOptions {
-  /** The server's name. */
   readonly server: string
-  /** The key of the gateway's own slot. */
+  /** The key of the gateway's slot. */
   readonly base: LinkKey
-  /** Each link is a process here: one owner may cause `limits.childrenPerOwner` at this server. */
+  /** Each link is a process of this machine: `limits.childrenPerOwner` for each owner. */
   readonly isProcess: boolean
-  /** Shared by all servers: one owner may cause `limits.allChildrenPerOwner` processes. */
+  /** Shared by all servers: `limits.allChildrenPerOwner` for each owner. */
   readonly children: Children
-  /** Time after which a link that a class of clients shares, and that nobody uses, ends; in ms. */
+  /** Time after which an unused link that a class of clients shares ends, in ms. */
   readonly idleTimeout: number
 }
 
-/** Max time between two looks for links that nobody uses, in ms. */
+/** Max time between two searches for unused links, in ms. */
 const sweepInterval = 30_000
 
 /**
- * The slots of one server: the gateway's own, and those that clients share or have for themselves. Bounded, with a share for each owner:
- * a slot is counted to the owner of the client that it was made for first.
+ * The slots of one server: the gateway's, and those of clients. Bounded, with a share for each owner; a slot counts to
+ * the owner of the client that it was made for.
  */
 export class Pool {
   readonly base: Slot
@@ -76,32 +58,29 @@ export class Pool {
 
   find ({ key }: LinkKey): Slot | undefined { return this.#slots.get(key) }
 
-  /** The slot for a client's key, made if need be. @throws RpcError -32001 when all slots are taken and in use, or all of its owner's */
+  /** The slot of a key, made if need be. @throws RpcError -32001 when all slots, or all of the owner, are in use */
   take (key: LinkKey, client: Client): Slot {
     const known = this.#slots.get(key.key)
     if (known) return known
     const owner = client.owner ?? client.id
     const { server, isProcess, children } = this.#options
-    // One that takes an idle one's place costs as much as any other: processes would be started and ended without end.
+    // A slot that replaces an idle one counts as well: processes would be started and ended without end.
     if (isProcess && !children.mayStart(owner)) {
       const sentence = `You cause processes of server ${JSON.stringify(server)} faster than one caller may; try again later`
       throw new RpcError(code.unavailable, sentence, 'share')
     }
     this.#makeRoom(owner)
     if (isProcess) children.start(owner)
-    // One or two, at all servers, are what a person's agents begin with: those they wait for.
-    const yields = children.of(owner) >= 2
-    const counted = { countedTo: owner, yields }
     const slot = key.affinity === 'session'
-      ? new Slot(key, bridged(client.capabilities), { ...counted, owner: client.linksOf ?? client, user: client.user })
-      : new Slot(key, shareable(client.capabilities), { ...counted, user: key.affinity === 'user' ? client.user : undefined })
+      ? new Slot(key, bridged(client.capabilities), { countedTo: owner, owner: client.linksOf ?? client, user: client.user })
+      : new Slot(key, shareable(client.capabilities), { countedTo: owner, user: key.affinity === 'user' ? client.user : undefined })
     this.#slots.set(key.key, slot)
     this.#count(slot, 1)
     if (key.affinity === 'shared') this.#sweeping ??= setInterval(() => { this.#sweep() }, this.#sweepTime).unref()
     return slot
   }
 
-  /** A client is gone, or may not use this server any more: its calls, subscriptions and own links end. */
+  /** A client is gone, or may no longer use this server: its calls, subscriptions and links end. */
   async release (client: Client): Promise<void> {
     for (const slot of this.all) {
       for (const call of slot.link?.openCalls ?? []) {
@@ -112,24 +91,14 @@ export class Pool {
     }
   }
 
-  /** Users are gone: the links that were theirs end, with what the servers keep for them. */
+  /** Users are gone: their links end, and what servers keep for them with these. */
   async endOf (users: ReadonlySet<string>): Promise<void> {
     await Promise.all(this.all.map(async (slot) => { if (slot.user !== undefined && users.has(slot.user)) await this.#end(slot) }))
   }
 
-  /** Ends every link; resolves when nothing of them is left. */
   async close (): Promise<void> {
     clearInterval(this.#sweeping)
     await Promise.all(this.all.map(async (slot) => { await this.#end(slot) }))
-  }
-
-  /**
-   * Waits until the link of a slot may be opened, where that starts a process for a client.
-   * @returns to be called when it is open, or could not be opened
-   */
-  async launch (slot: Slot): Promise<() => void> {
-    const { isProcess, children } = this.#options
-    return isProcess && slot !== this.base ? await children.launch(slot.countedTo) : () => {}
   }
 
   async #end (slot: Slot): Promise<void> {
@@ -147,7 +116,7 @@ export class Pool {
 
   #ownedBy (owner: string): Slot[] { return this.all.filter((slot) => slot !== this.base && slot.countedTo === owner) }
 
-  /** Makes room for one more slot of an owner; one that nobody uses ends for it. @throws RpcError -32001 */
+  /** Makes room for one more slot of an owner, by ending an idle one if need be. @throws RpcError -32001 */
   #makeRoom (owner: string): void {
     const { server, isProcess, children } = this.#options
     const most = limits.linksPerServer
@@ -164,7 +133,8 @@ export class Pool {
   }
 
   /**
-   * Ends the link that has been idle for longest; of an owner's own, else the one whose calls have waited for their client for longest.
+   * Ends the link that has been idle for longest; for an owner, else the one whose question was left unanswered for
+   * longest.
    * @throws RpcError -32001 with the sentence when all are in use
    */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
@@ -180,7 +150,7 @@ export class Pool {
 
   get #sweepTime (): number { return Math.min(sweepInterval, this.#options.idleTimeout / 2) }
 
-  /** Ends links that a class of clients shares once nobody uses them: a client may declare capabilities that no other has. */
+  /** Ends unused links that a class of clients shares: a client may declare capabilities that no other has. */
   #sweep (): void {
     const before = Date.now() - this.#options.idleTimeout
     const shared = this.all.filter((slot) => slot !== this.base && slot.key.affinity === 'shared')
@@ -193,7 +163,7 @@ export class Pool {
 
 const gaveWay = 'its question was not answered, and the caller has begun other calls since, for which there were no more connections'
 
-/** Of the slots that do nothing but wait for answers of clients, the one that has for longest. */
+/** The slot that has waited for answers of clients for longest, and does nothing else. */
 function leftUnanswered (slots: readonly Slot[]): Slot | undefined {
   let oldest: Slot | undefined
   let since = Date.now() - limits.leftUnanswered

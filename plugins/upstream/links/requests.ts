@@ -6,21 +6,21 @@ import type { Link } from './link.ts'
 import type { Slot } from './slot.ts'
 import type { ConnectionSupervisor } from './supervisor.ts'
 
-/** How clients' requests use a server's links: how long they wait for one, when they are repeated, and the error when they fail. */
+/** How clients' requests use a server's links: waiting for one, repeating, and errors. */
 export class RequestRunner {
   readonly #server: string
   readonly #supervisor: ConnectionSupervisor
 
-  /** @param server its name */
   constructor (server: string, supervisor: ConnectionSupervisor) {
     this.#server = server
     this.#supervisor = supervisor
   }
 
   /**
-   * Does something on a slot's link, once that is open; where the link turns out to have expired, once more on a new one.
-   * @param exchange the client's request; undefined: a request of the gateway's own
-   * @throws RpcError -32001 in words when there is no answer
+   * Does something on a slot's link once that is open, and once more on a new link if the first turns out to have
+   * expired.
+   * @param exchange the client's request; undefined: a request of the gateway
+   * @throws RpcError -32001 when there is no answer
    */
   async run<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
     for (let again = true; ; again = false) {

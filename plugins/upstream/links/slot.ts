@@ -8,59 +8,55 @@ import type { Passed } from './passthrough.ts'
 import { SubscriptionTable } from './subscription-table.ts'
 import { TaskRegistry } from './task-registry.ts'
 
-/** The level from which most servers send log messages while no level is set. */
+/** The level from which most servers send log messages while none is set. */
 const usualLevel: Level = 'info'
 
 interface SlotOptions {
   readonly owner?: Client
   readonly countedTo?: string
   readonly user?: string
-  readonly yields?: boolean
 }
 
-/** A place for a link: everything that outlives one connection, so that the next one can be brought to the same state. */
+/**
+ * A place for a link: everything that outlives one connection, so that the next one can be brought to the same state.
+ */
 export class Slot {
   readonly key: LinkKey
   /** The client that the slot is for, when it is for one. */
   readonly owner: Client | undefined
-  /** The owner to whom it is counted: that of the client that it was made for first. */
+  /** The owner that it counts to: that of the client that it was made for. */
   readonly countedTo: string
   readonly capabilities: ClientCapabilities
-  /** The user whose own it is; undefined: clients of several users share it. */
+  /** The user that it belongs to; undefined: clients of several users share it. */
   readonly user: string | undefined
-  /** Its process has a lower CPU priority than others: its owner has caused others before. */
-  readonly yields: boolean
   /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
   readonly subscriptions = new SubscriptionTable()
-  /** What its clients began there that outlives their calls. */
+  /** What its clients began that outlives their calls. */
   readonly tasks = new TaskRegistry()
   link: Link | undefined
   opening: Promise<Link> | undefined
-  /** The link that is being opened: not usable yet, but to be closed if the slot ends. */
+  /** The link that is being opened: to be closed if the slot ends. */
   candidate: Link | undefined
-  /** Nobody will use it any more: a link that still opens is closed. */
+  /** A link that still opens is closed. */
   ended = false
-  /** When its link was last opened, in ms since the epoch. */
   lastTry = 0
-  /** How often opening failed in a row. */
   failures = 0
-  /** Headers of its client that are passed on with messages that have none of their own: the newest. */
+  /** The newest headers of its client, for messages that have none. */
   passed: Passed | undefined
-  /** This link's own catalogue, where it differs from its class's. */
+  /** The catalogue of this link, where it differs from its class's. */
   catalogue: Catalogue | undefined
-  /** The clients whose headers it carries: without them it is of no use. */
+  /** The clients whose headers it carries. */
   readonly #carriesFor = new Set<string>()
   /** The clients that it serves and that can be notified. */
   readonly #clients = new Map<string, Client>()
 
-  constructor (key: LinkKey, capabilities: ClientCapabilities, { owner, countedTo = '', user, yields = false }: SlotOptions = {}) {
+  constructor (key: LinkKey, capabilities: ClientCapabilities, { owner, countedTo = '', user }: SlotOptions = {}) {
     this.key = key
     this.capabilities = capabilities
     this.owner = owner
     this.countedTo = countedTo
     this.user = user
-    this.yields = yields
   }
 
   /** A client's request with these headers is about to use it. */
@@ -74,14 +70,14 @@ export class Slot {
   /** True when the last client whose headers it carries has gone. */
   carriesNoMore (id: string): boolean { return this.#carriesFor.delete(id) && this.#carriesFor.size === 0 }
 
-  /** True when nobody would notice its link going. */
+  /** Nobody would notice the end of its link. */
   get idle (): boolean {
     return this.opening === undefined && this.subscriptions.size === 0 && !this.tasks.any && this.link?.busy !== true
   }
 
   /**
-   * Since when nothing happens there but that clients are waited for, in ms since the epoch: all of its calls wait for answers to their
-   * questions. Undefined: something else does.
+   * Since when all of its calls have waited for answers of clients, in ms since the epoch; undefined: something else
+   * happens there.
    */
   get askedSince (): number | undefined {
     const calls = this.link?.openCalls ?? []
@@ -100,13 +96,12 @@ export class Slot {
 
   knows (client: Client): boolean { return this.#clients.has(client.id) }
 
-  /** Notes a client that it serves from now on. */
   serve (client: Client): void {
     if (client.listener) this.#clients.set(client.id, client)
   }
 
   /**
-   * The log level that its link is to be set to: the lowest that a client wants, where one has set any. A client that has set none must
+   * The log level for its link: the lowest that a client wants, where one has set any. A client that has set none must
    * not miss what servers usually send.
    */
   get level (): Level | undefined {
@@ -119,7 +114,6 @@ export class Slot {
     return isSet ? lowest : undefined
   }
 
-  /** Brings the open link to the level that its clients want. */
   updateLevel (): void {
     const level = this.link && this.level
     if (level !== undefined) this.link?.setLevel(level).catch(() => {})
@@ -133,7 +127,7 @@ export class Slot {
     return [...clients.values()]
   }
 
-  /** Takes over what a client asked for at another slot. They are applied to an open link. */
+  /** Takes over what a client asked for at another slot, and applies it to an open link. */
   takeOver (from: Slot, client: Client): void {
     this.serve(client)
     this.updateLevel()
@@ -142,7 +136,7 @@ export class Slot {
     for (const uri of fresh) this.link?.subscribe(uri).catch(() => {})
   }
 
-  /** Forgets a client. @returns the URIs that nobody is subscribed to any more */
+  /** Forgets a client. @returns the URIs that have no subscriber any more */
   forget (id: string): string[] {
     if (this.#clients.delete(id) && this.link?.level !== undefined) this.updateLevel()
     this.tasks.leave(id)

@@ -7,33 +7,28 @@ const { size, cost, levels } = limits.subscriptions
 /** The memory of all subscriptions of this process, in bytes. */
 const held = new Shares(size, 'subscriptions to resources')
 
-/** The subscriptions of one client, by URI. */
 interface Subscriber { readonly client: Client, readonly releases: Map<string, Release> }
 
-/** Who is subscribed to which resource on one link. All look-ups are independent of how many subscriptions there are. */
+/** Who is subscribed to which resource on one link. No look-up depends on how many subscriptions there are. */
 export class SubscriptionTable {
   readonly #byUri = new Map<string, Map<string, Client>>()
   readonly #byClient = new Map<string, Subscriber>()
 
-  /** How many resources somebody is subscribed to. */
   get size (): number { return this.#byUri.size }
   get uris (): Iterable<string> { return this.#byUri.keys() }
   get clients (): Client[] { return [...this.#byClient.values()].map(({ client }) => client) }
 
   has (uri: string, id?: string): boolean { return id === undefined ? this.#byUri.has(uri) : this.#byUri.get(uri)?.has(id) === true }
 
-  /** The clients that are subscribed to exactly this resource. */
   of (uri: string): Client[] { return [...this.#byUri.get(uri)?.values() ?? []] }
 
-  /** The URIs that a client is subscribed to. */
   urisOf (id: string): string[] { return [...this.#byClient.get(id)?.releases.keys() ?? []] }
 
-  /** How many subscriptions a client has. */
   countOf (id: string): number { return this.#byClient.get(id)?.releases.size ?? 0 }
 
   /**
    * Adds a subscription, unless it is there.
-   * @param release gives back the memory that was taken for it elsewhere; left out: it is taken in the name of the client's owner
+   * @param release gives back memory that was taken before; undefined: it is taken for the client's owner
    * @returns whether it is the first one of this resource
    * @throws ShareError
    */
@@ -49,7 +44,7 @@ export class SubscriptionTable {
     return subscribers === undefined
   }
 
-  /** Removes a subscription. @returns whether nobody is subscribed to the resource any more; false as well where there was none */
+  /** Removes a subscription. @returns whether it was the last one of the resource */
   remove (uri: string, id: string): boolean {
     this.#release(uri, id)
     const subscribers = this.#byUri.get(uri)
@@ -57,15 +52,15 @@ export class SubscriptionTable {
     return this.#byUri.delete(uri)
   }
 
-  /** Removes all subscriptions to a resource. */
   removeAll (uri: string): void { for (const { id } of this.of(uri)) this.remove(uri, id) }
 
-  /** Removes all subscriptions of a client. @returns the URIs that nobody is subscribed to any more */
+  /** Removes all subscriptions of a client. @returns the URIs that have no subscriber any more */
   forget (id: string): string[] { return this.urisOf(id).filter((uri) => this.remove(uri, id)) }
 
   /**
-   * Copies a client's subscriptions from another table, which ends or forgets the client next. Their memory is counted here from now on.
-   * @returns the URIs to which nobody was subscribed here
+   * Copies a client's subscriptions from another table, which ends or forgets the client next. Their memory counts
+   * here.
+   * @returns the URIs that had no subscriber here
    */
   takeOver (from: SubscriptionTable, client: Client): string[] {
     return from.urisOf(client.id).filter((uri) => this.add(uri, client, from.#handOver(uri, client.id)))
@@ -74,8 +69,8 @@ export class SubscriptionTable {
   clear (): void { for (const id of [...this.#byClient.keys()]) this.forget(id) }
 
   /**
-   * The clients that are subscribed to a resource, or to one that it is a part of: `r://1/a` is a part of `r://1`, `r://10` is not. Of a
-   * URI of more than `limits.subscriptions.levels` levels, the first of them count.
+   * The clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, and not
+   * `r://10`. The first `limits.subscriptions.levels` levels count.
    */
   * subscribersOf (uri: string): Iterable<Client> {
     yield * this.of(uri)

@@ -1,76 +1,63 @@
-import { isDeepStrictEqual } from 'node:util'
 import { plainClass } from '../../../protocol/capabilities.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
+import { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { limits, type Semaphore } from '../../base/limits/index.ts'
+import type { TransportType } from '../../../schemas/transports.ts'
+import { limits } from '../../base/limits/index.ts'
 import { LoginRequired } from '../login/problems.ts'
-import { redactor } from '../../base/secrets/index.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
-import { backoff, healthyAfter } from './backoff.ts'
-import { openLink, type ConnectDeps } from './connect.ts'
-import type { Install } from './environment.ts'
-import { EraMemory } from './era-memory.ts'
-import { Heartbeat } from './heartbeat.ts'
+import { backoff, healthyAfter, Heartbeat } from './heartbeat.ts'
+import { type ConnectDeps, type Connecting, EraMemory, openLink } from './connect.ts'
 import type { Link, LinkHandlers } from './link.ts'
 import type { Pool } from './pool.ts'
 import type { Slot } from './slot.ts'
-import { isRemote, transportKinds, type TransportDeps, type TransportKind } from './transport.ts'
-import { expandVariables } from './variables.ts'
+import { PreparedConfig } from './connection-config.ts'
+import { isRemote, transportKinds } from './transport.ts'
 
-/** A handler of links' messages that is also given the slot they came on. */
+/** A handler that is also given the slot of the message. */
 type OnSlot<Handler extends (...args: never[]) => unknown> = (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
 
 interface SupervisorDeps {
-  clientInfo: { name: string, version: string }
-  transport: TransportDeps
-  /** Bounds how many processes are spawned and sockets dialled at once. */
-  dialling: Semaphore
-  /** In ms. */
-  initTimeout: number
-  /** Headers of clients are passed on to this server. */
+  connecting: Connecting
   passes: boolean
-  /** Whether a slot's lists count. */
+  /** Whether a slot's lists are shown. */
   lists: (slot: Slot) => boolean
-  question: OnSlot<LinkHandlers['question']>
-  notification: OnSlot<LinkHandlers['notification']>
-  answered: OnSlot<LinkHandlers['answered']>
-  mended?: LinkHandlers['mended']
+  inbound: {
+    question: OnSlot<LinkHandlers['question']>
+    notification: OnSlot<LinkHandlers['notification']>
+    answered: OnSlot<LinkHandlers['answered']>
+    mended: LinkHandlers['mended']
+  }
   warn: (sentence: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: ConnectDeps['authorization']
   statusChanged: () => void
 }
 
-interface Prepared {
-  /** With its variables filled in. */
-  readonly config: ServerConfig
-  readonly install: Install | undefined
-  /** Removes the secrets of the config from a text. */
-  readonly redact: (text: string) => string
-}
-
-/** The shortest time between two tries to open one slot's link, in ms: callers cannot hurry a server that keeps failing. */
+/**
+ * The shortest time between two attempts to open one slot's link, in ms: callers cannot hurry a server that keeps
+ * failing.
+ */
 const trySpacing = 1_000
 
 /**
- * Supervises the links of one server: opens them, brings each to the state that its slot remembers, checks the gateway's own link and
- * opens it again when it is lost. The state of that link is the server's status.
+ * Supervises the links of one server: opens them, restores what their slots remember, and checks and reopens the
+ * gateway's link, whose state is the server's status.
  */
 export class ConnectionSupervisor {
   status: ProviderStatus = 'connecting'
-  /** Why it is not connected, for those who manage it. */
+  /** Why it is not connected, for its managers. */
   error: string | null = null
-  /** The same, for its clients. */
+  /** The same for clients. */
   reason: string | undefined
   connectedAt: number | undefined
-  /** How long opening the gateway's own link took last time, in ms. */
+  /** How long it took to open the gateway's link, in ms. */
   openTime = Infinity
   /** The transport that last reached it. */
-  kind: TransportKind | undefined
-  /** When it began to connect, while it has never been connected. */
+  kind: TransportType | undefined
+  /** When it began to connect for the first time. */
   #begun = Date.now()
   /** The first connection attempt is still under way. */
   #first = true
@@ -82,9 +69,9 @@ export class ConnectionSupervisor {
   readonly #heartbeat = new Heartbeat()
   readonly #eras = new EraMemory()
   readonly #tools = new ToolHeaders()
-  /** It has been told that a connection takes long, since it was last connected. */
+  /** A slow connection was logged since it was last connected. */
   #toldLate = false
-  #lastPrepared: Prepared | undefined
+  readonly #prepared: PreparedConfig
   #failures = 0
   #retry: NodeJS.Timeout | undefined
   #closed = false
@@ -95,9 +82,10 @@ export class ConnectionSupervisor {
     this.#pool = pool
     this.#catalogues = catalogues
     this.#deps = deps
+    const { environment, install } = deps.connecting.transport
+    this.#prepared = new PreparedConfig(config, environment, install)
   }
 
-  /** Begins to connect, and keeps at it. Returns at once. */
   start (): void {
     this.#begun = Date.now()
     this.wake()
@@ -110,20 +98,22 @@ export class ConnectionSupervisor {
     void this.ready(this.#pool.base).catch(() => {})
   }
 
-  /** Opens the links of slots that have subscribers. */
   wake (): void {
     for (const slot of this.#pool.all) {
       if (slot !== this.#pool.base && slot.subscriptions.size > 0) void this.ready(slot).catch(() => {})
     }
   }
 
-  /** How long a merged list waits for it, in ms: only while it has never answered, in this run or the last, and has just begun. */
+  /**
+   * How long a merged list waits for it, in ms: only while it has just begun to connect, and has never answered, in
+   * former runs either.
+   */
   get firstAnswerBudget (): number {
     return this.#first && !this.#catalogues.known ? Math.max(this.#begun + limits.firstAnswerBudget - Date.now(), 0) : 0
   }
 
-  /** A text without the secrets of the config as it was last expanded. */
-  redact (text: string): string { return this.#lastPrepared?.redact(text) ?? text }
+  /** A text without the secrets of the config. */
+  redact (text: string): string { return this.#prepared.redact(text) }
 
   /** The slot's link, opened if need be. @throws UpstreamError */
   ready (slot: Slot): Promise<Link> {
@@ -132,7 +122,7 @@ export class ConnectionSupervisor {
     return slot.opening
   }
 
-  /** A link is gone. The gateway's own is remade in the background, the others at their next use. */
+  /** A link is gone. The gateway's is reopened in the background, the others at their next use. */
   lost (slot: Slot, link: Link, error: UpstreamError): void {
     if (slot.link !== link) return
     slot.link = undefined
@@ -141,7 +131,9 @@ export class ConnectionSupervisor {
     else this.#retryLater(slot)
   }
 
-  /** A login is there, or is gone: slots whose link is gone or refused open it again, where somebody waits for them. */
+  /**
+   * A login was added or removed: links that are gone or were refused are opened again, where somebody waits for them.
+   */
   retry (slots: readonly Slot[]): void {
     for (const slot of slots) {
       slot.lastTry = 0
@@ -150,13 +142,12 @@ export class ConnectionSupervisor {
     }
   }
 
-  /** A login is gone: what was open by it ends. */
+  /** A login was removed: its links end. */
   async hangUp (slots: readonly Slot[]): Promise<void> {
     await Promise.all(slots.map(async (slot) => { await slot.hangUp() }))
     this.retry(slots)
   }
 
-  /** Ends supervision: no link is opened any more. */
   close (): void {
     this.#closed = true
     clearTimeout(this.#retry)
@@ -175,7 +166,7 @@ export class ConnectionSupervisor {
     try {
       const link = await this.#connect(slot)
       slot.link = link
-      // A catalogue of one client's own connection was that connection's.
+      // The catalogue of one client's link is read again.
       const fresh = base || slot.catalogue !== undefined || (this.#deps.lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
       if (slot.level !== undefined) await link.setLevel(slot.level).catch(() => {})
       for (const client of slot.subscriptions.clients) link.noteUser(client)
@@ -202,29 +193,14 @@ export class ConnectionSupervisor {
     }
   }
 
-  /** The config to connect with. Made once, unless what it is made from changes: its secrets may be thousands, and links many. */
-  #prepared (): Prepared {
-    const { environment, install: installNow } = this.#deps.transport
-    const install = installNow?.()
-    if (this.#lastPrepared && isDeepStrictEqual(this.#lastPrepared.install, install)) return this.#lastPrepared
-    const { config, hide } = expandVariables(this.#config, environment)
-    const withoutSecrets = redactor({ ...config, install })
-    const redact = (text: string): string => withoutSecrets(hide(text))
-    this.#lastPrepared = { config, install, redact }
-    return this.#lastPrepared
-  }
-
   async #connect (slot: Slot): Promise<Link> {
-    const { transport, clientInfo, dialling, initTimeout, passes, warn, authorization } = this.#deps
-    const { question, notification, answered, mended } = this.#deps
-    const { config, redact } = this.#prepared()
-    // The transport that last found it is tried first; the server may have moved to another since.
+    const { connecting, passes, warn, authorization } = this.#deps
+    const { question, notification, answered, mended } = this.#deps.inbound
+    const { config, redact } = this.#prepared.current
+    // The transport that last found the server is tried first; the server may have moved since.
     const kinds = transportKinds(config).sort((a, b) => Number(b === this.kind) - Number(a === this.kind))
     const deps = {
-      transport: { ...transport, redact },
-      clientInfo,
-      dialling,
-      initTimeout,
+      connecting: { ...connecting, transport: { ...connecting.transport, redact } },
       authorization,
       eras: this.#eras,
       tools: this.#tools,
@@ -233,24 +209,19 @@ export class ConnectionSupervisor {
       late: (lastWords: string) => {
         if (this.#toldLate) return
         this.#toldLate = true
-        const [waited, left] = [limits.connectionWait, initTimeout].map((time) => `${time / 1_000} s`)
+        const [waited, left] = [limits.connectionWait, connecting.initTimeout].map((time) => `${time / 1_000} s`)
         warn(redact(`no answer for ${waited}; it may take ${left} in all (INIT_TIMEOUT)${lastWords}`))
       }
     }
-    const launched = await this.#pool.launch(slot)
-    try {
-      const { link, kind } = await openLink(slot, config, passes, kinds, deps, {
-        question: async (...args) => await question(slot, ...args),
-        notification: (...args) => { notification(slot, ...args) },
-        answered: (...args) => { answered(slot, ...args) },
-        mended,
-        closed: (from, error) => { this.lost(slot, from, error) }
-      })
-      this.kind = kind
-      return link
-    } finally {
-      launched()
-    }
+    const { link, kind } = await openLink(slot, config, passes, kinds, deps, {
+      question: async (...args) => await question(slot, ...args),
+      notification: (...args) => { notification(slot, ...args) },
+      answered: (...args) => { answered(slot, ...args) },
+      mended,
+      closed: (from, error) => { this.lost(slot, from, error) }
+    })
+    this.kind = kind
+    return link
   }
 
   #connected (): void {
@@ -267,7 +238,6 @@ export class ConnectionSupervisor {
     this.#become('connected', null)
   }
 
-  /** Since when no link has been in use, in ms since the epoch; undefined: one is. */
   #idleSince (): number | undefined {
     const { all } = this.#pool
     return all.every((slot) => slot.idle) ? Math.max(...all.map((slot) => slot.link?.lastUsed ?? 0)) : undefined
@@ -303,9 +273,9 @@ export class ConnectionSupervisor {
     try {
       await link.ping(timeout)
     } catch (error) {
-      // An answer of any kind is a sign of life: not every server knows a ping.
+      // An answer of any kind is a sign of life: not every server knows ping.
       if (!(error instanceof UpstreamError) || (error.fault === 'refused' && (error.status ?? 500) < 500)) return
-      // A server may be slow because it is at work, and a call that it answers shows by itself that it is there.
+      // A busy server may be slow, and one that answers a call is there.
       if (error.fault !== 'expired' && (link.busy || link.lastUsed > since)) return
       if (base.link === link) this.lost(base, link, error)
       link.retire()

@@ -7,13 +7,13 @@ import type { Link } from './link.ts'
 const terminal: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
 
 /**
- * The recipient of a task's progress. The token of the call that began the task holds for as long as the task does: `token` is the
- * upstream's, on its link; `clientToken` the client's, as JSON text.
+ * The recipient of a task's progress: the token of the call that began the task stays valid. `token` is the upstream's,
+ * on its link; `clientToken` the client's, as JSON text.
  */
 interface TaskProgress { readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string }
 
 interface Awaited {
-  /** In whose share it counts: the principal, or the address of a caller without credentials. */
+  /** The owner that it counts to: the principal, or the address of a caller without credentials. */
   readonly owner: string
   readonly until: number
   /** Only its result is left to fetch. */
@@ -21,7 +21,8 @@ interface Awaited {
 }
 
 /**
- * What is awaited on one connection, by id. Beyond the bound, the oldest of the owner that has most is forgotten; what is over goes first.
+ * What is awaited on one connection, by id. Beyond the bound, entries of the largest owner go, finished ones first,
+ * then the oldest.
  */
 class AwaitedMap<Value extends Awaited> extends Map<string, Value> {
   readonly #held = new OwnedMap<true>(limits.tasksPerConnection, { onEvict: (id) => { super.delete(id) } })
@@ -42,9 +43,9 @@ class AwaitedMap<Value extends Awaited> extends Map<string, Value> {
 }
 
 interface Task extends Awaited {
-  /** The principal that owns it, whichever of its clients is there. */
+  /** The principal that owns it, whichever of its clients is connected. */
   principal: string
-  /** The client that began it or asked about it last: it gets its notifications and questions. Undefined: gone. */
+  /** The client that began it or asked about it last, which gets its notifications and questions. Undefined: gone. */
   client: Client | undefined
   /** The connection on which the upstream mentioned it last. */
   link: Link
@@ -54,12 +55,15 @@ interface Task extends Awaited {
 /** A page that a client was sent to. */
 interface Page extends Awaited { readonly client: Client }
 
-/** What outlives the call that began it, on the connections of one slot: tasks, and pages that a person was sent to (url elicitation). */
+/**
+ * What outlives the call that began it, on the connections of one slot: tasks, and pages that people are sent to (URL
+ * elicitation).
+ */
 export class TaskRegistry {
   readonly #tasks = new AwaitedMap<Task>()
   readonly #pages = new AwaitedMap<Page>()
 
-  /** True while something is under way: the connection is needed. */
+  /** Something is under way: the connection is needed. */
   get any (): boolean {
     for (const begun of [this.#tasks, this.#pages]) for (const [id, { until }] of begun) if (until <= Date.now()) begun.delete(id)
     return this.#pages.size > 0 || [...this.#tasks.values()].some(({ over }) => !over)
@@ -71,7 +75,7 @@ export class TaskRegistry {
     return [...this.#tasks.values()].flatMap((task) => task.link === link && !task.over && task.client ? [task.client] : [])
   }
 
-  /** Whether a client's principal has such a task here. It may be over: its result can still be fetched. */
+  /** Whether a client's principal has such a task here, finished or not. */
   hasTask (id: unknown, client: Client): boolean { return this.#tasks.get(String(id))?.principal === principalOf(client) }
 
   knowsTask (id: unknown): boolean { return this.#tasks.has(String(id)) }
@@ -103,13 +107,12 @@ export class TaskRegistry {
     })
   }
 
-  /** A task whose result was fetched. */
   taskOver (id: unknown): void {
     const task = this.#tasks.get(String(id))
     if (task) this.#tasks.set(String(id), { ...task, over: true })
   }
 
-  /** The recipient of progress under the token of no open call. */
+  /** The recipient of progress under a token of no open call. */
   progressOf (link: Link, token: unknown): TaskProgress | undefined {
     for (const { progress } of this.#tasks.values()) if (progress?.token === token && progress?.link === link) return progress
     return undefined
@@ -121,14 +124,14 @@ export class TaskRegistry {
     this.#pages.set(id, { owner: ownerOf(client), client, until: Date.now() + limits.questionTimeout, over: false })
   }
 
-  /** The client that was sent to a page which the upstream says is completed. */
+  /** The upstream says that a page is completed. @returns the client that was sent there */
   elicited (id: unknown): Client | undefined {
     const { client } = this.#pages.get(String(id)) ?? {}
     this.#pages.delete(String(id))
     return client
   }
 
-  /** A client is gone. Another one of its principal may still come for its tasks. */
+  /** A client is gone. Another one of its principal may still ask for its tasks. */
   leave (id: string): void {
     for (const task of this.#tasks.values()) {
       if (task.client?.id === id) task.client = undefined

@@ -10,25 +10,23 @@ import type { AuthorizationServer } from './stored.ts'
 /** What was found out about the authorization of a server. */
 export interface AuthorizationDiscovery {
   readonly server: AuthorizationServer
-  /** The issuer that answers must name (RFC 9207): the one whose metadata were fetched. Undefined: none is known. */
+  /** The issuer that responses must name (RFC 9207): the one whose metadata was fetched. Undefined: none is known. */
   readonly issuer: string | undefined
   /** The resource to ask a token for (RFC 8707), as the server writes it. */
   readonly resource: string | undefined
-  /** Scopes that the resource names. */
   readonly resourceScopes: readonly string[] | undefined
-  /** The server publishes nothing about its authorization: only the paths of MCP 2025-03-26 are left. */
+  /** The server publishes nothing about its authorization: only the fixed paths of MCP 2025-03-26 are left. */
   readonly isGuess: boolean
 }
 
 const refuse = (sentence: string): never => { throw new UpstreamError('unauthorized', sentence) }
 
-/** Identifiers are compared as they are, but for a slash at the end, which many write in one place only. */
+/** Compares identifiers as strings, without a slash at the end, which many write in one place only. */
 const isSame = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
-/** Where an MCP server is, and what its config says of its authorization server. */
 interface DiscoveryInput {
   readonly serverUrl: URL
-  /** The address that the challenge names. */
+  /** The address of the metadata that the challenge names. */
   readonly metadataUrl: URL | undefined
   readonly oauth: UpstreamOAuth
   /** An admin stored the server, with all of its addresses. */
@@ -38,9 +36,9 @@ interface DiscoveryInput {
 type MakeFetch = (onStatus: (status: number) => void) => FetchLike
 
 /**
- * Finds the authorization server of an MCP server (MCP 2025-11-25, Authorization, "Authorization Server Discovery"): by its protected
- * resource metadata (RFC 9728), then the authorization server's (RFC 8414, OpenID Connect Discovery). A server without the first is its
- * own authorization server (MCP 2025-03-26), by metadata or by fixed paths.
+ * Finds the authorization server of an MCP server (MCP 2025-11-25, Authorization, "Authorization Server Discovery") by
+ * its protected resource metadata (RFC 9728), and then the metadata of that (RFC 8414, OpenID Connect Discovery). A
+ * server without the first is its authorization server itself (MCP 2025-03-26), by metadata or fixed paths.
  * @throws UpstreamError with a sentence for the operator
  */
 export async function discoverAuthorization (input: DiscoveryInput, makeFetch: MakeFetch): Promise<AuthorizationDiscovery> {
@@ -65,9 +63,9 @@ export async function discoverAuthorization (input: DiscoveryInput, makeFetch: M
 }
 
 /**
- * The issuer that metadata were fetched of. A server that is its own authorization server in the manner of 2025-03-26 may pass on those of
- * another one: that is the issuer where it publishes the same endpoints itself. Otherwise the code of one could reach the token endpoint
- * of another (mix-up, RFC 9700, section 4.4).
+ * The issuer that metadata was fetched from. A server of MCP 2025-03-26 may pass on the metadata of another issuer,
+ * which counts if that publishes the same endpoints itself. Otherwise the code of one server could reach the token
+ * endpoint of another (mix-up, RFC 9700, section 4.4).
  */
 async function fetchedIssuer (url: string, metadata: AuthorizationServerMetadata, makeFetch: MakeFetch): Promise<string> {
   const { issuer } = metadata
@@ -79,8 +77,8 @@ async function fetchedIssuer (url: string, metadata: AuthorizationServerMetadata
 }
 
 /**
- * Of a server that no admin stored, whoever stored it may have made up any of these: a login at one authorization server would end with
- * its code at another (RFC 9700, section 4.4).
+ * The user who stored the server may have made up its addresses: a login at one authorization server would end with its
+ * code at another (RFC 9700, section 4.4).
  */
 function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   const addresses = metadata ? [url, metadata.issuer, metadata.authorization_endpoint, metadata.token_endpoint] : [url]
@@ -92,7 +90,7 @@ function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   )
 }
 
-/** The authorization server of the config, which needs no discovery. */
+/** The authorization server that the config states in full. */
 function fixedServer (oauth: UpstreamOAuth): AuthorizationServer | undefined {
   const { authorizationEndpoint, tokenEndpoint, grantType, issuer } = oauth
   if (tokenEndpoint === undefined || (authorizationEndpoint === undefined && grantType !== 'client_credentials')) return undefined
@@ -158,7 +156,7 @@ async function readServer (url: string, makeFetch: MakeFetch): Promise<Authoriza
  */
 function checkServer (metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth): void {
   const { issuer, code_challenge_methods_supported: methods, authorization_endpoint: endpoint } = metadata
-  // A server that is its own authorization server in the manner of 2025-03-26 may pass on the metadata of another one.
+  // A server of MCP 2025-03-26 may pass on the metadata of another issuer.
   if (isNamed && !isSame(issuer, url)) {
     refuse(`the authorization server ${visibleText(url, 200)} says it is ${visibleText(issuer, 200)}: its metadata is not trusted`)
   }

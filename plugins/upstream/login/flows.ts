@@ -6,17 +6,19 @@ import type { Client } from '../../../protocol/exchange.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { BoundedMap, limits } from '../../base/limits/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
-import type { BearerChallenge } from './challenge.ts'
+import { type BearerChallenge, chooseScopes } from './challenge.ts'
 import { discoverAuthorization, type AuthorizationDiscovery } from './discovery.ts'
 import { newFlowId, type Flow } from './problems.ts'
 import { knownClient, register, type Self } from './registration.ts'
-import { chooseScopes } from './scopes.ts'
 import { loadSdk } from './sdk.ts'
 import { hashOfTicket, newTicket, storeStart } from './starts.ts'
 import { asRegistration, essence, type LoginClient, type LoginFrame } from './stored.ts'
 
-/** What the logins of one server need. */
-export interface FlowDeps {
+/** Where logins are stored. */
+export interface LoginStores { readonly grants: Grants, readonly tokens: UpstreamTokens, readonly states: LoginStates }
+
+/** A server to log in at. */
+export interface LoginTarget {
   /** The server's name. */
   readonly server: string
   readonly oauth: UpstreamOAuth
@@ -24,25 +26,33 @@ export interface FlowDeps {
   readonly url: () => URL
   /** An admin stored the server, with all of its addresses. */
   readonly isAdmins: boolean
+  /** Each user has a login, and clients do not share one. */
+  readonly perUser: boolean
+}
+
+/** What the logins of one server need. */
+export interface FlowDeps {
+  readonly target: LoginTarget
+  readonly stores: LoginStores
   readonly makeFetch: (onStatus?: (status: number) => void) => FetchLike
-  readonly grants: Grants
-  readonly tokens: UpstreamTokens
-  readonly states: LoginStates
   /** Identifies the server's target and the account of a holder. */
   readonly binding: (holder: string) => string
   readonly self: () => Promise<Self>
-  /** Called when it is known where to log in, before anything is stored or registered there. @throws UpstreamError to begin nothing */
+  /**
+   * Called once it is known where to log in, before anything is stored or registered there. @throws UpstreamError to
+   * begin nothing
+   */
   readonly mayBegin?: (found: AuthorizationDiscovery) => Promise<void>
 }
 
 /** What an authorization request is for. */
 export interface Need {
   readonly challenge: BearerChallenge
-  /** The scopes that the login has had so far. */
+  /** The scopes that the login has asked for before. */
   readonly former?: readonly string[]
 }
 
-/** An authorization request as it is stored until the browser comes back, under the hash of its `state`. */
+/** An authorization request, stored under the hash of its `state` until the browser comes back. */
 export interface SavedFlow {
   readonly kind: 'upstream-login'
   readonly server: string
@@ -50,34 +60,36 @@ export interface SavedFlow {
   readonly codeVerifier: string
   readonly redirectUri: string
   readonly frame: LoginFrame
-  /** The beginning that leads to this request, as `starts.ts` stores it. */
+  /** The hash of the ticket that leads to this request, as `starts.ts` stores it. */
   readonly start: string
   /** The issuer that the response must name (RFC 9207); undefined: none is known. */
   readonly issuer?: string
-  /** The authorization server announces that it names itself. */
+  /** The authorization server announces that its responses name it. */
   readonly namesIssuer: boolean
 }
 
-/** Who holds the gateway's registration at the authorization server of a server. */
+/** The holder of the gateway's registration at the authorization server of a server. */
 export const clientHolder = 'client'
 
-/** A `state` is no authorization code, though both are grants. */
+/** Keeps a `state` apart from an authorization code: both are grants. */
 export const hashOfState = (state: string): string => sha256(`upstream login ${state}`)
 
 /** How long the result of a discovery is used, in ms. */
 const discoveryTime = 10 * 60_000
 
-/** Time for which it is not asked again whether a request is still open, in ms. */
+/** Time for which an open request is not checked again, in ms. */
 const checkTime = 2_000
 
 interface OpenFlow extends Flow {
   readonly told: Set<Client>
-  /** Where its beginning is stored. */
   readonly start: string
   checkedAt: number
 }
 
-/** The authorization requests of one server: finds its authorization server, registers there, and makes the addresses to open. */
+/**
+ * The authorization requests of one server: finds its authorization server, registers there, and makes the addresses to
+ * open.
+ */
 export class Flows {
   readonly #deps: FlowDeps
   readonly #flows = new BoundedMap<string, OpenFlow>(limits.login.flows)
@@ -94,7 +106,7 @@ export class Flows {
     return flow && Date.now() - flow.begunAt < limits.login.flowTime ? flow : undefined
   }
 
-  /** Begins a request, or returns the one that was begun lately. @throws UpstreamError with a sentence for the operator */
+  /** Begins a request, or returns one that was begun lately. @throws UpstreamError with a sentence for the operator */
   async begin (holder: string, need: Need): Promise<Flow> {
     const known = this.current(holder)
     const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
@@ -111,23 +123,23 @@ export class Flows {
     if (!flow || Date.now() - flow.checkedAt < checkTime) return flow !== undefined
     flow.checkedAt = Date.now()
     // While the storage is away, nothing is known to have ended.
-    const isThere = await this.#deps.states.find(flow.start).then((state) => state !== undefined, () => true)
+    const isThere = await this.#deps.stores.states.find(flow.start).then((state) => state !== undefined, () => true)
     if (!isThere && this.#flows.get(holder) === flow) this.end(holder)
     return isThere
   }
 
-  /** A request has ended without a login: what leads to it leads nowhere any more. @param start where its beginning is stored */
+  /** A request has ended without a login: its address is not valid any more. @param start the hash of its ticket */
   async fail (holder: string, start: string): Promise<void> {
     if (this.#flows.get(holder)?.start === start) this.end(holder)
-    await this.#deps.states.remove(start)
+    await this.#deps.stores.states.remove(start)
   }
 
-  /** A holder has logged in, or there is nothing to log in to any more: clients that were told of the request hear that it is over. */
+  /** A holder has logged in, or need not any more: clients that were told of the request are told that it is over. */
   end (holder: string): void {
     const flow = this.#flows.get(holder)
     this.#flows.delete(holder)
     if (!flow) return
-    // If another login is wanted after this one, the server may have moved to another authorization server (MCP, SEP-2352).
+    // Before the next login, the server may have moved to another authorization server (MCP, SEP-2352).
     this.#discovered = undefined
     const params = JSON.stringify({ elicitationId: flow.id })
     for (const { listener } of flow.told) listener?.deliver('notifications/elicitation/complete', params)
@@ -135,7 +147,7 @@ export class Flows {
 
   /** @throws UpstreamError with a sentence for the operator */
   async discovered ({ resourceMetadata }: BearerChallenge): Promise<AuthorizationDiscovery> {
-    const { url, oauth, isAdmins, makeFetch } = this.#deps
+    const { target: { url, oauth, isAdmins }, makeFetch } = this.#deps
     const serverUrl = url()
     const from = JSON.stringify([serverUrl, resourceMetadata])
     const known = this.#discovered
@@ -148,12 +160,13 @@ export class Flows {
   /** Forgets what is known of the authorization server, the registration there included. */
   async forget (): Promise<void> {
     this.#discovered = undefined
-    await this.#deps.tokens.remove(this.#deps.server, clientHolder)
+    const { target, stores } = this.#deps
+    await stores.tokens.remove(target.server, clientHolder)
   }
 
   scopes ({ resourceScopes, server }: AuthorizationDiscovery, { challenge, former }: Need): string[] {
     return chooseScopes({
-      configured: this.#deps.oauth.scopes,
+      configured: this.#deps.target.oauth.scopes,
       challenged: challenge.scopes,
       ofResource: resourceScopes,
       ofServer: server.metadata?.scopes_supported,
@@ -162,7 +175,7 @@ export class Flows {
   }
 
   async #begin (holder: string, need: Need): Promise<Flow> {
-    const { server: name, grants, states, self: findSelf, binding, mayBegin } = this.#deps
+    const { target: { server: name }, stores: { grants, states }, self: findSelf, binding, mayBegin } = this.#deps
     const found = await this.discovered(need.challenge)
     await mayBegin?.(found)
     const self = await findSelf()
@@ -204,9 +217,12 @@ export class Flows {
     return flow
   }
 
-  /** The gateway as a client there, registered if need be; of several replicas that register at once, one registration is kept. */
+  /**
+   * The gateway as a client there, registered if need be. Of several replicas that register at once, one registration
+   * is kept.
+   */
   async #client (found: AuthorizationDiscovery, scopes: readonly string[], self: Self): Promise<LoginClient> {
-    const { server, oauth, tokens, binding, makeFetch } = this.#deps
+    const { target: { server, oauth }, stores: { tokens }, binding, makeFetch } = this.#deps
     const known = knownClient(oauth, found, self)
     if (known) return known
     const read = async (): Promise<{ version: string | undefined, client: LoginClient | undefined }> => {

@@ -1,20 +1,23 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { BoundedMap, limits } from '../../base/limits/index.ts'
 import type { BearerChallenge } from './challenge.ts'
-import { clientHolder, type FlowDeps, type Flows } from './flows.ts'
+import { clientHolder, type FlowDeps, type Flows, type LoginTarget } from './flows.ts'
 import { oauthCodeOf, failureOf } from './problems.ts'
 import { asLogin, type ServerLoginRecord } from './stored.ts'
 import { clientCredentials, refresh } from './token-requests.ts'
 
-/** A login in memory. `version` undefined: it is stored nowhere. */
+/** A login in memory. `version` undefined: it is not stored. */
 export interface Held { readonly version: string | undefined, readonly login: ServerLoginRecord }
 
 /** How long a replica has the right to refresh a login, in ms; beyond, another one tries. */
 const claimTime = 30_000
-/** The pause between two looks whether another replica has refreshed it, in ms. */
+/** Time between two checks whether another replica has refreshed it, in ms. */
 const claimPause = 100
 
-/** The logins at one server that are in memory: read once, refreshed once for all who wait, and dropped where they are of no use. */
+/**
+ * The logins at one server that are in memory: read once, refreshed once for all who wait, and dropped when they are
+ * refused.
+ */
 export class HeldLogins {
   readonly #deps: FlowDeps
   readonly #flows: Flows
@@ -23,33 +26,32 @@ export class HeldLogins {
   readonly #held = new BoundedMap<string, Held | null>(limits.login.holders)
   readonly #loading = new Map<string, Promise<Held | null>>()
   readonly #renewing = new Map<string, Promise<Held | null>>()
-  /** Holders whose login turned out to be of no use; their links end once it is said what is needed. */
+  /** Holders whose login was refused; their links end once the error says what is needed. */
   readonly #dropped = new Set<string>()
 
   constructor (deps: FlowDeps, flows: Flows) {
     this.#deps = deps
     this.#flows = flows
-    this.#isOwn = deps.oauth.grantType === 'client_credentials'
+    this.#isOwn = deps.target.oauth.grantType === 'client_credentials'
   }
 
   get size (): number { return this.#held.size }
 
-  /** What is in memory. @returns null: it is known that there is none */
+  /** What is in memory. @returns null: there is no login */
   peek (holder: string): Held | null | undefined { return this.#held.get(holder) }
 
-  /** Keeps a login, unless server or account are other ones by now than those that it was made for. */
+  /** Keeps a login, unless the server or the account has changed since it was made. */
   set (holder: string, held: Held | null): Held | null {
     const kept = held?.login.binding === this.#deps.binding(holder) ? held : null
     this.#held.setNewest(holder, kept)
     return kept
   }
 
-  /** Forgets what is in memory, so that it is read again. */
   forget (holder: string): void { this.#held.delete(holder) }
 
   isRenewing (holder: string): boolean { return this.#renewing.has(holder) }
 
-  /** Whether a holder's login was dropped since this was last asked. */
+  /** Whether a holder's login was dropped since the last call. */
   takeDropped (holder: string): boolean { return this.#dropped.delete(holder) }
 
   /** The login of a holder, read once. */
@@ -62,19 +64,19 @@ export class HeldLogins {
   }
 
   async #load (holder: string): Promise<Held | null> {
-    const { tokens, server, binding } = this.#deps
+    const { stores: { tokens }, target: { server }, binding } = this.#deps
     const stored = this.#isOwn ? undefined : await tokens.find(server, holder)
     const login = stored && asLogin(stored.value, binding(holder))
     const held = login ? { version: stored.version, login } : null
-    // One that has logged in meanwhile is newer than what was read.
+    // A login that was made meanwhile is newer.
     if (this.#held.get(holder) === undefined) this.#held.setNewest(holder, held)
     return this.#held.get(holder) ?? null
   }
 
   /**
    * Gets another token, once for all who wait for it.
-   * @param scopes for the gateway's own login
-   * @returns null: the authorization server takes the login for ended
+   * @param scopes for the gateway's login as itself
+   * @returns null: the authorization server says that the login has ended
    */
   async renew (holder: string, held: Held | null, challenge: BearerChallenge, scopes?: readonly string[]): Promise<Held | null> {
     const renew = async (): Promise<Held | null> =>
@@ -84,9 +86,9 @@ export class HeldLogins {
     return await renewing
   }
 
-  /** Removes a login that is of no use any more, unless another one is stored meanwhile. */
+  /** Removes a login that was refused, unless another one is stored meanwhile. */
   async drop (holder: string, { version, login }: Held): Promise<void> {
-    const { tokens, server } = this.#deps
+    const { stores: { tokens }, target: { server } } = this.#deps
     if (this.#held.get(holder)?.login !== login) return
     const stored = await tokens.find(server, holder)
     if (stored?.version === version) await tokens.remove(server, holder)
@@ -94,13 +96,13 @@ export class HeldLogins {
     this.#dropped.add(holder)
   }
 
-  get #requests (): { oauth: FlowDeps['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
-    return { oauth: this.#deps.oauth, fetchFn: this.#deps.makeFetch() }
+  get #requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
+    return { oauth: this.#deps.target.oauth, fetchFn: this.#deps.makeFetch() }
   }
 
-  /** The gateway's own login, which is kept in memory only. */
+  /** Logs the gateway in as itself; the login is kept in memory only. */
   async #obtain (holder: string, challenge: BearerChallenge, scopes?: readonly string[]): Promise<Held> {
-    const { oauth: { clientId = '', clientSecret }, binding } = this.#deps
+    const { target: { oauth: { clientId = '', clientSecret } }, binding } = this.#deps
     try {
       const found = await this.#flows.discovered(challenge)
       const client = { id: clientId, ...(clientSecret === undefined ? {} : { secret: clientSecret }) }
@@ -114,7 +116,7 @@ export class HeldLogins {
 
   /** Refreshes a login; of several replicas one does, and the others wait for its result. */
   async #refresh (holder: string, held: Held): Promise<Held | null> {
-    const { tokens, server, binding } = this.#deps
+    const { stores: { tokens }, target: { server }, binding } = this.#deps
     const { version = '' } = held
     for (const end = Date.now() + claimTime; !await tokens.claim(server, holder, version, claimTime);) {
       const stored = await tokens.find(server, holder)

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
 import { configuredBase, publicBase } from '../../settings/index.ts'
-import type { ProcessEnvironment } from '../links/variables.ts'
+import type { ProcessEnvironment } from '../links/environment.ts'
 import { Logins } from './logins.ts'
 import type { Self } from './registration.ts'
 
@@ -18,17 +18,15 @@ interface LoginOptions {
   environment: ProcessEnvironment
 }
 
-/** How often it is looked for what other replicas did, in ms. */
+/** Time between two looks for logins of other replicas, in ms. */
 const interval = 2_000
-/** How long it is waited until the gateway listens, in ms: a test may never have it listen. */
+/** How long to wait until the gateway listens, in ms: tests may never have it listen. */
 const listenTime = 5_000
 
 /** `app.logins`: the gateway as an OAuth client of upstream servers. */
 export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginStates, environment }) => {
   const logins = new Logins({
-    grants,
-    tokens: upstreamTokens,
-    states: loginStates,
+    stores: { grants, tokens: upstreamTokens, states: loginStates },
     outbound: app.outbound,
     environment,
     settings: () => app.settings.current,
@@ -46,7 +44,7 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
   app.addHook('onClose', async () => { clearInterval(timer) })
   app.settings.on('changed', (next, former) => {
     logins.forget(former, next).catch((error: unknown) => {
-      // They are of no use any more: each is bound to the server and the account that it was made for.
+      // They are not used any more: each is bound to its server and account.
       app.log.warn({ err: error }, 'logins at upstream servers that are gone could not be removed')
     })
   })

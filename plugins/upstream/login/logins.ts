@@ -1,4 +1,3 @@
-import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -6,27 +5,24 @@ import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
 import { type Outbound, reachOf } from '../../base/outbound/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { goneAccounts, subjectOf } from '../../identity/index.ts'
-import { transportKinds } from '../links/transport.ts'
-import { expandVariables, type ProcessEnvironment } from '../links/variables.ts'
-import { hashOfState, type SavedFlow } from './flows.ts'
-import { outboundFetch } from './outbound-fetch.ts'
+import { isAddress, isRemote } from '../links/transport.ts'
+import { expandVariables, type ProcessEnvironment } from '../links/environment.ts'
+import { type FlowDeps, hashOfState, type LoginStores, type SavedFlow } from './flows.ts'
+import { outboundFetch } from './sdk.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { failureOf, LoginRequired } from './problems.ts'
 import { byHand, clientDocument, knownClient, obstacleToRegister, wantsCredentials, type Self } from './registration.ts'
-import { holderOf, ServerLogin, type LoginListener, type ServerLoginDeps } from './server-login.ts'
+import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
 import { findStart, untagged, type Start } from './starts.ts'
 import { exchange } from './token-requests.ts'
 
 interface LoginsDeps {
-  readonly grants: Grants
-  readonly tokens: UpstreamTokens
-  readonly states: LoginStates
+  readonly stores: LoginStores
   readonly outbound: Outbound
   readonly environment: ProcessEnvironment
   readonly settings: () => Snapshot
-  /** The gateway as a client. */
   readonly self: () => Self
-  /** Resolves once it is known under which address the gateway listens. */
+  /** Resolves once it is known at which address the gateway listens. */
   readonly listening: () => Promise<void>
 }
 
@@ -35,7 +31,10 @@ interface LoginOutcome {
   readonly ok: boolean
   readonly title: string
   readonly text: string
-  /** The login that was stored, when `ok`. `user`: the one user it acts for; undefined: it is shared by all users, or a bearer key's. */
+  /**
+   * The login that was stored, when `ok`. `user`: the user it acts for; undefined: all users share it, or it is a
+   * bearer key's.
+   */
   readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
 }
 
@@ -43,13 +42,13 @@ interface LoginOutcome {
 type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
 const prefix = holderOf('')
-/** A system key without an owner logs in for itself; no username holds a space. */
+/** A system key without an owner has a login as well; no username contains a space. */
 const keyPrefix = holderOf('key ')
 const isKeys = (holder: string): boolean => holder.startsWith(keyPrefix)
-/** How far back changes on other replicas are looked for, in ms: longer than a storage is slow. */
+/** How far back changes of other replicas are looked for, in ms: longer than a slow storage takes. */
 const lookBack = 30_000
 
-/** The logins at all servers: takes the browsers that come back, and follows what other replicas do. */
+/** The logins at all servers: receives returning browsers, and follows other replicas. */
 export class Logins {
   readonly #deps: LoginsDeps
   readonly #servers = new Map<string, ServerLogin>()
@@ -60,7 +59,7 @@ export class Logins {
 
   get (server: string): ServerLogin | undefined { return this.#servers.get(server) }
 
-  /** The logins of a server, in place of those of its former config. @returns undefined: its config has credentials, or it takes none */
+  /** Begins the logins of a server, in place of those of its former config. @returns undefined: it takes none */
   open (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     this.#servers.delete(name)
     if (!takesLogin(config)) return undefined
@@ -70,43 +69,43 @@ export class Logins {
   }
 
   /**
-   * The logins for a test of a server: those that are stored for the same config are used, and none is begun. Where one is wanted, the
-   * connection fails with LoginRequired, which says where.
+   * The logins for a test of a server: stored ones for the same config are used, and none is begun. Where one is
+   * needed, the connection fails with LoginRequired.
    */
   openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     if (!takesLogin(config)) return undefined
     const deps = this.#depsOf(name, config)
     const mayBegin = async (found: AuthorizationDiscovery): Promise<void> => {
       if (found.isGuess) throw wantsCredentials()
-      const obstacle = obstacleToRegister(found, deps.oauth)
+      const obstacle = obstacleToRegister(found, deps.target.oauth)
       if (obstacle !== undefined) {
         const self = await deps.self()
-        if (!knownClient(deps.oauth, found, self)) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
+        if (!knownClient(deps.target.oauth, found, self)) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
       }
       throw new LoginRequired('manager', undefined, `the upstream wants a login (OAuth) at ${found.server.url}`)
     }
     return new ServerLogin({ ...deps, mayBegin }, listener)
   }
 
-  #depsOf (name: string, config: ServerConfig): ServerLoginDeps {
-    const { grants, tokens, states, outbound, environment, self, listening } = this.#deps
+  #depsOf (name: string, config: ServerConfig): FlowDeps {
+    const { stores, outbound, environment, self, listening } = this.#deps
     const redirectUri = config.oauth?.redirectUri
     const reach = reachOf(config)
     const origins = (): ReadonlySet<string> => originsIn(expandVariables(config, environment).config)
     return {
-      server: name,
-      oauth: config.oauth ?? {},
-      perUser: config.isolation === 'user',
-      url: () => addressOf(expandVariables(config, environment).config),
-      isAdmins: reach.trusted,
+      target: {
+        server: name,
+        oauth: config.oauth ?? {},
+        perUser: config.isolation === 'user',
+        url: () => addressOf(expandVariables(config, environment).config),
+        isAdmins: reach.trusted
+      },
+      stores,
       makeFetch: (onStatus) => outboundFetch(outbound, { reach, origins }, onStatus),
-      grants,
-      tokens,
-      states,
       binding: (holder) => sha256(`${bindingOf(config)} ${this.#subject(holder)}`),
       self: async () => {
         await listening()
-        // Our document names our own address only.
+        // The gateway's document names the gateway's address only.
         return redirectUri === undefined ? self() : { ...self(), redirectUri, documentUrl: undefined }
       }
     }
@@ -118,25 +117,25 @@ export class Logins {
     return self.documentUrl === undefined ? undefined : clientDocument(self)
   }
 
-  /** A server is not alive any more. */
   close (name: string, login: ServerLogin): void {
     if (this.#servers.get(name) === login) this.#servers.delete(name)
   }
 
   /**
    * Finds the beginning of a login.
-   * @returns undefined: it is unknown, or has expired. `user`: the name of the user who holds the login; undefined: it is nobody's alone
+   * @returns undefined: it is unknown, or has expired. `user`: the user who holds the login; undefined: it is shared,
+   * or a key's
    * @throws StorageError
    */
   async start (ticket: string): Promise<Start & { readonly whose: string, readonly user?: string } | undefined> {
-    const start = await findStart(this.#deps.states, ticket)
+    const start = await findStart(this.#deps.stores.states, ticket)
     if (!start) return undefined
     return { ...start, ...this.#whoOf(start.holder) }
   }
 
   /**
-   * Ends an authorization request with the response that a browser brings. Its `state` is good once, for the server, the holder, the
-   * request that it was made for, and the browser in which it began.
+   * Ends an authorization request with the response that a browser brings. Its `state` is valid once, for the server,
+   * the holder, the request and the browser that it was made for.
    * @param browserKey the value of the browser's cookie
    * @throws StorageError
    */
@@ -149,7 +148,7 @@ export class Logins {
         'It ends in the browser in which it began, and nothing was changed. Open the address there, and go on from its page.'
       )
     }
-    const taken = sent && await this.#deps.grants.take(hashOfState(sent.state))
+    const taken = sent && await this.#deps.stores.grants.take(hashOfState(sent.state))
     if (taken?.first === false) return failed('This login is over already', 'The address was used before. To log in anew, start again.')
     const saved = taken?.value
     if (!isSavedFlow(saved)) {
@@ -160,7 +159,7 @@ export class Logins {
       return failed('The server has changed', 'It was changed, disabled or removed while you logged in. Start again with a new address.')
     }
     const refuse = async (title: string, text: string): Promise<LoginOutcome> => {
-      // Its `state` is used up: whoever wants to log in begins anew.
+      // Its `state` is used up: the next login needs a new request.
       await login.flows.fail(saved.holder, saved.start)
       void login.prepare(saved.holder)
       return failed(title, text)
@@ -174,7 +173,7 @@ export class Logins {
     }
     try {
       const { codeVerifier, redirectUri, frame } = saved
-      const { oauth, makeFetch } = login.deps
+      const { target: { oauth }, makeFetch } = login.deps
       const made = await exchange(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
       await login.enter(saved.holder, made)
     } catch (reason) {
@@ -192,7 +191,7 @@ export class Logins {
     return { whose: this.#whose(holder), ...(user === undefined ? {} : { user }) }
   }
 
-  /** Who will act with a login, for the person in front of the browser. */
+  /** Names who will act with a login. */
   #whose (holder: string): string {
     if (!holder.startsWith(prefix)) return 'everybody who may use the server'
     if (!isKeys(holder)) return `the user ${holder.slice(prefix.length)}`
@@ -202,28 +201,28 @@ export class Logins {
   /** Looks for what other replicas have stored and removed lately. @throws StorageError */
   async follow (): Promise<void> {
     if (![...this.#servers.values()].some(({ active }) => active)) return
-    const changes = await this.#deps.tokens.changedWithin(lookBack)
+    const changes = await this.#deps.stores.tokens.changedWithin(lookBack)
     await Promise.all(changes.map(async ({ server, holder, version }) => { await this.#servers.get(server)?.changed(holder, version) }))
   }
 
-  /** Removes the logins of servers, users and keys that are gone, or that are other ones now. @throws StorageError */
+  /** Removes the logins of servers, users and keys that are gone or were replaced. @throws StorageError */
   async forget (former: Snapshot, next: Snapshot): Promise<void> {
-    const { tokens } = this.#deps
-    // At once, before anything is awaited: a later account of the same name may call in the next moment.
+    const { tokens } = this.#deps.stores
+    // Before anything is awaited: a later account of the same name may call in the next moment.
     const holders = [...goneAccounts(former.users, next.users)].map(holderOf)
     for (const id of former.keys === next.keys ? [] : former.keys.keys()) if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
     for (const login of this.#servers.values()) for (const holder of holders) login.forget(holder)
     for (const [name, { config }] of former.servers) {
       const now = next.servers.get(name)
-      // Most of them are the same objects: to hash 10,000 takes longer than to store the change.
+      // Unchanged servers are the same objects: comparing 10,000 hashes would take longer than storing the change.
       if (now?.config === config) continue
       const isGone = !now || bindingOf(now.config) !== bindingOf(config)
-      if (isGone && transportKinds(config)[0] !== 'stdio') await tokens.removeAll({ server: name })
+      if (isGone && isRemote(config)) await tokens.removeAll({ server: name })
     }
     for (const holder of holders) await tokens.removeAll({ holder })
   }
 
-  /** The account behind a holder, which no later one of the same name is. */
+  /** The account behind a holder, which a later account of the same name is not. */
   #subject (holder: string): string {
     const user = holder.startsWith(prefix) ? this.#deps.settings().users.get(holder.slice(prefix.length)) : undefined
     return user ? subjectOf(user) : holder
@@ -232,20 +231,19 @@ export class Logins {
 
 const failed = (title: string, text: string): LoginOutcome => ({ ok: false, title, text })
 
-/** Whether the gateway may log in for a server: it is reached by MCP over HTTP, and no credentials for it come from elsewhere. */
+/** Whether the gateway may log in at a server: it is an MCP server at an address, and has no other credentials. */
 function takesLogin (config: ServerConfig): boolean {
-  const [kind] = transportKinds(config)
   const given = [...Object.keys(config.headers ?? {}), ...passthroughNames(config)]
-  return (kind === 'streamable-http' || kind === 'sse') && !given.some((name) => name.toLowerCase() === 'authorization')
+  return isAddress(config) && !given.some((name) => name.toLowerCase() === 'authorization')
 }
 
-/** The origins of addresses that a config names itself. */
+/** The origins that a config names. */
 function originsIn ({ url, oauth: { issuer, authorizationEndpoint, tokenEndpoint } = {} }: ServerConfig): ReadonlySet<string> {
   const addresses = [url, issuer, authorizationEndpoint, tokenEndpoint]
   return new Set(addresses.flatMap((each) => each !== undefined && URL.canParse(each) ? [new URL(each).origin] : []))
 }
 
-/** Identifies whose server it is and where its tokens go: a login is of use for that one only. */
+/** Identifies the owner of a server and where its tokens go: a login is valid for both. */
 function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['config']): string {
   const { clientId, issuer, resource, authorizationEndpoint, tokenEndpoint } = oauth
   return sha256(JSON.stringify([url, owner, createdAt, clientId, issuer, resource, authorizationEndpoint, tokenEndpoint]))
@@ -260,8 +258,8 @@ function addressOf ({ url = '' }: ServerConfig): URL {
 const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
 
 /**
- * Why a response is not of the authorization server that was asked (RFC 9207 §2.4); undefined: it is. Issuers are compared as simple
- * strings; where none was fetched, the response must be of the origin that the browser was sent to.
+ * Why a response is not from the authorization server that was asked (RFC 9207 §2.4); undefined: it is. Issuers are
+ * compared as strings; if none was fetched, the response must be from the origin that the browser was sent to.
  */
 function foreignIssuer ({ issuer, namesIssuer, frame: { server } }: SavedFlow, iss: string | undefined): string | undefined {
   if (iss === undefined) return namesIssuer ? 'The authorization server names itself in its answers, and this one has no name.' : undefined

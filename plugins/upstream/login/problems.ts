@@ -8,20 +8,19 @@ import { visibleText } from '../../base/pages/index.ts'
 export interface Flow {
   /** The address to open. */
   readonly url: string
-  /** The id of the elicitation, where a client is told of it by one. */
+  /** The id of the elicitation that tells a client of it. */
   readonly id: string
   readonly scopes: readonly string[]
   readonly begunAt: number
-  /** Notes that a client was told of it, and hears of its end. */
+  /** Notes that a client was told of it, and is to be told of its end. */
   readonly tell: (client: Client) => void
 }
 
 export const newFlowId = (): string => randomUUID()
 
-/** Who has to log in. */
 export type Who = 'manager' | 'user' | 'nobody'
 
-/** The upstream wants a login that is not there: a person has to open an address, which those are told whose login it is. */
+/** The upstream wants a login that is missing: the holder of the login has to open an address. */
 export class LoginRequired extends UpstreamError {
   readonly who: Who
   /** Undefined: there is no address, and the message says why. */
@@ -45,8 +44,8 @@ export class LoginRequired extends UpstreamError {
   }
 
   /**
-   * The error for a client. One that can show addresses gets the elicitation that has to be completed first (MCP 2025-11-25, Elicitation,
-   * "URL Elicitation Required Error").
+   * The error for a client. One that supports URL elicitation gets the elicitation to complete first (MCP 2025-11-25,
+   * Elicitation, "URL Elicitation Required Error").
    */
   toRpcError (server: string, client: Client | undefined): RpcError {
     const name = JSON.stringify(server)
@@ -69,12 +68,12 @@ interface OAuthFailure extends Error { readonly errorCode: string }
 const isOAuthFailure = (error: unknown): error is OAuthFailure =>
   error instanceof Error && 'errorCode' in error && typeof error.errorCode === 'string'
 
-/** The error code of an authorization server (RFC 6749 §5.2); undefined: the error is another one. */
+/** The error code of an authorization server (RFC 6749 §5.2); undefined: it is another error. */
 export const oauthCodeOf = (error: unknown): string | undefined => isOAuthFailure(error) ? error.errorCode : undefined
 
 /**
- * The failure of a request to an authorization server, as a sentence for the operator. It holds what the other side sent only where that
- * is an error of OAuth, and then as clean text.
+ * The failure of a request to an authorization server, as a sentence for the operator. Of the response, only an OAuth
+ * error is quoted, as clean text.
  * @param doing what was tried, such as `the registration`
  */
 export function failureOf (error: unknown, doing: string): UpstreamError {
@@ -82,7 +81,7 @@ export function failureOf (error: unknown, doing: string): UpstreamError {
   if (!isOAuthFailure(error)) {
     return new UpstreamError('unauthorized', `${doing} failed: the answer of the authorization server cannot be used`)
   }
-  // The SDK's error for an answer that is none of OAuth quotes its body.
+  // The SDK's error quotes the body of an answer that is no OAuth error.
   const [, status] = /^HTTP (\d{3}): /.exec(error.message) ?? []
   if (status !== undefined) return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered HTTP ${status}`)
   const description = visibleText(error.message, 300)

@@ -8,15 +8,14 @@ import type { LoginClient, StoredRegistration } from './stored.ts'
 
 /** The gateway as a client of any authorization server. */
 export interface Self {
-  /** The base URL of the gateway. */
   readonly baseUrl: string
   /** Where authorization servers send the browser back to. */
   readonly redirectUri: string
-  /** The address of our Client ID Metadata Document; undefined: none, since the base URL is not https. */
+  /** The address of the gateway's Client ID Metadata Document; undefined: the base URL is not https. */
   readonly documentUrl: string | undefined
 }
 
-/** What the gateway says of itself, with members of RFC 7591 §2. */
+/** The client metadata of the gateway (RFC 7591 §2). */
 const describe = ({ baseUrl, redirectUri }: Self) => ({
   client_name: 'Tool-Hub',
   client_uri: baseUrl,
@@ -27,14 +26,17 @@ const describe = ({ baseUrl, redirectUri }: Self) => ({
   application_type: redirectUri.startsWith('https:') ? 'web' : 'native'
 })
 
-/** Our Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document). */
+/** The Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document). */
 export const clientDocument = (self: Self): Record<string, unknown> => ({
   client_id: self.documentUrl,
   ...describe(self),
   token_endpoint_auth_method: 'none'
 })
 
-/** The client that needs no registration: that of the config, or our own document where it is taken. Undefined: there is none. */
+/**
+ * The client that needs no registration: that of the config, or the document where that is supported. Undefined: there
+ * is none.
+ */
 export function knownClient (oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: Self): LoginClient | undefined {
   if (oauth.clientId !== undefined) {
     return { id: oauth.clientId, ...(oauth.clientSecret === undefined ? {} : { secret: oauth.clientSecret }) }
@@ -43,7 +45,7 @@ export function knownClient (oauth: UpstreamOAuth, { server: { metadata } }: Aut
   return takesDocuments && self.documentUrl !== undefined ? { id: self.documentUrl, method: 'none' } : undefined
 }
 
-/** Why the gateway cannot register itself, as a clause; undefined: nothing is known to be in the way. */
+/** Why the gateway cannot register itself, as a clause; undefined: no obstacle is known. */
 export function obstacleToRegister (
   { server: { url, metadata } }: Pick<AuthorizationDiscovery, 'server'>,
   { dynamicRegistration }: UpstreamOAuth
@@ -53,7 +55,7 @@ export function obstacleToRegister (
   return isRefused ? `its authorization server ${url} takes no registrations by programs` : undefined
 }
 
-/** What a person does then. */
+/** The remedy, for the operator. */
 export const byHand = ({ redirectUri }: Pick<Self, 'redirectUri'>): string =>
   `register a client there by hand, with the redirect URI ${redirectUri}, and set "oauth.clientId"`
 

@@ -2,6 +2,11 @@
 
 import type * as auth from '@modelcontextprotocol/sdk/client/auth.js'
 import type * as utils from '@modelcontextprotocol/sdk/shared/auth-utils.js'
+import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { UpstreamError } from '../../../protocol/errors.ts'
+import { isObject, withoutAbsent } from '../../../protocol/json.ts'
+import { limits } from '../../base/limits/index.ts'
+import type { Outbound, Reach } from '../../base/outbound/index.ts'
 
 type Sdk = typeof auth & typeof utils
 
@@ -14,3 +19,73 @@ export const loadSdk = async (): Promise<Sdk> => await (loading ??= (async () =>
   ])
   return { ...auth, ...utils }
 })())
+
+/** Statuses whose answers have no body. */
+const bodiless = new Set([204, 205, 304])
+
+/** The reach of a server, and the addresses that it counts for. */
+interface LoginReach {
+  readonly reach: Reach
+  /** The origins that the config names: of the server, and of its authorization server. */
+  readonly origins: () => ReadonlySet<string>
+}
+
+const named = '. The server itself names this address: if it is right, set "oauth.issuer" to its authorization server'
+
+/**
+ * A `fetch` for the SDK's OAuth functions, through the outbound client. Origins that the config names are reached as
+ * the server is; others, which the server names, as untrusted addresses. Requests have a timeout, and answers a bound.
+ * @param onStatus told the status of each answer
+ */
+export function outboundFetch (
+  outbound: Outbound,
+  { reach, origins }: LoginReach,
+  onStatus: (status: number) => void = () => {}
+): FetchLike {
+  return async (url, init = {}) => {
+    const { method = 'GET', body } = init
+    const isKnown = !reach.trusted || origins().has(new URL(url).origin)
+    const { status, headers, body: bytes } = await outbound.fetch(url, {
+      ...isKnown ? reach : { trusted: false, owner: reach.owner },
+      method: method === 'POST' ? 'POST' : 'GET',
+      headers: Object.fromEntries(new Headers(init.headers)),
+      body: body === undefined || body === null ? undefined : bodyText(body),
+      maxSize: limits.login.document,
+      timeout: limits.login.time,
+      answersRedirects: true
+    }).catch((error: unknown) => {
+      throw !isKnown && error instanceof UpstreamError && error.fault === 'unreachable' ? error.withDetail(named) : error
+    })
+    onStatus(status)
+    const type = headers['content-type']
+    if (bodiless.has(status)) return new Response(null, { status })
+    const document = documentIn(type, bytes)
+    if (document === undefined) {
+      return new Response(new Uint8Array(bytes), { status, headers: type === undefined ? {} : { 'content-type': type } })
+    }
+    // Some answer errors of the token endpoint with 200, as GitHub does.
+    const isError = status === 200 && method === 'POST' && typeof document.error === 'string' && document.access_token === undefined
+    return Response.json(document, { status: isError ? 400 : status })
+  }
+}
+
+/** The object in an answer, of JSON or of a form; undefined: there is none. */
+function documentIn (type: string | undefined, bytes: Buffer): Record<string, unknown> | undefined {
+  const text = new TextDecoder().decode(bytes)
+  if (/^application\/x-www-form-urlencoded *(?:;|$)/i.test(type?.trim() ?? '')) {
+    return withoutAbsent(Object.fromEntries(new URLSearchParams(text)))
+  }
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? withoutAbsent(value) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The bodies that the SDK sends: forms, and JSON. */
+function bodyText (body: unknown): string {
+  if (typeof body === 'string') return body
+  if (body instanceof URLSearchParams) return body.toString()
+  throw new TypeError('expected a text or a form')
+}

@@ -2,7 +2,7 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import type { AuthorizationSource, Challenge } from '../../../protocol/transports/authorization.ts'
 import { BoundedMap, limits } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
-import { Flows, type FlowDeps, type Need } from './flows.ts'
+import { Flows, type FlowDeps, type LoginTarget, type Need } from './flows.ts'
 import { HeldLogins, type Held } from './held-logins.ts'
 import { failureOf, LoginRequired, type Flow, type Who } from './problems.ts'
 import { bearer, isDue, type ServerLoginRecord } from './stored.ts'
@@ -10,17 +10,11 @@ import { revoke } from './token-requests.ts'
 
 /** The holder of a login that all clients of a server share. */
 const sharedHolder = 'shared'
-/** The holder of a user's own login, by what separates links under `isolation: user`. */
+/** The holder of a user's login. @param user as links are told apart under `isolation: user` */
 export const holderOf = (user: string): string => `user ${user}`
-/** Callers without credentials are all one "user": none of them has a login. */
+/** Callers without credentials are one "user", which has no login. */
 const nobody = holderOf('anonymous')
 
-export interface ServerLoginDeps extends FlowDeps {
-  /** Each user logs in for himself. */
-  readonly perUser: boolean
-}
-
-/** Hears of the logins of a server. */
 export interface LoginListener {
   /** A holder has logged in, here or on another replica. */
   ready: (holder: string) => void
@@ -29,32 +23,32 @@ export interface LoginListener {
 }
 
 /**
- * The logins at one server: one that its clients share, or one of each user. Gives its transports their header, refreshes tokens before
- * they expire, and says what to open where a login is needed.
+ * The logins at one server: one that its clients share, or one of each user. Gives its transports their header,
+ * refreshes tokens before they expire, and says what to open where a login is needed.
  */
 export class ServerLogin {
-  readonly deps: ServerLoginDeps
+  readonly deps: FlowDeps
   readonly flows: Flows
   readonly #held: HeldLogins
-  /** The needs of those who have to log in, by holder. */
+  /** What is needed, by the holder who has to log in. */
   readonly #wanted = new BoundedMap<string, Need>(limits.login.holders)
-  /** The server asked for a login. */
+  /** The last challenge of the server; undefined: it asked for no login. */
   #challenge: BearerChallenge | undefined
   readonly #listener: LoginListener
   readonly #isOwn: boolean
 
-  constructor (deps: ServerLoginDeps, listener: LoginListener) {
+  constructor (deps: FlowDeps, listener: LoginListener) {
     this.deps = deps
     this.flows = new Flows(deps)
     this.#held = new HeldLogins(deps, this.flows)
     this.#listener = listener
-    this.#isOwn = deps.oauth.grantType === 'client_credentials'
+    this.#isOwn = deps.target.oauth.grantType === 'client_credentials'
   }
 
-  /** True once logins matter here: changes on other replicas are looked for. */
+  /** Logins are in use: changes of other replicas are looked for. */
   get active (): boolean { return this.#held.size > 0 }
 
-  /** @param user what separates the link's clients; undefined: the gateway's own link */
+  /** @param user as links are told apart; undefined: the gateway's link */
   authorization (user: string | undefined): AuthorizationSource {
     const holder = this.holder(user)
     return {
@@ -63,26 +57,26 @@ export class ServerLogin {
     }
   }
 
-  /** Who holds the login of a link or a caller; undefined: nobody does, for each user has an own one. */
+  /** The holder of the login of a link or a caller; undefined: none, since each user has a login. */
   holder (user: string | undefined): string | undefined {
-    if (!this.deps.perUser || this.#isOwn) return sharedHolder
+    if (!this.deps.target.perUser || this.#isOwn) return sharedHolder
     return user === undefined ? undefined : holderOf(user)
   }
 
-  /** What a holder has to do, as far as is known. @returns undefined: nothing */
+  /** What a holder has to open. @returns undefined: no login is known to be missing */
   required (holder: string): { readonly flow: Flow | undefined } | undefined {
     return this.#wanted.has(holder) ? { flow: this.flows.current(holder) } : undefined
   }
 
-  /** The error for a client of a holder who has to log in; undefined: nothing is known to be in the way. */
+  /** The error for a client of a holder who has to log in; undefined: no login is known to be missing. */
   refusal (holder: string | undefined): LoginRequired | undefined {
     if (holder === undefined || !this.#wanted.has(holder)) return undefined
-    // Another one is begun where it has ended on another replica.
+    // Another request is begun if this one has ended on another replica.
     void this.prepare(holder)
     return this.#toError(holder, this.flows.current(holder))
   }
 
-  /** Makes sure that the address for a holder is there, where one is needed. Never throws: without one, the next look tries again. */
+  /** Makes sure that there is an address for a holder who needs one. Never throws: the next look tries again. */
   async prepare (holder: string): Promise<void> {
     if (holder === nobody || this.#isOwn || this.#challenge === undefined) return
     try {
@@ -93,9 +87,9 @@ export class ServerLogin {
     } catch {}
   }
 
-  /** Stores a login that has just begun. @throws StorageError */
+  /** Stores a new login. @throws StorageError */
   async enter (holder: string, login: ServerLoginRecord): Promise<void> {
-    const { tokens, server } = this.deps
+    const { stores: { tokens }, target: { server } } = this.deps
     const version = await tokens.swap(server, holder, 'any', login)
     this.#ready(holder, { version, login })
   }
@@ -103,21 +97,22 @@ export class ServerLogin {
   /** Ends a holder's login, here and at the authorization server. @returns whether there was one */
   async leave (holder: string): Promise<boolean> {
     const held = await this.#held.get(holder)
-    await this.deps.tokens.remove(this.deps.server, holder)
+    const { stores: { tokens }, target: { server } } = this.deps
+    await tokens.remove(server, holder)
     this.#end(holder)
     if (holder === sharedHolder) await this.flows.forget()
     if (held) await revoke(held.login, this.#requests).catch(() => {})
     return held !== null
   }
 
-  /** The account of a holder is gone, or another one: what it had is in memory no more, and its links end. */
+  /** The account of a holder is gone or was replaced: its login is forgotten, and its links end. */
   forget (holder: string): void {
     this.#wanted.delete(holder)
     this.flows.end(holder)
     if (this.#held.peek(holder)) this.#end(holder)
   }
 
-  /** Another replica has stored or removed something. */
+  /** Another replica has stored or removed a login. */
   async changed (holder: string, version: string | undefined): Promise<void> {
     const held = this.#held.peek(holder)
     const isKnown = held !== undefined || this.#wanted.has(holder)
@@ -128,8 +123,8 @@ export class ServerLogin {
     else if (held) this.#end(holder)
   }
 
-  get #requests (): { oauth: FlowDeps['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
-    return { oauth: this.deps.oauth, fetchFn: this.deps.makeFetch() }
+  get #requests (): { oauth: LoginTarget['oauth'], fetchFn: ReturnType<FlowDeps['makeFetch']> } {
+    return { oauth: this.deps.target.oauth, fetchFn: this.deps.makeFetch() }
   }
 
   #header (holder: string): string | undefined | Promise<string | undefined> {
@@ -146,7 +141,7 @@ export class ServerLogin {
     try {
       return this.#headerOf(await this.#renew(holder, held))
     } catch (error) {
-      // The authorization server is away; the token may still be good.
+      // The authorization server is away; the token may still be valid.
       if ((held.login.expiresAt ?? Infinity) > Date.now()) return bearer(held.login)
       throw error
     }
@@ -160,7 +155,7 @@ export class ServerLogin {
     if (holder === undefined || holder === nobody) throw this.#toError(holder, undefined)
     const held = await this.#held.get(holder)
     if (held && sent !== bearer(held.login)) {
-      // Somebody else has got another token meanwhile.
+      // Another request has got a new token meanwhile.
       if (!again) return true
       throw new UpstreamError('unauthorized', 'its login has changed just now: try again', { isPublic: true })
     }
@@ -174,7 +169,7 @@ export class ServerLogin {
     return await this.#require(holder, { challenge })
   }
 
-  /** The login lacks a scope (MCP 2025-11-25, Authorization, "Step-Up Authorization Flow"). It is asked for once. */
+  /** The login lacks a scope (MCP 2025-11-25, Authorization, "Step-Up Authorization Flow"), which is asked for once. */
   async #stepUp (holder: string, held: Held | null, challenge: BearerChallenge): Promise<boolean> {
     const { scopes: missing = [] } = challenge
     const { scopes: former = [] } = held?.login ?? {}

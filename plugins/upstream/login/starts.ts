@@ -4,9 +4,9 @@ import { isObject } from '../../../protocol/json.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 
 /**
- * The beginning of a login in a browser. Its address says nothing, and leads to a page that names server and user; only the browser in
- * which somebody goes on from there can end the login, since the `state` carries a tag of that browser's cookie. So who sends his address
- * to somebody else does not get that one's login without a word (login CSRF; MCP 2025-11-25, Elicitation, "Phishing").
+ * The beginning of a login in a browser. Its address leads to a page that names server and user. Only the browser that
+ * goes on from there can end the login, since the `state` carries a tag of that browser's cookie: a person who opens
+ * the address of another one is told whose login it is (login CSRF; MCP 2025-11-25, Elicitation, "Phishing").
  */
 export interface Start {
   readonly server: string
@@ -34,7 +34,7 @@ export async function findStart (states: LoginStates, ticket: string): Promise<S
 /** The value of a browser's cookie. */
 export const newBrowserKey = (): string => randomBytes(32).toString('base64url')
 
-/** What a browser with this key proves to have seen: a page (`start`), or the request that it was sent away with (`state`). */
+/** Proves that a browser with this key has seen a page (`start`), or was sent away with a request (`state`). */
 const proofOf = (key: string, what: 'start' | 'state', of: string): string =>
   createHmac('sha256', key).update(`${what} ${of}`).digest('base64url')
 
@@ -44,11 +44,11 @@ function isProof (given: string, key: string | undefined, what: 'start' | 'state
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** The token of the link on the page of a start: nobody makes it who does not have the browser's cookie. */
+/** The token of the link on the page of a start: only a browser with the cookie has it. */
 export const linkToken = (key: string, ticket: string): string => proofOf(key, 'start', ticket)
 export const isLinkToken = (token: string, key: string | undefined, ticket: string): boolean => isProof(token, key, 'start', ticket)
 
-/** The authorization request of a start, as this browser sends it: its `state` is tagged. */
+/** The authorization request of a start, with the browser's tag on its `state`. */
 export function taggedUrl ({ url }: Start, key: string): string {
   const tagged = new URL(url)
   const state = tagged.searchParams.get('state') ?? ''
@@ -58,7 +58,7 @@ export function taggedUrl ({ url }: Start, key: string): string {
 
 /**
  * The `state` of a response without its tag.
- * @returns undefined: it is no state of ours; `isOwn` false: another browser has begun the login
+ * @returns undefined: it is no state of this gateway; `isOwn` false: another browser has begun the login
  */
 export function untagged (text: string, key: string | undefined): { readonly state: string, readonly isOwn: boolean } | undefined {
   const [, state, tag] = /^([\w-]{43})(?:\.([\w-]{43}))?$/.exec(text) ?? []

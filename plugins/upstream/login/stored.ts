@@ -4,7 +4,10 @@ import { isObject } from '../../../protocol/json.ts'
 import { limits } from '../../base/limits/index.ts'
 import { scopesIn } from './challenge.ts'
 
-/** An authorization server. `url`: the identifier by which it was found; `metadata` undefined: it publishes none (MCP 2025-03-26). */
+/**
+ * An authorization server. `url`: the identifier by which it was found; `metadata` undefined: it publishes none (MCP
+ * 2025-03-26).
+ */
 export interface AuthorizationServer { readonly url: string, readonly metadata: AuthorizationServerMetadata | undefined }
 
 /** The gateway as a client of an authorization server. */
@@ -15,7 +18,7 @@ export interface LoginClient {
   readonly method?: string
 }
 
-/** A registration (RFC 7591), as it is stored. It is of use at that authorization server and for that redirect URI only. */
+/** A stored registration (RFC 7591), valid at that authorization server and for that redirect URI only. */
 export interface StoredRegistration {
   readonly binding: string
   readonly issuer: string
@@ -25,9 +28,9 @@ export interface StoredRegistration {
   readonly expiresAt?: number
 }
 
-/** A login, as it is stored: with all that a refresh needs, so that no later metadata can have its refresh token sent elsewhere. */
+/** A stored login, with all that a refresh needs: no later metadata can have its refresh token sent elsewhere. */
 export interface ServerLoginRecord {
-  /** Identifies the server's target and the account of the holder; a login that was made for another one is of no use. */
+  /** Identifies the server's target and the account of the holder; the login is valid for both only. */
   readonly binding: string
   readonly accessToken: string
   readonly refreshToken?: string
@@ -47,7 +50,7 @@ export type LoginFrame = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' 
 
 /**
  * A login from the answer of a token endpoint.
- * @param refreshToken the former one, which stays good where the answer has none (RFC 6749 §6)
+ * @param refreshToken the former one, which stays valid where the answer has none (RFC 6749 §6)
  * @throws UpstreamError for a token that no header can carry
  */
 export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
@@ -66,7 +69,7 @@ export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?
   }
 }
 
-/** The revocation endpoint, where it is at the origin that tokens come from: nobody else gets them. */
+/** The revocation endpoint, if its origin is that of the token endpoint: no other one gets tokens. */
 function ownRevocation (metadata: AuthorizationServerMetadata): { revocation_endpoint?: string } {
   const endpoint = 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined
   if (typeof endpoint !== 'string' || !URL.canParse(endpoint)) return {}
@@ -92,7 +95,7 @@ export function asLogin (value: unknown, binding: string): ServerLoginRecord | u
   return isLogin ? value as unknown as ServerLoginRecord : undefined
 }
 
-/** The same for a registration that is still good at this authorization server. */
+/** A stored value as a registration that is still valid at this authorization server; undefined: it is none. */
 export function asRegistration (value: unknown, binding: string, issuer: string, redirectUri: string): StoredRegistration | undefined {
   if (!isObject(value) || value.binding !== binding || value.issuer !== issuer || value.redirectUri !== redirectUri) return undefined
   const registration = value as unknown as StoredRegistration
@@ -102,7 +105,7 @@ export function asRegistration (value: unknown, binding: string, issuer: string,
 /** The header with an access token (RFC 6750 §2.1). */
 export const bearer = ({ accessToken }: ServerLoginRecord): string => `Bearer ${accessToken}`
 
-/** The share of its life, and the max time in ms, that is left when a token is refreshed. */
+/** What is left of a token's life when it is refreshed: at most this share, and this time in ms. */
 const early = { share: 0.1, time: 60_000 }
 
 /** Whether a login is to be refreshed before its token is used. */

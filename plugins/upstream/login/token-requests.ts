@@ -1,10 +1,13 @@
+import { createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import type { OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
-import { authenticate } from './client-authentication.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { loadSdk } from './sdk.ts'
-import { loginFrom, type AuthorizationServer, type ServerLoginRecord, type LoginClient, type LoginFrame } from './stored.ts'
+import {
+  type AuthorizationServer, type LoginClient, type LoginFrame, loginFrom, type ServerLoginRecord
+} from './stored.ts'
 
 /** What requests to a token endpoint need beside their grant. */
 interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
@@ -80,7 +83,9 @@ export async function clientCredentials (
   return loginFrom({ ...frame, scopes, server, ...(resource === undefined ? {} : { resource }) }, rest)
 }
 
-/** Tells the authorization server that a login is over (RFC 7009), where it takes that. Failures are of no consequence here. */
+/**
+ * Tells the authorization server that a login is over (RFC 7009), where it supports that. Failures have no consequence.
+ */
 export async function revoke (
   { server, client, accessToken, refreshToken }: ServerLoginRecord,
   { oauth, fetchFn }: TokenDeps
@@ -96,3 +101,84 @@ export async function revoke (
   authenticate(headers, body, client, server, oauth)
   await fetchFn(endpoint, { method: 'POST', headers, body })
 }
+
+/** The life of an assertion, in seconds. */
+const assertionLife = 300
+
+const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
+
+/**
+ * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749 §2.3; OpenID Connect Core
+ * §9). The method is that of the config, else of the registration, else one that the authorization server supports.
+ * @throws UpstreamError for a private key that cannot be used
+ */
+export function authenticate (
+  headers: Headers,
+  params: URLSearchParams,
+  client: LoginClient,
+  { url, metadata }: AuthorizationServer,
+  oauth: UpstreamOAuth = {}
+): void {
+  switch (methodOf(client, metadata?.token_endpoint_auth_methods_supported, oauth)) {
+    case 'private_key_jwt':
+      params.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
+      params.set('client_assertion', assertion(client.id, metadata?.issuer ?? url, oauth))
+      return
+    case 'client_secret_basic': {
+      // RFC 6749 §2.3.1: both parts are form-encoded first.
+      const credentials = `${encoded(client.id)}:${encoded(client.secret ?? '')}`
+      headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`)
+      return
+    }
+    case 'client_secret_post':
+      params.set('client_secret', client.secret ?? '')
+      params.set('client_id', client.id)
+      return
+    default:
+      params.set('client_id', client.id)
+  }
+}
+
+/**
+ * The method of a client's authentication. @param supported undefined: the metadata does not say, which means
+ * client_secret_basic
+ */
+export function methodOf (client: LoginClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}): string {
+  if (oauth.tokenEndpointAuthMethod !== undefined) return oauth.tokenEndpointAuthMethod
+  if (oauth.privateKey !== undefined && client.id === oauth.clientId) return 'private_key_jwt'
+  if (client.secret === undefined) return 'none'
+  const takes = (method: string): boolean => supported?.includes(method) ?? method === 'client_secret_basic'
+  const registered = client.method
+  if (registered !== undefined && (supported === undefined || takes(registered))) return registered
+  if (takes('client_secret_basic')) return 'client_secret_basic'
+  if (takes('client_secret_post')) return 'client_secret_post'
+  return takes('none') ? 'none' : 'client_secret_post'
+}
+
+const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** A client assertion (RFC 7523 §3). @param audience the issuer identifier of the authorization server */
+function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): string {
+  const { privateKey = '', signingAlgorithm: alg = 'ES256', keyId } = oauth
+  const now = Math.floor(Date.now() / 1_000)
+  const header = base64url({ alg, typ: 'JWT', ...(keyId === undefined ? {} : { kid: keyId }) })
+  const claims = base64url({ iss: clientId, sub: clientId, aud: audience, iat: now, exp: now + assertionLife, jti: randomUUID() })
+  try {
+    const key = keyFrom(privateKey)
+    const hash = alg === 'EdDSA' ? null : `sha${alg.slice(2)}`
+    const signature = sign(hash, Buffer.from(`${header}.${claims}`), {
+      key,
+      dsaEncoding: 'ieee-p1363',
+      // RSASSA-PSS with a salt as long as the hash (RFC 7518 §3.5).
+      ...(alg.startsWith('PS') ? { padding: 6, saltLength: -1 } : {})
+    })
+    return `${header}.${claims}.${signature.toString('base64url')}`
+  } catch {
+    throw new UpstreamError('unauthorized', `"oauth.privateKey" cannot sign with ${alg}: check the key and "oauth.signingAlgorithm"`)
+  }
+}
+
+/** @param text PKCS #8 as PEM, or a JWK as JSON */
+const keyFrom = (text: string): KeyObject => text.trimStart().startsWith('{')
+  ? createPrivateKey({ key: JSON.parse(text) as Record<string, string>, format: 'jwk' })
+  : createPrivateKey(text)

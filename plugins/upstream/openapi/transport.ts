@@ -7,7 +7,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { DescribedApi, SharedApi } from './api.ts'
 import { OperationCaller } from './call/operation-caller.ts'
-import { toHeader } from './headers.ts'
+import { toHeader } from './http-syntax.ts'
 import type { CompiledDescription } from './plan.ts'
 
 interface OpenApiTransportOptions {
@@ -17,7 +17,9 @@ interface OpenApiTransportOptions {
   sharedApi: SharedApi
   /** Headers of the client that the connection is for, used where a request has none of its own. */
   passed?: () => Readonly<Record<string, string>> | undefined
-  /** Who causes what no client causes. */
+  /** Whether a value holds a credential of this gateway's. */
+  isOurs?: ((value: string) => boolean) | undefined
+  /** The owner that requests count to if no client causes them. */
   owner: string
   warn: (sentence: string) => void
 }
@@ -112,7 +114,7 @@ export class OpenApiTransport implements Transport {
     }
   }
 
-  /** One page of `tools/list`. It is small, and other work runs between two pages, so that parsing a long list blocks nothing. */
+  /** One page of `tools/list`. Other work runs between two pages, so that a long list blocks nothing. */
   async #listPage (compiled: CompiledDescription, cursor: unknown): Promise<string> {
     const index = typeof cursor === 'string' ? Number(cursor) : 0
     const { pages } = this.#listed = index === 0 ? compiled : (this.#listed ?? compiled)

@@ -5,7 +5,7 @@ import { limits } from '../../../plugins/base/limits/index.ts'
 import { ownerOf, toAuthor } from '../../../plugins/settings/index.ts'
 import { Success } from '../../../schemas/api.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
-import { signalOf } from '../../disconnect.ts'
+import { signalOf } from '../../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
 

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { toAuthor } from '../../../plugins/settings/index.ts'
+import { auditedEntities, toAuthor } from '../../../plugins/settings/index.ts'
 import { CleanupQuery, Deleted } from '../../../schemas/activities.ts'
-import { AuditRecord, AuditQuery } from '../../../schemas/audit.ts'
+import { auditQuery, auditRecord } from '../../../schemas/audit.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
 
@@ -25,9 +25,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'Newest first, secrets masked: the last 100,000 changes where there is a database, else the last 1,000 since the start of the ' +
       'process. Filters match exactly. A `before` or `after` that is too large to be kept is ' +
       '`{id?, name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
-    query: AuditQuery,
+    query: auditQuery(auditedEntities),
     response: {
-      200: Type.Object({ success: Type.Literal(true), data: Type.Array(AuditRecord), nextCursor: Type.Optional(Type.String()) })
+      200: Type.Object({
+        success: Type.Literal(true),
+        data: Type.Array(auditRecord(auditedEntities)),
+        nextCursor: Type.Optional(Type.String())
+      })
     }
   }, async ({ query }) => ({ ...await app.audit.list(query) }))
 

@@ -10,8 +10,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { doubtsOf, Env, misspeltIn } from '../../../schemas/env.ts'
-import { childEnvironment } from '../../../plugins/upstream/links/environment.ts'
-import { expandVariables, isOurs } from '../../../plugins/upstream/links/variables.ts'
+import { childEnvironment, expandVariables, isOurs } from '../../../plugins/upstream/links/environment.ts'
 import { path } from '../../helpers/hub.ts'
 
 const env = { ...(Value.Default(Env, {}) as Env), BASE_PATH: '/hub/', ENCRYPTION_KEY: 'a key', DB_URL: 'postgres://a:b@c/d' }

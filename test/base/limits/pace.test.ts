@@ -7,12 +7,10 @@ import { EventStreamParser } from '../../../protocol/event-stream.ts'
 import { HttpAnswer } from '../../../protocol/transports/http-answer.ts'
 import { HttpTransport } from '../../../protocol/transports/http.ts'
 import { Valve } from '../../../protocol/transports/valve.ts'
-import { CpuBudget } from '../../../plugins/base/json-schema/time-budget.ts'
 import { limits } from '../../../plugins/base/limits/limits.ts'
 import { MemoryBudget } from '../../../plugins/base/limits/memory.ts'
 import { UnsolicitedPace } from '../../../plugins/base/limits/message-pace.ts'
 import { TokenBucket } from '../../../plugins/base/limits/token-bucket.ts'
-import { writeBody } from '../../../plugins/downstream/openapi/write.ts'
 import { Raw, startUpstream, tool } from '../../fakes/fault-http.ts'
 import { connected, Session, settings, silence, within } from '../../helpers/client.ts'
 import { holdClock, mockTimers } from '../../helpers/clock.ts'
@@ -157,30 +155,6 @@ test('a connecting slot is held until the first request of streamable HTTP has a
   assert.equal(dialled, 0, 'nothing is open yet')
   sent[0]?.onRequestStart?.({ abort: () => {} } as unknown as Dispatcher.DispatchController, {})
   assert.equal(dialled, 1)
-})
-
-test("large tools of a user's servers are described within the user's CPU time", async () => {
-  const properties = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`p${n}`, { type: 'string', description: 'd'.repeat(20) }]))
-  const text = JSON.stringify({ name: 'big', inputSchema: { type: 'object', properties } })
-  const item = { key: 'big', text }
-  const cpu = new CpuBudget()
-  const share = { cpu, isSpent: false }
-  const server = {
-    name: 'anns',
-    description: undefined,
-    status: 'connected',
-    catalogue: 1,
-    items: [item],
-    share,
-    toTool: () => ({ item, description: undefined, enabled: true })
-  }
-  const body = (): string => [...writeBody({ servers: [server], disabled: false, inGroup: false, isAuthenticated: false }, 'json')]
-    .map((piece) => piece.text).join('')
-  cpu.spend(cpu.left)
-  assert.ok(!body().includes('p299'), 'it takes any object while there is no time left')
-  assert.ok(share.isSpent)
-  cpu.spend(-1_000)
-  assert.ok(body().includes('p299'), 'and is described in full later')
 })
 
 test("a merged list does not wait for a user's server that is being read", async (t) => {

@@ -77,6 +77,38 @@ test('credentials are masked in a text, and nothing else is', async () => {
   for (const [text, masked] of table) assert.equal(credentials.mask(text), masked)
 })
 
+test('credentials are masked in a text in whatever encoding they stand there', async () => {
+  const escaped = (text: string): string => [...text].map((each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+  const odd = 'Zq3+/aB9"\\x/imported-key-0123456789'
+  const credentials = new OwnCredentials('metrics-token-abcdef0123456789')
+  credentials.watch(() => new Map([...keys, ['odd', stored(odd)]]))
+  const secrets = [`thk_${hex}`, `tht_${random}`, loginToken('tool-hub'), odd, imported.long, 'metrics-token-abcdef0123456789']
+  for (const secret of secrets) {
+    const json = JSON.stringify(secret).slice(1, -1)
+    for (const form of [
+      json, json.replaceAll('/', '\\/'), escaped(secret),
+      escaped(secret.slice(0, 5)) + json.slice(JSON.stringify(secret.slice(0, 5)).length - 2),
+      JSON.stringify(escaped(secret)).slice(1, -1), JSON.stringify(JSON.stringify({ a: secret })).slice(1, -1),
+      encodeURIComponent(secret),
+      [...secret].map((each) => `%${each.charCodeAt(0).toString(16)}`).join(''), escaped(encodeURIComponent(secret)),
+      encodeURIComponent(json), JSON.stringify(`x://y?z=${encodeURIComponent(secret)}`).slice(1, -1)
+    ]) {
+      const text = `{"a":"${form}","b":"c\\u0064\\n%41","n":1.0}`
+      const masked = credentials.mask(text)
+      assert.match(masked, /^\{"a":".*••••.*","b":"c\\u0064\\n%41","n":1\.0\}$/, form)
+      const { a } = JSON.parse(masked) as { a: string }
+      for (const read of [a, decodeURIComponent(a)]) assert.ok(!read.includes(secret) && !read.includes(escaped(secret)), form)
+    }
+  }
+  for (const text of ['{"a":"\\u0041\\u005c\\"%25%"}', 'C:\\new\\u00', '\\', '%', '{"a":"\\']) assert.equal(credentials.mask(text), text)
+})
+
+test('of many credentials in escapes each is masked, and a large text is no work', async () => {
+  const credentials = new OwnCredentials()
+  const text = JSON.stringify(Array.from({ length: 1_000 }, () => `thk_${hex}`)).replaceAll('thk', '\\u0074hk')
+  assert.equal(credentials.mask(text), JSON.stringify(Array.from({ length: 1_000 }, () => 'thk_••••')))
+})
+
 test('a change of the keys counts at once', async () => {
   const credentials = new OwnCredentials()
   let now = new Map<string, BearerKey>()
@@ -84,6 +116,15 @@ test('a change of the keys counts at once', async () => {
   assert.ok(!credentials.holds(imported.long))
   now = keys
   assert.ok(credentials.holds(imported.long))
+})
+
+test('METRICS_TOKEN is one of them, however long it is', async () => {
+  for (const token of ['metrics-token-abcdef0123456789', 'a token for the metrics', 'tiny-one', `${'0123456789abcdef'.repeat(50)}-last`]) {
+    const credentials = new OwnCredentials(token)
+    for (const form of forms(token)) assert.ok(credentials.holds(form), form)
+    assert.equal(credentials.mask(`it is ${token}, see`), 'it is ••••, see')
+    assert.ok(!credentials.holds('Bearer something-else'))
+  }
 })
 
 interface Reached { world: World, upstream: Upstream, api: RestApi, secrets: Record<string, string> }
@@ -117,7 +158,9 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
   const { access, refresh } = await world.tokens(admin)
   assert.match(access, /^tht_[\w-]{43}$/)
   assert.match(refresh, /^thr_[\w-]{43}$/)
-  const secrets = { key: bearerKey().token, imported: imported.long, local: localToken, access, refresh, login: world.login(admin), metrics }
+  const secrets = {
+    key: bearerKey().token, imported: imported.long, local: localToken, access, refresh, login: world.login(admin), metrics
+  }
   return { world, upstream, api, secrets }
 }
 

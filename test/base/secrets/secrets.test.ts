@@ -12,6 +12,7 @@ import fc from 'fast-check'
 import { StorageError, type Vault } from '../../../db/store.ts'
 import { KeyRotation } from '../../../plugins/settings/key-rotation/key-rotation.ts'
 import { isMask, mask, maskConfig, maskUrl, unmask } from '../../../plugins/base/secrets/mask.ts'
+import { maskPatterns } from '../../../plugins/base/secrets/own-credentials.ts'
 import { redactor } from '../../../plugins/base/secrets/redact.ts'
 import { openKeyRing } from '../../../plugins/base/secrets/ring.ts'
 import { seal, unseal } from '../../../plugins/base/secrets/seal.ts'
@@ -612,4 +613,13 @@ void test('vault: whoever edits the table by hand is believed', async () => {
   assert.deepEqual(reveal({}), {})
   assert.deepEqual(reveal(JSON.parse('{"__proto__":{"env":{"ONE":"••••et-1"}}}')), JSON.parse('{"__proto__":{"env":{"ONE":"••••et-1"}}}'))
   assert.equal(reveal('text'), 'text')
+})
+
+test('secrets of a config and what looks like a credential are masked in escapes of JSON, too', async () => {
+  const redact = redactor({ env: { TOKEN: 'a/secret"of-a-server' } })
+  for (const written of ['a\\/secret\\"of-a-server', '\\u0061/secret\\u0022of-a-server', 'a%2Fsecret%22of-a-server', '\\\\u0061/secret\\\\\\"of-a-server']) {
+    assert.match(redact(`{"x":"${written}","y":"\\u0062"}`), /^\{"x":"••••[^"]{0,4}","y":"\\u0062"\}$/, written)
+  }
+  assert.equal(maskPatterns('{"u":"https:\\/\\/me:pass@host\\/x","b":"Be\\u0061rer abcdefgh12345678","q":"\\u003fkey=abc"}').match(/pass|efgh|=abc/), null)
+  for (const kept of ['{"u":"https:\\/\\/host\\/x","b":"\\u0041\\u005c\\u0022"}', 'C:\\\\u0041']) assert.equal(maskPatterns(kept), kept)
 })

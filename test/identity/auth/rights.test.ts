@@ -1,8 +1,8 @@
 // Rights are asked when they are used: of keys, open streams, running servers.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { restrictServers } from '../../../plugins/settings/access/restricted.ts'
-import { counts, seesAll } from '../../../plugins/identity/keys/rights.ts'
+import { restrictServers, withPresentRights } from '../../../plugins/settings/access/restricted.ts'
+import { counts, givesMore } from '../../../plugins/identity/keys/rights.ts'
 import { at, settings } from '../../helpers/client.ts'
 import { HeldRights, settingsOfAnn } from '../../helpers/held-rights.ts'
 import { startHub } from '../../helpers/hub.ts'
@@ -29,19 +29,34 @@ test('a system key counts while its maker and its owner are admins', async () =>
     ['disabled', { enabled: false }, false],
     ['past its time', { expiresAt: '2020-01-01T00:00:00Z' }, false],
     ['a user\'s', { kind: 'user', owner: 'ann', createdBy: 'ann' }, true],
-    ['a user\'s, whoever made it', { kind: 'user', owner: 'ann', createdBy: 'gone' }, true]
+    ['a user\'s, of a file', { kind: 'user', owner: 'ann' }, true],
+    ['a user\'s, by an admin', { kind: 'user', owner: 'ann', createdBy: 'root' }, true],
+    ['a user\'s, by one who is gone', { kind: 'user', owner: 'ann', createdBy: 'gone' }, false],
+    ['an admin\'s, by one who is no admin', { kind: 'user', owner: 'root', createdBy: 'ann' }, false]
   ]
   for (const [says, more, wanted] of table) assert.equal(counts(key(more), accounts), wanted, says)
 })
 
-test('a user key sees what an admin sees while its owner and its maker are admins', async () => {
-  const table: Array<[owner: string, createdBy: string | undefined, sees: boolean]> = [
-    ['root', undefined, true], ['root', 'root', true], ['root', 'admin', true], ['root', 'ann', false], ['root', 'gone', false],
-    ['ann', undefined, false], ['ann', 'root', false], ['gone', undefined, false]
+test('a change gives a key more where it opens more than before, or for longer', async () => {
+  const servers = { accessType: 'servers' as const, allowedServers: ['a', 'b'] }
+  const both = { accessType: 'custom' as const, allowedServers: ['a'], allowedGroups: ['g'] }
+  const table: Array<[says: string, before: Partial<BearerKey>, after: Partial<BearerKey>, gives: boolean]> = [
+    ['another name', servers, { ...servers, name: 'other' }, false],
+    ['everything', servers, { accessType: 'all' }, true],
+    ['everything, as it was', {}, { accessType: 'all', allowedServers: ['a'] }, false],
+    ['less', { accessType: 'all' }, servers, false],
+    ['one server less', servers, { ...servers, allowedServers: ['b'] }, false],
+    ['another server', servers, { ...servers, allowedServers: ['a', 'c'] }, true],
+    ['groups as well', servers, { accessType: 'custom', allowedServers: ['a'], allowedGroups: ['g'] }, true],
+    ['a list that does not count', servers, { ...servers, allowedGroups: ['g'] }, false],
+    ['groups in place of both', both, { accessType: 'groups', allowedGroups: ['g'] }, false],
+    ['a later end', { expiresAt: '2030-01-01T00:00:00Z' }, { expiresAt: '2030-01-01T00:00:01Z' }, true],
+    ['no end', { expiresAt: '2030-01-01T00:00:00Z' }, {}, true],
+    ['an earlier end', {}, { expiresAt: '2030-01-01T00:00:00Z' }, false],
+    ['enabled', { enabled: false }, { enabled: true }, true],
+    ['disabled', {}, { enabled: false }, false]
   ]
-  for (const [owner, createdBy, wanted] of table) {
-    assert.equal(seesAll(key({ kind: 'user', owner, ...(createdBy !== undefined && { createdBy }) }), accounts.users), wanted, `${owner} ${createdBy}`)
-  }
+  for (const [says, before, after, wanted] of table) assert.equal(givesMore(key(before), key(after)), wanted, says)
 })
 
 test('a server is marked while its owner may not store it; what is not concerned stays the same object', async () => {
@@ -51,14 +66,16 @@ test('a server is marked while its owner may not store it; what is not concerned
     rest: { type: 'openapi' as const, url: 'http://x/', owner: 'ann' },
     typed: { type: 'stdio' as const, owner: 'gone' },
     remote: { url: 'http://x/', owner: 'ann' },
-    ofAdmin: { command: 'x', owner: 'root' },
+    stored: { command: 'x', owner: 'root', storedBy: ['root', 'ann'] },
+    ofAdmin: { command: 'x', owner: 'root', storedBy: ['root'] },
     unsaid: { command: 'x' }
   }
   const stored = snapshotOf({ admins: ['root'], users: ['ann'], servers })
   const seen = read(stored)
   const marked = [...seen.servers.values()].filter(({ problem }) => problem !== undefined).map(({ name }) => name)
-  assert.deepEqual(marked, ['run', 'rest', 'typed'])
-  assert.equal(seen.problems.length, 3)
+  assert.deepEqual(marked, ['run', 'rest', 'typed', 'stored'])
+  assert.match(seen.servers.get('stored')?.problem ?? '', /"ann", who stored it, is no admin/)
+  assert.equal(seen.problems.length, 4)
   assert.deepEqual([...seen.servers.keys()], Object.keys(servers), 'the order is that of the configuration')
   assert.equal(seen.servers.get('remote'), stored.servers.get('remote'))
   const later = read({ ...stored, version: stored.version + 1 })
@@ -67,6 +84,17 @@ test('a server is marked while its owner may not store it; what is not concerned
   assert.equal(promoted.servers.get('run')?.problem, undefined)
   const fine = snapshotOf({ admins: ['root'], servers: { ofAdmin: servers.ofAdmin } })
   assert.equal(read(fine), fine)
+})
+
+test('what an admin stored counts as a user\'s while its storer is no admin', async () => {
+  const stored = { url: 'http://127.0.0.1/', owner: 'root', storedBy: ['ann'] }
+  const now = withPresentRights(accounts, stored)
+  assert.equal(now.storedByUser, true)
+  assert.equal(withPresentRights(accounts, stored), now, 'the object stays the same, so that nothing reconnects')
+  const others = [{ url: 'x' }, { url: 'x', owner: 'ann' }, { url: 'x', storedBy: ['root', 'admin'] }]
+  for (const config of [...others, { url: 'x', storedBy: ['ann'], storedByUser: true }]) {
+    assert.equal(withPresentRights(accounts, config), config)
+  }
 })
 
 test('what hangs on an admin\'s rights ends with them, and goes on with another password', async (t) => {

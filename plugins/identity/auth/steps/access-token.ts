@@ -1,13 +1,13 @@
 import type { StoredToken } from '../../../../db/ports.ts'
 import type { Snapshot } from '../../../../db/store.ts'
-import type { AccessTokens } from '../../access-tokens/access-tokens.ts'
+import type { AccessTokens } from '../../access-tokens.ts'
 import { type AddressConfig, configuredBase, type Principal } from '../../../settings/index.ts'
-import { rightsMarkOf } from '../../users/mark.ts'
+import { rightsMarkOf } from '../../users/account.ts'
 import type { AuthStep } from '../chain.ts'
 
 /**
  * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is read from the
- * settings: demotion, deletion and another password end it at once. What it may do there follows from its scopes (DECISIONS §3).
+ * settings: demotion, deletion and another password end it at once. Its rights there follow from its scopes.
  */
 export const accessToken = (tokens: AccessTokens, config: AddressConfig): AuthStep => (credentials, _routes, snapshot) => {
   if (snapshot.system.oauthServer?.enabled !== true) return undefined

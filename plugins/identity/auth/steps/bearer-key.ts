@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../../db/store.ts'
 import type { BearerKey } from '../../../../schemas/settings.ts'
 import { type Credential, headerOf, type Principal } from '../../../settings/index.ts'
 import type { Keys } from '../../keys/keys.ts'
-import { counts, seesAll } from '../../keys/rights.ts'
+import { counts } from '../../keys/rights.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**
@@ -24,7 +24,7 @@ export const bearerKey = (keys: Keys): AuthStep => ({ headers }, routes, snapsho
   return undefined
 }
 
-/** What keeps a valid key out of the management API, as a sentence before another one; undefined: none was sent. */
+/** The reason why the management API refuses a valid key, as a sentence; undefined: no key was sent. */
 export function restrictionOf (keys: Keys, headers: RequestCredentials['headers'], snapshot: Snapshot): string | undefined {
   for (const sent of [headers.authorization, headers[headerOf(snapshot)]]) {
     const key = typeof sent === 'string' ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim()) : undefined
@@ -40,7 +40,7 @@ function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Pr
   return principal
 }
 
-/** The principal of a key on the management API: an unscoped system key acts as its owner with an admin's rights (DECISIONS §3). */
+/** The principal of a key on the management API: an unscoped system key acts as its owner with an admin's rights. */
 function managerOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
@@ -81,7 +81,8 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
   const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
   if (owner === undefined) return undefined
-  return { ...common, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: seesAll(key, snapshot.users) }
+  const { username } = owner
+  return { ...common, kind: 'user-key', user: username, username, isAdmin: owner.isAdmin === true }
 }
 
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })

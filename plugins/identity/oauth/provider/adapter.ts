@@ -1,10 +1,10 @@
 import { errors as failures, Provider, type Adapter, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider'
-import type { Clients, Consents, Grants, IssuedToken, LoginStates, StoredToken, TokenKind, Tokens } from '../../../../db/ports.ts'
+import type {
+  Clients, Consents, Grants, IssuedToken, LoginState, LoginStates, OAuthClient, StoredToken, TokenKind, Tokens
+} from '../../../../db/ports.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
-import { accountId, parseAccountId } from '../accounts.ts'
-import { findClient } from './clients.ts'
+import { accountId, parseAccountId } from '../identifiers.ts'
 import type { GivenConsent } from './grants.ts'
-import { LoginStateAdapter } from './login-states.ts'
 
 /** The ports that the authorization server keeps its data in, and what reacts to it. */
 export interface AuthorizationStorage {
@@ -13,9 +13,9 @@ export interface AuthorizationStorage {
   readonly clients: Pick<Clients, 'find' | 'touch'>
   readonly consents: Pick<Consents, 'find'>
   readonly loginStates: LoginStates
-  /** Revokes all tokens of a family, and ends what hangs on them. */
+  /** Revokes all tokens of a family, and ends the sessions that use them. */
   readonly revoke: (family: string) => Promise<void>
-  /** Ends what hangs on families that the storage has revoked by itself. */
+  /** Ends the sessions of families that the storage has revoked by itself. */
   readonly endRevoked: () => Promise<void>
   /** Whether an account still stands. */
   readonly stands: (accountId: string) => boolean
@@ -47,7 +47,7 @@ function context (): KoaContextWithOIDC {
 
 const unused = async (): Promise<undefined> => undefined
 
-/** The adapter of models that are not stored. */
+/** The adapter of a model that is not stored. */
 const none: Adapter = {
   upsert: unused,
   find: unused,
@@ -59,160 +59,184 @@ const none: Adapter = {
 }
 
 /** The library's storage, over our ports: secrets are stored as hashes only. @returns the adapter of a model, by its name */
-export function adapterOn (storage: AuthorizationStorage): (model: string) => Adapter {
-  return (model) => {
-    switch (model) {
-      case 'AuthorizationCode': return new Codes(storage)
-      case 'AccessToken': return new IssuedTokens(storage, 'access')
-      case 'RefreshToken': return new IssuedTokens(storage, 'refresh')
-      case 'Grant': return new DerivedGrants()
-      case 'Client': return { ...none, find: async (id) => await findClient(storage.clients, id) }
-      case 'Session': return new LoginStateAdapter(storage, 'session')
-      case 'Interaction': return new LoginStateAdapter(storage, 'interaction')
-      default: return none
-    }
+export const adapterOn = (storage: AuthorizationStorage) => (model: string): Adapter => {
+  switch (model) {
+    case 'AuthorizationCode': return codesOn(storage)
+    case 'AccessToken': return tokensOn(storage, 'access')
+    case 'RefreshToken': return tokensOn(storage, 'refresh')
+    case 'Grant': return { ...none, find: async (id) => derivedGrant(id) }
+    case 'Client': return { ...none, find: async (id) => clientPayload(await storage.clients.find(id)) }
+    case 'Session': return loginStatesOn(storage, 'session')
+    case 'Interaction': return loginStatesOn(storage, 'interaction')
+    default: return none
   }
 }
 
 /** Authorization codes are grants that are taken once. A second taker ends all that was issued for the code (RFC 6749, section 4.1.2). */
-class Codes implements Adapter {
-  readonly #storage: AuthorizationStorage
-  readonly findByUserCode = unused
-  readonly findByUid = unused
-  readonly consume = unused
-  readonly destroy = unused
-  readonly revokeByGrantId = unused
-
-  constructor (storage: AuthorizationStorage) {
-    this.#storage = storage
-  }
-
-  async upsert (code: string, { jti: _, ...payload }: AdapterPayload): Promise<void> {
+const codesOn = ({ grants, revoke }: AuthorizationStorage): Adapter => ({
+  ...none,
+  upsert: async (code, { jti: _, ...payload }) => {
     const { grantId = '', exp = 0 } = payload
-    const value = { ...payload, isRefreshable: isRefreshable(context()) }
-    await this.#storage.grants.put(sha256(code), grantId, value, exp * 1_000)
-  }
-
-  async find (code: string): Promise<AdapterPayload | undefined> {
-    const taken = await this.#storage.grants.take(sha256(code))
-    if (taken?.first === false) await this.#storage.revoke(taken.family)
+    await grants.put(sha256(code), grantId, { ...payload, isRefreshable: isRefreshable(context()) }, exp * 1_000)
+  },
+  find: async (code) => {
+    const taken = await grants.take(sha256(code))
+    if (taken?.first === false) await revoke(taken.family)
     if (!taken?.first) return undefined
     const payload = { ...taken.value as AdapterPayload, jti: code }
     presented.set(context(), payload)
     return payload
   }
-}
+})
 
 /** Access and refresh tokens. A refresh token is swapped for its successors in one step, so that one of all who present it is first. */
-class IssuedTokens implements Adapter {
-  readonly #storage: AuthorizationStorage
-  readonly #kind: TokenKind
-  readonly findByUserCode = unused
-  readonly findByUid = unused
-  // `swap` does it.
-  readonly consume = unused
+function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
+  const { tokens, clients, consents, revoke, endRevoked, stands } = storage
+  /** Only issuing a token marks a client as used; a request that merely names its id does not. */
+  const touch = (clientId: string): void => { void clients.touch(clientId, Date.now()) }
 
-  constructor (storage: AuthorizationStorage, kind: TokenKind) {
-    this.#storage = storage
-    this.#kind = kind
+  /** Stores the first tokens of an authorization. @throws InvalidGrant when its consent was withdrawn meanwhile */
+  const issue = async (issued: IssuedToken, { grantId: family = '', clientId = '', accountId = '' }: AdapterPayload): Promise<void> => {
+    const account = parseAccountId(accountId)
+    await tokens.put({ family, clientId, ...account }, [issued])
+    // Between code and tokens, the client or the consent may have been removed: that has revoked tokens which existed then.
+    if (await consents.find(account.username, clientId)) { touch(clientId); return }
+    await revoke(family)
+    throw new failures.InvalidGrant('the user has withdrawn the authorization')
   }
 
-  async upsert (token: string, payload: AdapterPayload): Promise<void> {
-    const { tokens } = this.#storage
-    const ctx = context()
-    const issued = this.#toIssued(token, payload)
-    const former = ctx.oidc.entities.RotatedRefreshToken
-    if (former === undefined) {
-      const { grantId: family = '', clientId = '' } = payload
-      const account = parseAccountId(payload.accountId ?? '')
-      await tokens.put({ family, clientId, ...account }, [issued])
-      // Between code and tokens, the client or the consent may have been removed: that has revoked tokens which existed then.
-      if (await this.#storage.consents.find(account.username, clientId)) { this.#touch(clientId); return }
-      await this.#storage.revoke(family)
-      throw new failures.InvalidGrant('the user has withdrawn the authorization')
-    }
+  /** Swaps a refresh token for its successors, once both are made. @throws InvalidGrant when it was used already */
+  const rotate = async (ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: IssuedToken): Promise<void> => {
     const other = rotated.get(ctx)
     if (other === undefined) { rotated.set(ctx, issued); return }
     const outcome = await tokens.swap(sha256(former.jti), [other, issued])
-    if (outcome === 'reused' && former.grantId !== undefined) await this.#storage.revoke(former.grantId)
+    if (outcome === 'reused' && former.grantId !== undefined) await revoke(former.grantId)
     if (outcome !== 'swapped') throw new failures.InvalidGrant('the refresh token was used already')
-    this.#touch(payload.clientId ?? '')
+    touch(ctx.oidc.client?.clientId ?? '')
   }
 
-  /** Only issuing a token marks a client as used; a request that merely names its id does not. */
-  #touch (clientId: string): void { void this.#storage.clients.touch(clientId, Date.now()) }
-
-  async find (text: string): Promise<AdapterPayload | undefined> {
-    const { tokens } = this.#storage
-    const hash = sha256(text)
-    const token = await tokens.find(hash)
-    if (token === undefined) {
-      // One that was used already ends its family.
-      if (this.#kind === 'refresh' && await tokens.swap(hash, []) === 'reused') await this.#storage.endRevoked()
-      return undefined
-    }
-    if (token.kind !== this.#kind || !this.#storage.stands(accountOf(token))) return undefined
-    const payload = this.#toPayload(text, token)
-    if (this.#kind === 'refresh') presented.set(context(), payload)
-    return payload
-  }
-
-  // A client that gives up one token gives up the authorization (RFC 7009, section 2.1 allows it).
-  async destroy (text: string): Promise<void> {
-    const token = await this.#storage.tokens.find(sha256(text))
-    if (token) await this.#storage.revoke(token.family)
-  }
-
-  async revokeByGrantId (family: string): Promise<void> { await this.#storage.revoke(family) }
-
-  #toIssued (token: string, { scope = '', exp = 0, aud, resource }: AdapterPayload): IssuedToken {
-    const target = this.#kind === 'access' ? aud : resource
-    const [only] = [target ?? []].flat()
-    return { hash: sha256(token), kind: this.#kind, scope, ...(only === undefined ? {} : { resource: only }), expiresAt: exp * 1_000 }
-  }
-
-  #toPayload (text: string, token: StoredToken): AdapterPayload {
-    const { clientId, family, scope, resource, expiresAt } = token
-    return {
-      jti: text,
-      kind: this.#kind === 'access' ? 'AccessToken' : 'RefreshToken',
-      accountId: accountOf(token),
-      clientId,
-      grantId: family,
-      scope,
-      iat: seconds(Date.now()),
-      exp: seconds(expiresAt),
-      gty: 'authorization_code',
-      ...(this.#kind === 'access' ? { aud: resource } : { resource })
-    }
+  return {
+    ...none,
+    upsert: async (token, payload) => {
+      const ctx = context()
+      const issued = toIssued(token, kind, payload)
+      const former = ctx.oidc.entities.RotatedRefreshToken
+      if (former === undefined) await issue(issued, payload)
+      else await rotate(ctx, former, issued)
+    },
+    find: async (text) => {
+      const hash = sha256(text)
+      const token = await tokens.find(hash)
+      if (token === undefined) {
+        // A refresh token that was used already ends its family.
+        if (kind === 'refresh' && await tokens.swap(hash, []) === 'reused') await endRevoked()
+        return undefined
+      }
+      if (token.kind !== kind || !stands(accountOf(token))) return undefined
+      const payload = tokenPayload(text, kind, token)
+      if (kind === 'refresh') presented.set(context(), payload)
+      return payload
+    },
+    // A client that gives up one token gives up the authorization (RFC 7009, section 2.1 allows it).
+    destroy: async (text) => {
+      const token = await tokens.find(sha256(text))
+      if (token) await revoke(token.family)
+    },
+    revokeByGrantId: async (family) => { await revoke(family) }
   }
 }
 
 const accountOf = ({ username = '', mark = '' }: StoredToken): string => accountId({ username, mark })
 
-/** What a user allowed a client, as the code or refresh token in hand says it. */
-class DerivedGrants implements Adapter {
-  readonly findByUserCode = unused
-  readonly findByUid = unused
-  readonly consume = unused
-  readonly destroy = unused
-  readonly revokeByGrantId = unused
+function toIssued (token: string, kind: TokenKind, { scope = '', exp = 0, aud, resource }: AdapterPayload): IssuedToken {
+  const [only] = [(kind === 'access' ? aud : resource) ?? []].flat()
+  return { hash: sha256(token), kind, scope, ...(only === undefined ? {} : { resource: only }), expiresAt: exp * 1_000 }
+}
 
-  readonly upsert = unused
+const tokenPayload = (text: string, kind: TokenKind, token: StoredToken): AdapterPayload => ({
+  jti: text,
+  kind: kind === 'access' ? 'AccessToken' : 'RefreshToken',
+  accountId: accountOf(token),
+  clientId: token.clientId,
+  grantId: token.family,
+  scope: token.scope,
+  iat: seconds(Date.now()),
+  exp: seconds(token.expiresAt),
+  gty: 'authorization_code',
+  ...(kind === 'access' ? { aud: token.resource } : { resource: token.resource })
+})
 
-  async find (id: string): Promise<AdapterPayload | undefined> {
-    const source = presented.get(context())
-    if (source?.grantId !== id) return undefined
-    const { accountId, clientId, iat, scope, resource } = source
-    return {
-      jti: id,
-      kind: 'Grant',
-      accountId,
-      clientId,
-      iat,
-      exp: seconds(Date.now()) + 60,
-      openid: { scope },
-      resources: Object.fromEntries([resource ?? []].flat().map((each) => [each, scope ?? '']))
-    }
+/** The grant behind the code or refresh token of this request. */
+function derivedGrant (id: string): AdapterPayload | undefined {
+  const source = presented.get(context())
+  if (source?.grantId !== id) return undefined
+  const { accountId, clientId, iat, scope, resource } = source
+  return {
+    jti: id,
+    kind: 'Grant',
+    accountId,
+    clientId,
+    iat,
+    exp: seconds(Date.now()) + 60,
+    openid: { scope },
+    resources: Object.fromEntries([resource ?? []].flat().map((each) => [each, scope ?? '']))
+  }
+}
+
+/**
+ * A client in the library's terms. Its secret is known as a hash only, with which the library compares (`provider.ts`). Its scopes are left
+ * out: they follow the settings, and the library would refuse the whole client for one that it does not know.
+ */
+function clientPayload (client: OAuthClient | undefined): AdapterPayload | undefined {
+  if (!client) return undefined
+  const { clientId, secretHash, name, redirectUris, grantTypes, clientUri, logoUri, policyUri, tosUri } = client
+  // An entry of a settings file does not say how its client authenticates.
+  const method = client.tokenEndpointAuthMethod ?? (secretHash === undefined ? 'none' : 'client_secret_post')
+  return {
+    client_id: clientId,
+    ...(secretHash === undefined ? {} : { client_secret: secretHash }),
+    client_name: name,
+    redirect_uris: [...redirectUris],
+    grant_types: [...grantTypes],
+    response_types: ['code'],
+    token_endpoint_auth_method: method as 'none',
+    application_type: 'native',
+    client_uri: clientUri,
+    logo_uri: logoUri,
+    policy_uri: policyUri,
+    tos_uri: tosUri
+  }
+}
+
+/** Stands for the id of an interaction in what is stored of it. */
+const idPlaceholder = '{id}'
+
+/** Login sessions of browsers, and authorization requests that wait for a user. */
+function loginStatesOn ({ loginStates, stands }: AuthorizationStorage, kind: 'session' | 'interaction'): Adapter {
+  /** A session counts only while its account stands; otherwise its browser is asked to log in. */
+  const payloadOf = (id: string, state: LoginState | undefined): AdapterPayload | undefined => {
+    if (state?.kind !== kind) return undefined
+    const payload = state.value as AdapterPayload
+    if (payload.accountId !== undefined && !stands(payload.accountId)) return undefined
+    return { ...payload, jti: id, ...(payload.returnTo === undefined ? {} : { returnTo: payload.returnTo.replace(idPlaceholder, id) }) }
+  }
+  return {
+    ...none,
+    upsert: async (id, { jti: _, ...payload }, expiresIn = 0) => {
+      const account = payload.accountId ?? payload.session?.accountId
+      // Neither the cookie of the session nor the id of the interaction is stored in plain.
+      const value = {
+        ...payload,
+        ...(payload.session === undefined ? {} : { session: { ...payload.session, cookie: undefined } }),
+        ...(payload.returnTo === undefined ? {} : { returnTo: payload.returnTo.replace(id, idPlaceholder) })
+      }
+      const username = account === undefined ? undefined : parseAccountId(account).username
+      // The uid of an interaction is its id.
+      const uid = kind === 'session' ? payload.uid : undefined
+      await loginStates.put(sha256(id), { kind, uid, username, value, createdAt: Date.now() }, Date.now() + expiresIn * 1_000)
+    },
+    find: async (id) => payloadOf(id, await loginStates.find(sha256(id))),
+    findByUid: async (uid) => payloadOf('', await loginStates.findByUid(uid)),
+    destroy: async (id) => { await loginStates.remove(sha256(id)) }
   }
 }

@@ -3,7 +3,7 @@ import { isObject, withoutAbsent } from '../../../../protocol/json.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { OAuthError } from '../../../base/errors/index.ts'
 import { limits } from '../../../base/limits/index.ts'
-import { checkRedirectUris } from '../redirect-uris.ts'
+import { checkRedirectUris } from '../client-metadata.ts'
 
 /** Checks what a Client ID Metadata Document states; clients in the storage were checked before. @throws InvalidClientMetadata */
 export function checkDocument (metadata: Record<string, unknown>): void {
@@ -41,7 +41,7 @@ export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string):
   return new Response(status === 200 ? cleaned(body) : new Uint8Array(body), { status, headers: kept })
 }
 
-/** The text of a document without members that stand for nothing. What is no object of JSON stays: the library says so. */
+/** The text of a document without null members. Text that is not a JSON object stays, and the library refuses it. */
 function cleaned (body: Buffer): string {
   const text = new TextDecoder().decode(body)
   try {

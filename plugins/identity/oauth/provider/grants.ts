@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Consent } from '../../../../db/ports.ts'
 
-/** What a user has allowed a client before, where that is enough not to ask again. */
+/** An earlier consent that spares the user the question. */
 export type RememberedConsent = (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
 
-/** What a user has just allowed a client. */
+/** The consent that a user has just given. */
 export interface GivenConsent {
   readonly scope: string
   /** Whether the client was registered for refresh tokens then. */
@@ -22,13 +24,13 @@ export async function loadGrant (provider: Provider, ctx: KoaContextWithOIDC, re
     ? await rememberedConsent(remembered, account.accountId, client.clientId, resources, provider.issuer)
     : { scope: given.scope }
   if (!consent) return undefined
-  // Each authorization is a family of tokens of its own.
+  // Each authorization is a separate family of tokens.
   const grant = new provider.Grant({ accountId: account.accountId, clientId: client.clientId })
   grant.jti = randomUUID()
   grant.addOIDCScope(consent.scope)
   for (const resource of resources) grant.addResourceScope(resource, consent.scope)
   if (given === undefined) return grant
-  // What was asked for and not allowed is rejected, or the user would be asked for ever.
+  // Scopes that the user did not allow are rejected, or the library would ask for them again and again.
   const allowed = new Set(consent.scope.split(' '))
   const rejected = [...ctx.oidc.requestParamScopes].filter((scope) => !allowed.has(scope)).join(' ')
   if (rejected !== '') {
@@ -38,7 +40,7 @@ export async function loadGrant (provider: Provider, ctx: KoaContextWithOIDC, re
   return grant
 }
 
-/** What was allowed before, unless it was for another resource. */
+/** The earlier consent, unless it was for another resource. */
 async function rememberedConsent (
   remembered: RememberedConsent,
   accountId: string,
@@ -50,4 +52,46 @@ async function rememberedConsent (
   const allowed = consent?.resource ?? issuer
   const isEnough = allowed === issuer || resources.every((resource) => resource === allowed)
   return isEnough ? consent : undefined
+}
+
+/** The requests that the library answers, by what it knows of them. */
+const requests = new WeakMap<IncomingMessage, FastifyRequest>()
+
+/** @throws Error for a request that was not handed over */
+export function requestOf (raw: IncomingMessage): FastifyRequest {
+  const request = requests.get(raw)
+  if (!request) throw new Error('the request was not handed over')
+  return request
+}
+
+/**
+ * Makes a request look as if it had come to the address of the issuer: the library builds its URLs from the request, which a caller
+ * could make say anything.
+ */
+export function addressTo (issuer: string, raw: IncomingMessage): void {
+  const { host, protocol } = new URL(issuer)
+  raw.headers.host = host
+  raw.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+  for (const name of ['x-forwarded-host', 'x-forwarded-for', 'forwarded']) delete raw.headers[name]
+}
+
+/**
+ * Lets the library answer a request.
+ * @param path the path and query of the request below the base path
+ */
+export function handOver (
+  provider: Provider,
+  issuer: string,
+  request: FastifyRequest,
+  reply: ServerResponse,
+  path: string
+): void {
+  const raw: IncomingMessage & { originalUrl?: string } = request.raw
+  requests.set(raw, request)
+  addressTo(issuer, raw)
+  raw.url = path
+  // Fastify's copy of the original URL: the library would build its URLs from it instead of the issuer.
+  delete raw.originalUrl
+  reply.setHeader('x-content-type-options', 'nosniff')
+  void provider.callback()(raw, reply)
 }

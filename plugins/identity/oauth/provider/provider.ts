@@ -7,8 +7,7 @@ import { errors } from '../../../base/errors/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { limits } from '../../../base/limits/index.ts'
 import { matchesHash } from '../clients.ts'
-import { issuerPath } from '../issuer.ts'
-import { resourcePath } from '../resources.ts'
+import { issuerPath, resourcePath } from '../identifiers.ts'
 import { documentsAllowed, type OAuthSettings } from '../settings.ts'
 import { adapterOn, isRefreshable, type AuthorizationStorage } from './adapter.ts'
 import { answerAway, correct, type CorrectionDeps } from './corrections.ts'
@@ -36,8 +35,8 @@ const sessionLifetime = 8 * 3_600
 const interactionLifetime = 10 * 60
 
 /**
- * The library that runs the endpoints of authorization, token and revocation, for one issuer. What it does otherwise than we promise is
- * corrected here: it was made for OpenID Connect, and issues no ID tokens here.
+ * The library that runs the endpoints of authorization, token and revocation, for one issuer. It was made
+ * for OpenID Connect: where its behaviour differs from OAuth 2.1, `corrections.ts` changes it, and no ID tokens are issued.
  */
 export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   const { storage, settings, outbound } = deps
@@ -109,7 +108,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
       clientIdMetadataDocument: {
         enabled: true,
         ack: 'draft-02',
-        // Outside of a request of its own, it is a document that was fetched before.
+        // Without a request, the library reads a document that was fetched before.
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
           if (!documentsAllowed(settings())) return false
           if (!ctx) return true
@@ -141,7 +140,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     return await checkSecret(deps, this.clientId, () => matchesHash(actual, this.clientSecret))
   }
   provider.use(async (ctx, next) => {
-    // The library finds the path of the issuer in the URL of the request, as long as nobody has changed its query.
+    // The library finds the path of the issuer in the URL of the request only if the query is unchanged.
     ctx.mountPath = issuerPath(issuer)
     await correct(ctx, next, deps)
   })

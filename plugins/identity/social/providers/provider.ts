@@ -4,7 +4,7 @@ import { limits } from '../../../base/limits/index.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import { withoutMark } from '../../../../protocol/text.ts'
 
-/** Who somebody is at a provider, as the provider vouches for it. */
+/** A person's identity, as a provider vouches for it. */
 export interface Person {
   readonly provider: string
   /** The provider's name of the person, which is never given to another one. */

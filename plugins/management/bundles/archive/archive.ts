@@ -73,7 +73,7 @@ const folded = (path: string): string => path.normalize('NFC').toUpperCase().toL
 /** The paths of an archive: each is valid, and no two of them are one file on a system that ignores case or normalizes Unicode. */
 export class Names {
   readonly #bounds: ArchiveBounds
-  /** By folded path. `isStated`: it has an entry of its own, and is not only part of another one's path. */
+  /** By folded path. `isStated`: it has an entry, and is not only part of another one's path. */
   readonly #known = new Map<string, { readonly path: string, readonly isFolder: boolean, isStated: boolean }>()
 
   constructor (bounds: ArchiveBounds) {

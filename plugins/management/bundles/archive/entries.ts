@@ -13,7 +13,7 @@ const fileType = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 } a
 
 /**
  * Reads the headers of all entries of a zip archive, and checks them: paths, kinds, sizes as they are stated, local headers against the
- * central directory, and that no two entries share bytes. What is inflated is counted when it is.
+ * central directory, and that no two entries share bytes. Inflated bytes are counted by `extract`.
  * @throws ArchiveError
  */
 export async function readEntries (file: FileHandle, bounds: ArchiveBounds, signal: AbortSignal): Promise<ArchiveEntry[]> {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { elementsOf, oneLine } from '../../../../protocol/json.ts'
-import { isJsonMediaType } from '../media-types.ts'
+import { isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody } from '../plan.ts'
-import { ArgumentError } from '../problems.ts'
+import { ArgumentError } from '../plan.ts'
 import { memberTexts, pairsOf, percentEncode, scalarOf } from './values.ts'
 
 /** The bytes of a request body, and its `content-type`. */
@@ -50,7 +50,9 @@ function fieldsOf (body: RequestBody, whole: string | undefined, given: Readonly
     .map(([name, text]) => [declared.get(name) ?? { name }, text])
 }
 
-/** The pairs of one field. Without a style of its own, an array is repeated, and an object is JSON (OpenAPI, "Encoding Object"). */
+/**
+ * The pairs of one field. Without a style, an array is repeated, and an object is JSON (OpenAPI, "Encoding Object").
+ */
 function urlencodedPairs ({ name, serialization, contentType }: BodyField, text: string): string[] {
   if (serialization) return pairsOf(name, serialization, text)
   if (text.startsWith('{') || (contentType !== undefined && isJsonMediaType(contentType))) {

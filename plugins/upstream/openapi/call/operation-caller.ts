@@ -3,10 +3,11 @@ import { memberOf } from '../../../../protocol/json.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import { limits } from '../../../base/limits/index.ts'
 import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
+import { holdsCredential } from '../../../base/secrets/index.ts'
 import type { DescribedApi } from '../api.ts'
-import { toHeader } from '../headers.ts'
+import { toHeader } from '../http-syntax.ts'
 import type { CompiledDescription, OperationPlan, SecurityDefaults } from '../plan.ts'
-import { ArgumentError } from '../problems.ts'
+import { ArgumentError } from '../plan.ts'
 import { toRequest, type ApiRequest } from './request.ts'
 import { errorResult, toToolResult, type ApiResponse } from './result.ts'
 
@@ -15,6 +16,8 @@ interface OperationCallerOptions {
   outbound: Outbound
   /** Headers of the client that the connection is for, used where a call has none of its own. */
   passed?: () => Readonly<Record<string, string>> | undefined
+  /** Whether a value holds a credential of this gateway's. */
+  isOurs?: ((value: string) => boolean) | undefined
   warn: (sentence: string) => void
 }
 
@@ -23,18 +26,18 @@ interface OperationCall {
   name: unknown
   paramsText: string
   headers: Readonly<Record<string, string>> | undefined
-  /** Who causes the answer. */
+  /** The owner that the answer counts to. */
   cause: string
   signal: AbortSignal
 }
 
-/** The timeout of an HTTP request in ms, as good as none: the call's own deadline ends the request. */
+/** No timeout, in ms: the deadline of the call ends the request. */
 const noTimeout = 2 ** 31 - 1
 
 /** Calls the operations of an API as tools. */
 export class OperationCaller {
   readonly #options: OperationCallerOptions
-  /** Origins of which was warned that they get no credentials. */
+  /** Origins about which a warning was logged. */
   readonly #warned = new Set<string>()
 
   constructor (options: OperationCallerOptions) {
@@ -75,6 +78,9 @@ export class OperationCaller {
       if (error instanceof ArgumentError) return errorResult(error.message)
       throw error
     }
+    if (this.#holdsOurs(request)) {
+      return errorResult('An argument for a header or a cookie holds a credential of this gateway, which is never sent on in either')
+    }
     const { credentials } = api
     const securityDefaults = this.#securityDefaults(compiled)
     const isConfigured = this.#addHeaders(request, headers, compiled)
@@ -90,6 +96,12 @@ export class OperationCaller {
     request.headers.delete('authorization')
     await credentials.authorize(request, securityDefaults)
     return toToolResult(await this.#fetch(request, cause, signal))
+  }
+
+  /** @param request with what arguments put into its headers and cookies, and nothing else there */
+  #holdsOurs ({ headers, cookies }: ApiRequest): boolean {
+    const { isOurs = holdsCredential } = this.#options
+    return [...headers.values(), ...cookies].some(isOurs)
   }
 
   /**
@@ -129,7 +141,7 @@ export class OperationCaller {
       })
       return { method, url, configuredQuery, ...response }
     } catch (error) {
-      // "refused" keeps the link: an API that is unreachable is no reason to read its description again.
+      // "refused" keeps the link: an unreachable API is no reason to read its description again.
       throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('refused', error.message) : error
     }
   }
@@ -141,8 +153,9 @@ export class OperationCaller {
   }
 
   /**
-   * The one origin that configured headers and credentials are sent to: that of the configured URL of the API, else that of the
-   * description's address (DECISIONS §15). A description that is fetched does not choose another; one that the configuration holds does.
+   * The one origin that configured headers and credentials are sent to: that of the configured URL of the API, else
+   * that of the description's address. A fetched description does not choose another one; a description in the
+   * configuration does.
    */
   #credentialOrigin (compiled: CompiledDescription): string | undefined {
     const { url, openapi } = this.#options.config
@@ -161,7 +174,7 @@ export class OperationCaller {
     return { apiKey, tokenUrl: admitted(tokenUrl), openIdConnectUrl: admitted(openIdConnectUrl) }
   }
 
-  /** Tells those who manage the server, once for each origin. */
+  /** Logs a warning, once for each origin. */
   #warnOf (origin: string): void {
     if (this.#warned.has(origin) || this.#warned.size >= limits.openapi.warnings) return
     this.#warned.add(origin)
@@ -174,12 +187,11 @@ export class OperationCaller {
     return openapi?.url !== undefined || openapi?.schema !== undefined ? url : undefined
   }
 
-  /** The server URL of an operation. */
   #serverOf ({ server }: OperationPlan, compiled: CompiledDescription): string {
     const configuredUrl = this.#configuredUrl
     if (server === undefined) return this.#defaultServer(compiled)
     if (configuredUrl === undefined || compiled.serverUrl === undefined) return server
-    // A server on the host of the description's own server is on the host that the configuration states.
+    // A server on the host of the description's server is on the host that the configuration states.
     const [own, described] = [new URL(server), new URL(compiled.serverUrl)]
     if (own.host !== described.host) return server
     return own.pathname === described.pathname ? configuredUrl : new URL(`${own.pathname}${own.search}`, configuredUrl).href

@@ -1,7 +1,7 @@
 import { memberOf } from '../../../../protocol/json.ts'
-import { toHeaderValue } from '../headers.ts'
+import { toHeaderValue } from '../http-syntax.ts'
 import type { OperationPlan, Parameter } from '../plan.ts'
-import { ArgumentError } from '../problems.ts'
+import { ArgumentError } from '../plan.ts'
 import { encodeBody } from './body.ts'
 import { memberTexts, expandParameter, pairsOf } from './values.ts'
 

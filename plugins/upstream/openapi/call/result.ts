@@ -5,7 +5,7 @@ import { isDeeperThan, isObject, oneLine } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { transportLimits } from '../../../../protocol/transports/transport.ts'
 import { limits } from '../../../base/limits/index.ts'
-import { isJsonMediaType } from '../media-types.ts'
+import { isJsonMediaType } from '../http-syntax.ts'
 
 /** The response of an API. */
 export interface ApiResponse {

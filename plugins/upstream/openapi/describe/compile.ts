@@ -1,15 +1,14 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
-import type { CompiledDescription } from '../plan.ts'
-import { DescriptionError } from '../problems.ts'
-import { ToolNames } from './names.ts'
-import { compileOperation, namedOperation, operationsOf, type DescribedOperation } from './operation.ts'
+import { type CompiledDescription, DescriptionError, type OperationPlan } from '../plan.ts'
+import { ArgumentNames, type NamedOperation, ToolNames } from './names.ts'
+import { describeParameters } from './parameters.ts'
 import { References } from './refs.ts'
+import { describeBody } from './request-body.ts'
 import { SchemaConverter } from './schema.ts'
-import { securityDefaultsOf } from './security.ts'
-import { serverUrlOf } from './servers.ts'
-import { swaggerSchemes, swaggerServers } from './swagger.ts'
-import type { ToolLimits } from './tool.ts'
+import { securityDefaultsOf, serverUrlOf } from './servers.ts'
+import { swaggerOperation, swaggerSchemes, swaggerServers } from './swagger.ts'
+import { type ToolLimits, toolText } from './tool.ts'
 
 type Dict = Record<string, unknown>
 
@@ -72,7 +71,7 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
       break
     }
     try {
-      const { plan, tool, name } = compileOperation(context, each)
+      const { plan, tool, name, unplaced } = compileOperation(context, each)
       const planText = JSON.stringify(plan)
       if (planText.length > options.plan) {
         throw new DescriptionError(`the names and forms of its parameters are longer than ${options.plan} characters`)
@@ -82,6 +81,9 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
         const reason = `the tools of all would be longer than ${options.total} characters`
         warn(`only the first ${compiled.names.length} operations are served: ${reason}`)
         break
+      }
+      for (const parameter of unplaced) {
+        warn(`${plan.method} ${each.path}: the path has no place for its parameter ${JSON.stringify(parameter)}, which is left out`)
       }
       compiled.names.push(name)
       compiled.tools.push(tool)
@@ -107,7 +109,7 @@ function isSwagger2 (document: Dict): boolean {
   throw new DescriptionError(`it is of version ${JSON.stringify(openapi ?? swagger)}; OpenAPI 3.0, 3.1 and Swagger 2.0 are understood`)
 }
 
-/** The OpenAPI version; empty: there is none. In YAML 3.1 and 3.0 without quotes are numbers, and the second one is 3. */
+/** The OpenAPI version; empty: there is none. In YAML, 3.1 and 3.0 without quotes are numbers, and 3.0 is read as 3. */
 const versionOf = ({ openapi }: Dict): string =>
   typeof openapi === 'number' ? openapi.toFixed(1) : typeof openapi === 'string' ? openapi.trim() : ''
 
@@ -149,4 +151,87 @@ function * allOperations (paths: Dict, refs: References, warn: (sentence: string
       warn(`the path ${path} is left out: ${error.message}`)
     }
   }
+}
+
+/** One operation of a description, with the Path Item Object that it belongs to. */
+interface DescribedOperation {
+  path: string
+  method: string
+  operation: Dict
+  pathItem: Dict
+}
+
+/** The description that operations are compiled from, and what is shared between them. */
+interface OperationContext {
+  document: Dict
+  /** The document is Swagger 2.0. */
+  isSwagger: boolean
+  refs: References
+  schemas: SchemaConverter
+  names: ToolNames
+  toolLimits: ToolLimits
+  /** The URL that relative servers are resolved against. */
+  baseUrl: string | undefined
+}
+
+/** An operation as a tool. `tool` is its JSON text, `unplaced` the path parameters that its path has no place for. */
+interface CompiledOperation { plan: OperationPlan, tool: string, name: string, unplaced: string[] }
+
+const namedOperation = ({ operation: { operationId }, method, path }: DescribedOperation): NamedOperation =>
+  ({ operationId, method: method.toUpperCase(), path })
+
+/** Compiles one operation. @throws DescriptionError */
+function compileOperation (context: OperationContext, described: DescribedOperation): CompiledOperation {
+  const { document, isSwagger, refs, schemas, names, toolLimits, baseUrl } = context
+  const { path, operation, pathItem } = described
+  const method = described.method.toUpperCase()
+  const given = parametersOf(operation, pathItem, refs)
+  const { parameters, requestBody } = isSwagger
+    ? swaggerOperation(operation, given, document)
+    : { parameters: given, requestBody: refs.resolveObject(operation.requestBody) }
+  const argumentNames = new ArgumentNames()
+  const { path: template, parameters: describedParameters, unplaced } = describeParameters(parameters, path, argumentNames, schemas)
+  const body = requestBody && describeBody(requestBody, argumentNames, refs, schemas)
+
+  const plan: OperationPlan = { method, path: template, parameters: describedParameters.map(({ parameter }) => parameter) }
+  const server = serverUrlOf(operation.servers, baseUrl) ?? serverUrlOf(pathItem.servers, baseUrl)
+  if (server !== undefined) plan.server = server
+  if (Array.isArray(operation.security) && operation.security.length === 0) plan.anonymous = true
+  if (body) plan.body = body.body
+
+  const requiredParameters = plan.parameters.filter(({ required }) => required).map(({ argument }) => argument)
+  const properties = describedParameters.map(({ parameter, schema }) => [parameter.argument, schema] as const)
+  const tool = toolText({
+    method,
+    path,
+    operation,
+    properties: [...properties, ...(body?.properties ?? [])],
+    required: [...requiredParameters, ...(body?.required ?? [])],
+    additionalProperties: body?.additionalProperties ?? false
+  }, schemas, toolLimits)
+  // Only now: an operation that is left out must not take a name.
+  const name = names.assign(namedOperation(described))
+  return { plan, name, tool: tool(name), unplaced }
+}
+
+/** The parameters of an operation and of its path item, resolved. Those of the operation override those of the path item. */
+function parametersOf (operation: Dict, pathItem: Dict, refs: References): Dict[] {
+  const parameters = new Map<string, Dict>()
+  for (const list of [pathItem.parameters, operation.parameters]) {
+    for (const each of Array.isArray(list) ? list : []) {
+      const parameter = refs.resolveObject(each)
+      if (parameter) parameters.set(JSON.stringify([parameter.in, parameter.name]), parameter)
+    }
+  }
+  return [...parameters.values()]
+}
+
+const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace', 'query']
+
+/** The operations of a Path Item Object, in a fixed order of methods. */
+function operationsOf (path: string, pathItem: Dict): DescribedOperation[] {
+  return methods.flatMap((method) => {
+    const operation = pathItem[method]
+    return isObject(operation) ? [{ path, method, operation, pathItem }] : []
+  })
 }

@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto'
 import { UpstreamError } from '../../../../protocol/errors.ts'
-import { LoopBudget, toChunks } from '../../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
-import { jsonPieces } from '../../../base/json-schema/index.ts'
 import { limits } from '../../../base/limits/index.ts'
 import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
 import { withoutQuery } from '../call/credentials.ts'
-import { toHeader } from '../headers.ts'
-import type { CompiledDescription } from '../plan.ts'
-import { DescriptionError } from '../problems.ts'
-import { readDescription } from './read.ts'
+import { toHeader } from '../http-syntax.ts'
+import { DescriptionError, type CompiledDescription } from '../plan.ts'
+import { readDescription } from './reader.ts'
 
 interface DescriptionDeps {
   outbound: Outbound
@@ -61,7 +58,8 @@ export class ApiDescription {
   async #readFirst (): Promise<CompiledDescription> {
     try {
       const { schema } = this.#config.openapi ?? {}
-      const compiled = await this.#read(await (schema === undefined ? this.#fetch() : chunksOf(schema)) ?? [])
+      const text = typeof schema === 'object' ? JSON.stringify(schema) : schema ?? ''
+      const compiled = await this.#read(schema === undefined ? await this.#fetch() : Buffer.from(text))
       this.#scheduleRefresh()
       return compiled
     } catch (error) {
@@ -76,19 +74,19 @@ export class ApiDescription {
     return error instanceof UpstreamError ? new UpstreamError(error.fault, `${subject} cannot be fetched: ${error.message}`) : error
   }
 
-  async #read (chunks: readonly Buffer[]): Promise<CompiledDescription> {
+  async #read (document: Uint8Array = Buffer.alloc(0)): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
-    const compiled = await readDescription({ chunks, baseUrl: url ?? openapi?.url }, reachOf(this.#config), this.#closed.signal)
+    const compiled = await readDescription({ document, baseUrl: url ?? openapi?.url }, reachOf(this.#config), this.#closed.signal)
     this.#warnings = compiled.warnings.map((warning) => `its description: ${warning}`)
     for (const warning of this.#warnings) this.#deps.warn(warning)
     return compiled
   }
 
-  /** Fetches the document, in pieces; undefined: it has not changed. */
-  async #fetch (): Promise<readonly Buffer[] | undefined> {
+  /** Fetches the document; undefined: it has not changed. */
+  async #fetch (): Promise<Buffer | undefined> {
     const url = this.#url
     if (url === undefined || !URL.canParse(url)) throw new DescriptionError('its address is not an absolute http or https address')
-    const { status, headers, chunks } = await this.#deps.outbound.fetchChunks(url, {
+    const { status, headers, body } = await this.#deps.outbound.fetch(url, {
       ...reachOf(this.#config),
       headers: this.#requestHeaders(url),
       maxSize: limits.openapi.document,
@@ -97,10 +95,10 @@ export class ApiDescription {
     })
     if (status === 304 && this.#fetchedVersion) return undefined
     if (status !== 200) throw new UpstreamError(status === 401 ? 'unauthorized' : 'refused', `its address answered HTTP ${status}`)
-    const digest = await digestOf(chunks)
+    const digest = createHash('sha256').update(body).digest('base64')
     const isUnchanged = this.#fetchedVersion?.digest === digest
     this.#fetchedVersion = { etag: headers.etag, lastModified: headers['last-modified'], digest }
-    return isUnchanged ? undefined : chunks
+    return isUnchanged ? undefined : body
   }
 
   #requestHeaders (documentUrl: string): Record<string, string> {
@@ -142,25 +140,4 @@ export class ApiDescription {
       this.#lastWarning = warning
     }
   }
-}
-
-/** A description from the configuration, as text or value, in pieces of text: a value would be copied to another thread in one piece. */
-async function chunksOf (schema: string | object): Promise<Buffer[]> {
-  return await toChunks(typeof schema === 'string' ? [schema] : jsonPieces(schema))
-}
-
-/** Bytes that are hashed in one step. */
-const hashedAtOnce = 256 * 1024
-
-/** The SHA-256 of a document in base64, in steps. WebCrypto would hash in a thread, but copies all of it first, in one step. */
-async function digestOf (chunks: readonly Buffer[]): Promise<string> {
-  const hash = createHash('sha256')
-  const budget = new LoopBudget()
-  for (const chunk of chunks) {
-    for (let at = 0; at < chunk.length; at += hashedAtOnce) {
-      hash.update(chunk.subarray(at, at + hashedAtOnce))
-      await budget.pause()
-    }
-  }
-  return hash.digest('base64')
 }

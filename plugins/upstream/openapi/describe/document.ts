@@ -1,7 +1,7 @@
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutMark } from '../../../../protocol/text.ts'
-import { DescriptionError } from '../problems.ts'
+import { DescriptionError } from '../plan.ts'
 
 /** Limits of a description's content, independent of the size of its text. */
 interface DocumentLimits {

@@ -1,5 +1,7 @@
 // The keywords of JSON Schema 2020-12 in the schemas of a description.
 import { isObject } from '../../../../protocol/json.ts'
+import { DescriptionError } from '../plan.ts'
+import type { References } from './refs.ts'
 
 /** A schema of JSON Schema 2020-12. */
 export type JsonSchema = Record<string, unknown>
@@ -14,7 +16,7 @@ export const isString: IsValid = (value) => typeof value === 'string'
 const isBoolean: IsValid = (value) => typeof value === 'boolean'
 export const isSchema: IsValid = (value) => isObject(value) || typeof value === 'boolean'
 
-/** Keywords that are copied where their value is valid: annotations and `const`, of which nothing is dropped. */
+/** Annotations and `const`: copied where their value is valid. */
 const annotations: Readonly<Record<string, IsValid>> = {
   title: isString,
   description: isString,
@@ -27,7 +29,7 @@ const annotations: Readonly<Record<string, IsValid>> = {
   default: () => true
 }
 
-/** Assertions that are copied where their value is valid, and dropped otherwise. */
+/** Assertions: copied where their value is valid, and dropped otherwise. */
 const assertions: Readonly<Record<string, IsValid>> = {
   minimum: isNumber,
   maximum: isNumber,
@@ -47,7 +49,7 @@ const assertions: Readonly<Record<string, IsValid>> = {
 export const copiedKeywords = Object.entries({ ...annotations, ...assertions })
 const assertionEntries = Object.entries(assertions)
 
-/** Keywords whose value is a schema and is converted as it is. `items` and `additionalProperties` have cases of their own. */
+/** Keywords whose value is a schema. `items` and `additionalProperties` are converted apart from these. */
 export const schemaKeywords = [
   'not',
   'if',
@@ -118,8 +120,8 @@ export function dropsConstraint (schema: Readonly<Record<string, unknown>>): boo
 }
 
 /**
- * A schema some of whose subschemas accept more than the original. The keywords by which it would then accept less are left out, and
- * `oneOf` becomes `anyOf`: a call that the API accepts must not be refused.
+ * A schema some of whose subschemas accept more than the original. Keywords by which it would then accept less are left
+ * out, and `oneOf` becomes `anyOf`: a call that the API accepts must not be refused.
  */
 export function relaxed ({
   not: _not,
@@ -135,4 +137,74 @@ export function relaxed ({
   if (oneOf === undefined) return rest
   if (rest.anyOf === undefined) return { ...rest, anyOf: oneOf }
   return { ...rest, allOf: [...(Array.isArray(rest.allOf) ? (rest.allOf as unknown[]) : []), { anyOf: oneOf }] }
+}
+
+/** Finds the schemas of a description whose conversion is lossy: a constraint is dropped, so that the result accepts more. */
+export class LossDetector {
+  readonly #refs: References
+  /** References whose schemas have been examined. */
+  readonly #visited = new Set<string>()
+  /** References to schemas that are lossy themselves, or refer to a lossy one, directly or not. */
+  readonly #lossy = new Set<string>()
+
+  constructor (refs: References) {
+    this.#refs = refs
+  }
+
+  /** Whether the conversion drops a constraint of the schema, or of a schema that it refers to, directly or not. */
+  isLossy (schema: unknown): boolean {
+    const refs = losslessRefs(schema)
+    if (refs) this.#examine(refs)
+    return refs === undefined || refs.some((ref) => this.#lossy.has(ref))
+  }
+
+  /**
+   * Examines each reference once, and marks those that lead to a lossy schema, from the lossy ones back to their users. Without
+   * recursion: cycles need no special case, and long chains do not exceed the stack.
+   */
+  #examine (refs: readonly string[]): void {
+    const queue = [...refs]
+    const usersOf = new Map<string, string[]>()
+    const lossy: string[] = []
+    for (const ref of queue) {
+      if (this.#visited.has(ref)) continue
+      this.#visited.add(ref)
+      const targets = losslessRefs(this.#lookUp(ref))
+      if (targets === undefined || targets.some((target) => this.#lossy.has(target))) lossy.push(ref)
+      for (const target of targets ?? []) {
+        const users = usersOf.get(target)
+        if (users) users.push(ref)
+        else usersOf.set(target, [ref])
+        queue.push(target)
+      }
+    }
+    for (const ref of lossy) {
+      if (this.#lossy.has(ref)) continue
+      this.#lossy.add(ref)
+      lossy.push(...usersOf.get(ref) ?? [])
+    }
+  }
+
+  /** undefined for a reference that leads to nothing: the conversion reports it where it is used. */
+  #lookUp (ref: string): unknown {
+    try {
+      return this.#refs.lookUp(ref)
+    } catch (error) {
+      if (error instanceof DescriptionError) return undefined
+      throw error
+    }
+  }
+}
+
+/** The references in a schema and its subschemas; undefined where a constraint of one of them is dropped. */
+function losslessRefs (schema: unknown): string[] | undefined {
+  const refs: string[] = []
+  const queue = [schema]
+  for (const each of queue) {
+    if (!isObject(each)) continue
+    if (dropsConstraint(each)) return undefined
+    if (typeof each.$ref === 'string') refs.push(each.$ref)
+    for (const subschema of subschemasOf(each)) queue.push(subschema)
+  }
+  return refs
 }

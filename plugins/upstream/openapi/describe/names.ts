@@ -4,20 +4,20 @@ import { isModelName, longestModelName as maxNameLength, toModelCharacters } fro
 
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
-/** A name as model APIs take it, which stays; else with their characters only, cut to their max length. Empty where nothing is left. */
+/** A name that model APIs accept, unchanged; else with their characters only, cut to their max length. May be empty. */
 function toNameCharacters (text: string): string {
   if (isModelName(text)) return text
   const name = toModelCharacters(text).replace(/^_+/, '')
-  // Not by `/_+$/`, which looks at each run of underscores once for each of them.
+  // `/_+$/` would take quadratic time.
   let end = Math.min(name.length, maxNameLength)
   while (name[end - 1] === '_') end--
   return name.slice(0, end)
 }
 
-/** A name with a hash of what it stands for at its end. */
+/** A name that ends with a hash of what it stands for. */
 const withHash = (name: string, identity: string): string => `${name.slice(0, maxNameLength - 9)}_${shortHash(identity)}`
 
-/** What a tool is named after, and what that becomes with the characters of names only. */
+/** What a tool is named after, as written and with the characters of names only. */
 interface NameSource { readonly text: string, readonly folded: string }
 
 function sourceOf (operationId: unknown, method: string, path: string): NameSource {
@@ -28,17 +28,16 @@ function sourceOf (operationId: unknown, method: string, path: string): NameSour
   return { text, folded: toNameCharacters(text) }
 }
 
-/** An operation as far as its tool is named after it. */
 export interface NamedOperation { readonly operationId: unknown, readonly method: string, readonly path: string }
 
 /**
- * Assigns a unique tool name to each operation: its operationId, or else its method and path, as model APIs take it. Other characters
- * become `_`. A name that is cut, one that other operations' would become as well, and one that is taken end with a hash of method and
- * path: the order of the operations decides nothing, unless two have one operationId.
+ * Assigns a unique tool name to each operation: its operationId, or else its method and path, as model APIs accept it.
+ * Other characters become `_`. A name that is cut, ambiguous or taken ends with a hash of method and path, so that the
+ * order of the operations does not matter, unless two have one operationId.
  */
 export class ToolNames {
   readonly #assigned = new Set<string>()
-  /** What becomes each name. */
+  /** The texts that become each name. */
   readonly #sources = new Map<string, Set<string>>()
 
   /** @param operations all of the description */
@@ -63,7 +62,7 @@ export class ToolNames {
 }
 
 /**
- * The description of an argument that has not the name of its parameter: agents are told what that is.
+ * The description of an argument that has another name than its parameter: it tells agents the name in the request.
  * @returns undefined where there is nothing to tell
  */
 export function described (description: string | undefined, name: string, argument: string): string | undefined {
@@ -72,25 +71,23 @@ export function described (description: string | undefined, name: string, argume
   return description === undefined || description.trim() === '' ? sent : `${description} (${sent})`
 }
 
-/** A parameter of a request, or a field of its body, that becomes an argument. */
 interface ArgumentSource { readonly name: string, readonly location: string }
 
 /**
- * Assigns unique names to the arguments of one tool. An argument has the name of its parameter, where model APIs take that; other
- * characters become `_`, and names that would be cut, become empty, or become the same as others' end with a hash. Where parameters in
- * different locations share a name, that of the later location (path, query, header, cookie) becomes `<name>_<location>`, and where that
- * is assigned already, gets a number.
+ * Assigns unique names to the arguments of one tool. An argument is named as its parameter, if model APIs accept that;
+ * other characters become `_`, and names that are cut, empty or ambiguous end with a hash. Where parameters in
+ * different locations share a name, that of the later location (path, query, header, cookie) becomes
+ * `<name>_<location>`, with a number if that is taken.
  */
 export class ArgumentNames {
   readonly #assigned = new Set<string>()
-  /** The number that each numbered name had last. */
   readonly #counts = new Map<string, number>()
   /** The names of parameters that become each name. */
   readonly #sources = new Map<string, Set<string>>()
 
   has (name: string): boolean { return this.#assigned.has(name) }
 
-  /** Announces names, so that their order decides nothing. */
+  /** Announces names, so that their order does not matter. */
   expect (names: Iterable<string>): void {
     for (const name of names) {
       const folded = toNameCharacters(name)

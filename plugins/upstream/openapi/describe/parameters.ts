@@ -1,17 +1,16 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { isHeaderName } from '../headers.ts'
-import { bodyFormatOf } from '../media-types.ts'
-import type { Parameter, ParameterLocation, Style } from '../plan.ts'
-import { DescriptionError } from '../problems.ts'
+import { bodyFormatOf, isHeaderName } from '../http-syntax.ts'
+import { DescriptionError, type Parameter, type ParameterLocation, type Style } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
-import { described, type ArgumentNames } from './names.ts'
-import { readPathTemplate } from './path-template.ts'
+import { type ArgumentNames, described } from './names.ts'
 import type { SchemaConverter } from './schema.ts'
 
 const locations: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
 const isLocation = (value: unknown): value is ParameterLocation => locations.includes(value as ParameterLocation)
 
-/** The styles of each location; the first one is the default. The delimited ones in paths and headers, and the tabs, are Swagger's. */
+/**
+ * The styles of each location, the default first. The delimited ones in paths and headers, and the tabs, are Swagger's.
+ */
 const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   path: ['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],
   query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'tabDelimited'],
@@ -19,7 +18,7 @@ const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   cookie: ['form']
 }
 
-/** Headers that no parameter sets: OpenAPI ignores the first three; the others belong to the connection. */
+/** Headers that no parameter sets: OpenAPI ignores the first three, the others belong to the connection. */
 const reservedHeaders = new Set([
   'accept',
   'content-type',
@@ -43,8 +42,8 @@ type ParameterObject = Readonly<Record<string, unknown>>
 /** A parameter of the request, and the schema of its argument. */
 interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
-/** The parameters of an operation, and its path as a template of their names. */
-interface DescribedParameters { path: string, parameters: DescribedParameter[] }
+/** The parameters of an operation, and its path as a template of their names. `unplaced`: declared path parameters not in the path. */
+interface DescribedParameters { path: string, parameters: DescribedParameter[], unplaced: string[] }
 
 /**
  * The parameters of an operation, in the order of their location. A name in the path template that no parameter declares is a string.
@@ -72,7 +71,7 @@ export function describeParameters (
   names.expect(used.map(({ parameter }) => String(parameter.name)))
   const described = used.map(({ parameter, location }) => describeParameter(parameter, location, names, schemas))
   for (const { parameter } of described) if (parameter.in === 'path' && withSlashes.has(parameter.name)) parameter.withSlashes = true
-  return { path, parameters: described }
+  return { path, parameters: described, unplaced: parameters.filter((each) => !isUsed(each)).map(({ name }) => String(name)) }
 }
 
 const isReservedHeader = ({ in: location, name }: ParameterObject): boolean =>
@@ -111,4 +110,73 @@ function describeParameter (
   const schema = schemas.convert(isObject(mediaTypeObject) ? mediaTypeObject.schema : given.schema)
   const description = described(typeof given.description === 'string' ? given.description : undefined, name, parameter.argument)
   return { parameter, schema: description === undefined ? schema : { ...schema, description } }
+}
+
+/** A path template with plain expressions, `{name}`, and the names of those whose values may have slashes. */
+interface PathTemplate { readonly path: string, readonly names: ReadonlySet<string>, readonly withSlashes: ReadonlySet<string> }
+
+/** `:id` and `:id(\\d+)` at the start of a segment, as Express writes them, and `<id>` and `<int:id>`, as Flask does. */
+const otherNotations = /(?<=\/):([\w-]+)(?:\([^()]*\))?|<(?:(\w+)(?:\([^()]*\))?:)?([\w-]+)>/g
+
+/**
+ * Reads a path template. An expression belongs to the parameter of its name, also where a framework's notation stands around the name. The
+ * notations of Express and Flask count where a parameter of that name is declared, and are literal text otherwise.
+ * @param declared the names of the path parameters that the operation has; one that is a whole expression comes first
+ */
+function readPathTemplate (template: string, declared: ReadonlySet<unknown>): PathTemplate {
+  const names = new Set<string>()
+  const withSlashes = new Set<string>()
+  const place = (written: string, express?: string, converter?: string, flask?: string): string => {
+    const name = [express ?? flask, /^\w+/.exec(express ?? '')?.[0]].find((each) => each !== undefined && declared.has(each))
+    if (name === undefined) return written
+    names.add(name)
+    if (converter === 'path') withSlashes.add(name)
+    return `{${name}}${express?.slice(name.length) ?? ''}`
+  }
+  const path = piecesOf(template).map((piece) => {
+    if (!isExpression(piece)) return piece.replace(otherNotations, place)
+    const whole = piece.slice(1, -1)
+    const { name: bare, isGreedy } = readExpression(whole)
+    const name = declared.has(whole) || bare === '' ? whole : bare
+    names.add(name)
+    if (isGreedy) withSlashes.add(name)
+    return `{${name}}`
+  }).join('')
+  return { path, names, withSlashes }
+}
+
+/**
+ * The name in an expression as frameworks write it: `*path`, `**path`, `path*`, `proxy+`, `+path`, `rest:.*`, `id:int`, `name=shelves/*`,
+ * `id?`. `isGreedy`: its value may have slashes.
+ */
+function readExpression (whole: string): { name: string, isGreedy: boolean } {
+  const end = whole.search(/[:=]/)
+  const marked = end === -1 ? whole : whole.slice(0, end)
+  const pattern = end === -1 ? '' : whole.slice(end + 1)
+  let first = 0
+  let last = marked.length
+  while (first < last && '*+'.includes(marked.charAt(first))) first++
+  while (last > first && '*+?'.includes(marked.charAt(last - 1))) last--
+  const isMarked = first > 0 || /[*+]/.test(marked.slice(last))
+  return { name: marked.slice(first, last).trim(), isGreedy: isMarked || /\.[*+]|\/|\*\*/.test(pattern) }
+}
+
+const isExpression = (piece: string): boolean => piece.length > 2 && piece.startsWith('{') && piece.endsWith('}')
+
+/** The literals and expressions of a template. A pattern within an expression may have braces of its own. */
+function piecesOf (template: string): string[] {
+  const pieces: string[] = []
+  let start = 0
+  let depth = 0
+  for (let at = 0; at < template.length; at++) {
+    const character = template[at]
+    if (character === '{' && depth++ === 0) {
+      pieces.push(template.slice(start, at))
+      start = at
+    } else if (character === '}' && depth > 0 && --depth === 0) {
+      pieces.push(template.slice(start, at + 1))
+      start = at + 1
+    }
+  }
+  return [...pieces, template.slice(start)]
 }

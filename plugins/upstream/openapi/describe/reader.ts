@@ -1,10 +1,9 @@
 import type { Worker } from 'node:worker_threads'
-import { limits } from '../../../base/limits/index.ts'
+import { limits, Semaphore } from '../../../base/limits/index.ts'
+import type { Reach } from '../../../base/outbound/index.ts'
 import { startWorker } from '../../../base/threads/index.ts'
-import type { CompiledDescription } from '../plan.ts'
-import { DescriptionError } from '../problems.ts'
-import { textsOf } from './joined-texts.ts'
-import type { more, ReadPart, ReadResult, ThreadTask } from './worker.ts'
+import { DescriptionError, type CompiledDescription } from '../plan.ts'
+import type { ReadResult, ReadTask } from './worker.ts'
 
 interface ReaderLimits {
   /** Max time for one description, in ms. */
@@ -13,13 +12,6 @@ interface ReaderLimits {
   readHeap: number
   /** Time without a description after which the thread ends, in ms. */
   readIdle: number
-}
-
-export interface ReadTask {
-  /** The bytes of the document, in JSON or YAML. */
-  readonly chunks: readonly Buffer[]
-  /** The URL that relative servers are resolved against. */
-  readonly baseUrl: string | undefined
 }
 
 /** A worker thread that reads descriptions, one after the other. It ends with the first one that fails, and after some idle time. */
@@ -47,8 +39,7 @@ export class DescriptionReader {
       const result = await this.#run(task, signal)
       if ('problem' in result) throw new DescriptionError(result.problem)
       this.#worker.unref()
-      this.#idleTimer = setTimeout(() => { this.#end() }, this.#limits.readIdle)
-      this.#idleTimer.unref()
+      this.#idleTimer = setTimeout(() => { this.#end() }, this.#limits.readIdle).unref()
       return result.compiled
     } catch (error) {
       this.#end()
@@ -63,44 +54,53 @@ export class DescriptionReader {
   }
 
   /** Posts a task to the thread, and waits for its result, its end, the time limit or the signal. */
-  async #run ({ chunks, baseUrl }: ReadTask, signal: AbortSignal): Promise<ReadResult> {
-    const worker = this.#worker
+  async #run (task: ReadTask, signal: AbortSignal): Promise<ReadResult> {
     const { readTime, readHeap } = this.#limits
-    let stopListening = (): void => {}
+    const ends = new AbortController()
     try {
       return await new Promise<ReadResult>((resolve, reject) => {
-        const onAbort = (): void => { reject(new DescriptionError('it is not needed any more')) }
-        const onExit = (): void => { reject(new DescriptionError('reading it failed')) }
-        const onTimeout = (): void => { reject(new DescriptionError(`reading it takes longer than ${readTime / 1_000} s`)) }
+        const fail = (reason: string): void => { reject(new DescriptionError(reason)) }
+        const onMessage = (result: ReadResult): void => { resolve(result) }
+        const onExit = (): void => { fail('reading it failed') }
         const onError = (error: Error & { code?: string }): void => {
-          const isOutOfMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-          reject(isOutOfMemory ? new DescriptionError(`reading it takes more than ${readHeap} MB of memory`) : error)
+          if (error.code !== 'ERR_WORKER_OUT_OF_MEMORY') reject(error)
+          else fail(`reading it takes more than ${readHeap} MB of memory`)
         }
-        const timer = setTimeout(onTimeout, readTime)
-        let compiled: CompiledDescription | undefined
-        const onMessage = (message: ReadResult | ReadPart): void => {
-          if ('problem' in message) { resolve(message); return }
-          if ('compiled' in message) compiled = message.compiled
-          else {
-            compiled?.pages.push(message.page)
-            compiled?.plans.push(...textsOf(message.plans))
-          }
-          if (!compiled) return
-          if (compiled.plans.length < compiled.names.length) worker.postMessage('more' satisfies typeof more)
-          else resolve({ compiled })
-        }
-        worker.on('message', onMessage).once('error', onError).once('exit', onExit)
-        signal.addEventListener('abort', onAbort, { once: true })
-        stopListening = () => {
+        const timer = setTimeout(() => { fail(`reading it takes longer than ${readTime / 1_000} s`) }, readTime)
+        const worker = this.#worker.on('message', onMessage).on('error', onError).on('exit', onExit)
+        ends.signal.addEventListener('abort', () => {
           clearTimeout(timer)
           worker.off('message', onMessage).off('error', onError).off('exit', onExit)
-          signal.removeEventListener('abort', onAbort)
-        }
-        if (signal.aborted) onAbort()
-        else worker.postMessage({ document: Buffer.concat(chunks), baseUrl } satisfies ThreadTask)
+        })
+        signal.addEventListener('abort', () => { fail('it is not needed any more') }, { signal: ends.signal })
+        if (signal.aborted) fail('it is not needed any more')
+        else worker.postMessage(task)
       })
     } finally {
-      stopListening()
+      ends.abort()
     }
+  }
+}
+
+/** Limits the readers that run at once: one is for servers that users have stored, in turns. */
+const readers = new Semaphore({ places: limits.openapi.readers, perOwner: 1, reserved: limits.openapi.readers - 1 })
+/** Readers without a task, whose threads have started already. */
+const idle = new Set<DescriptionReader>()
+
+/**
+ * Reads a description in a worker thread, limited in time and memory, so that the event loop is not blocked.
+ * @param reach of the server that it is for
+ * @throws DescriptionError with the reason and the place of a problem
+ */
+export async function readDescription (task: ReadTask, { owner, trusted }: Reach, signal: AbortSignal): Promise<CompiledDescription> {
+  const release = await readers.take(owner, trusted)
+  try {
+    const [reader = new DescriptionReader((ended) => { idle.delete(ended) })] = idle
+    idle.delete(reader)
+    const compiled = await reader.read(task, signal)
+    idle.add(reader)
+    return compiled
+  } finally {
+    release()
   }
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { resolvePointer } from '../../../base/json-schema/index.ts'
-import { DescriptionError } from '../problems.ts'
+import { DescriptionError } from '../plan.ts'
 
 /** Max references followed in a row; more count as a cycle. */
 const maxHops = 32

@@ -1,10 +1,8 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { bodyFormatOf, isJsonMediaType } from '../media-types.ts'
-import type { RequestBody } from '../plan.ts'
-import { formFieldOf } from './form-field.ts'
+import { bodyFormatOf, isJsonMediaType } from '../http-syntax.ts'
+import type { BodyField, RequestBody, Serialization, Style } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
-import { schemaMembers, type Members } from './members.ts'
-import { described, type ArgumentNames } from './names.ts'
+import { type ArgumentNames, described } from './names.ts'
 import type { References } from './refs.ts'
 import type { SchemaConverter } from './schema.ts'
 
@@ -142,4 +140,99 @@ function isBytes (schema: unknown, refs: References): boolean {
   if (type !== 'string') return false
   if (format === 'binary' || contentEncoding === 'base64') return true
   return typeof contentMediaType === 'string' && bodyFormatOf(contentMediaType) === 'binary'
+}
+
+const isStyle = (value: unknown): value is Style =>
+  ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
+
+/**
+ * A field of a form.
+ * @param encoding the Encoding Object of the property, where there is one
+ */
+function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: References): BodyField {
+  const field: BodyField = { name }
+  const encodingObject = isObject(encoding) ? encoding : {}
+  const { contentType, delimiter } = encodingObject
+  if (typeof contentType === 'string' && !contentType.includes('*')) field.contentType = contentType.split(',', 1)[0]?.trim()
+  const serialization = serializationOf(encodingObject)
+  if (serialization) field.serialization = serialization
+  if (typeof delimiter === 'string') field.delimiter = delimiter
+  const fieldSchema = refs.resolveObject(schema) ?? {}
+  const { type, format, contentMediaType, contentEncoding } =
+    fieldSchema.type === 'array' ? refs.resolveObject(fieldSchema.items) ?? {} : fieldSchema
+  const stated = typeof contentMediaType === 'string' && contentEncoding === undefined ? contentMediaType : undefined
+  const mediaType = field.contentType ?? stated
+  const mayBeBytes = type === undefined || type === 'string' || type === 'file'
+  const isBinaryType = mediaType !== undefined && bodyFormatOf(mediaType) === 'binary'
+  if (type === 'file' || format === 'binary' || (mayBeBytes && isBinaryType)) {
+    field.binary = true
+    if (mediaType !== undefined) field.contentType ??= mediaType
+  }
+  return field
+}
+
+/** undefined where the Encoding Object states no serialization. */
+function serializationOf ({ style: givenStyle, explode, allowReserved }: Record<string, unknown>): Serialization | undefined {
+  if (givenStyle === undefined && explode === undefined && allowReserved === undefined) return undefined
+  const style = isStyle(givenStyle) ? givenStyle : 'form'
+  const serialization: Serialization = {
+    style,
+    explode: style === 'deepObject' || (typeof explode === 'boolean' ? explode : style === 'form')
+  }
+  if (allowReserved === true) serialization.allowReserved = true
+  return serialization
+}
+
+/** The properties of an object schema, unconverted. */
+interface Members {
+  properties: Map<string, unknown>
+  required: Set<string>
+  additionalProperties: unknown
+}
+
+/** Max nesting of `allOf`. */
+const maxDepth = 16
+
+/** Keywords by which a list of properties does not describe the whole object. */
+const conditionalKeywords = [
+  'oneOf',
+  'anyOf',
+  'not',
+  'if',
+  'patternProperties',
+  'propertyNames',
+  'unevaluatedProperties',
+  '$dynamicRef'
+]
+
+/**
+ * The properties of an object schema, with those of its `allOf`, and without those that are `readOnly`.
+ * @returns undefined for a schema that is not an object's, or that a list of properties does not describe in whole
+ */
+export function schemaMembers (schema: unknown, refs: References, depth = 0): Members | undefined {
+  const object = refs.resolveObject(schema)
+  if (!object || depth > maxDepth) return undefined
+  const { type, properties, required, additionalProperties, allOf } = object
+  if (type !== undefined && type !== 'object') return undefined
+  if (conditionalKeywords.some((keyword) => object[keyword] !== undefined)) return undefined
+  const members: Members = { properties: new Map(), required: new Set(), additionalProperties }
+  for (const part of Array.isArray(allOf) ? allOf : []) {
+    const inner = schemaMembers(part, refs, depth + 1)
+    if (!inner) return undefined
+    for (const [name, property] of inner.properties) addProperty(members, name, property)
+    for (const name of inner.required) members.required.add(name)
+    members.additionalProperties ??= inner.additionalProperties
+  }
+  for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) {
+    const isSchema = isObject(property) || typeof property === 'boolean'
+    if (isSchema && refs.resolveObject(property)?.readOnly !== true) addProperty(members, name, property)
+  }
+  for (const name of Array.isArray(required) ? required : []) if (typeof name === 'string') members.required.add(name)
+  return members
+}
+
+/** Adds a property. One that is there already must fulfil both schemas. */
+function addProperty ({ properties }: Members, name: string, property: unknown): void {
+  const existing = properties.get(name)
+  properties.set(name, existing === undefined ? property : { allOf: [existing, property] })
 }

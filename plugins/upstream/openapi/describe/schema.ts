@@ -1,27 +1,18 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { DescriptionError } from '../problems.ts'
+import { DescriptionError } from '../plan.ts'
 import {
-  copiedKeywords,
-  dropsPattern,
-  isSchema,
-  isString,
-  isType,
-  relaxed,
-  schemaKeywords,
-  schemaListKeywords,
-  toPattern,
-  type JsonSchema
+  copiedKeywords, dropsPattern, isSchema, isString, isType, type JsonSchema, LossDetector, relaxed, schemaKeywords,
+  schemaListKeywords, toPattern
 } from './keywords.ts'
-import { LossDetector } from './losses.ts'
 import type { References } from './refs.ts'
 
 /** The keywords of the converted schema. */
 type Converted = Map<string, unknown>
 
 /**
- * Converts the schemas of one description to JSON Schema 2020-12. A reference stays a reference, into `$defs`. A keyword whose value is
- * not valid is dropped, so that each result is a valid schema; it then accepts more than the original, never less. The schemas are
- * those of requests: properties that are `readOnly` are left out.
+ * Converts the schemas of one description to JSON Schema 2020-12. A reference stays a reference, into `$defs`. A
+ * keyword with an invalid value is dropped, so that each result is valid; it then accepts more than the original, never
+ * less. The schemas are those of requests: properties that are `readOnly` are left out.
  */
 export class SchemaConverter {
   readonly #refs: References
@@ -78,7 +69,7 @@ export class SchemaConverter {
     const reference = { $ref: `#/$defs/${this.#nameOf(ref)}` }
     const { $ref: _, ...siblings } = schema
     if (this.#isModern) return { ...this.convert(siblings), ...reference }
-    // Up to 3.0 the siblings of `$ref` are ignored; a description restricts nothing, and so is kept.
+    // Up to 3.0 the siblings of `$ref` are ignored; a description is kept, since it restricts nothing.
     return typeof schema.description === 'string' ? { ...reference, description: schema.description } : reference
   }
 

@@ -1,6 +1,6 @@
 // Converts the parts of Swagger 2.0 that differ from OpenAPI 3.0.
 import { isObject } from '../../../../protocol/json.ts'
-import { DescriptionError } from '../problems.ts'
+import { DescriptionError } from '../plan.ts'
 
 type Dict = Record<string, unknown>
 

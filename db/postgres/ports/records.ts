@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto'
+import { and, arrayOverlaps, desc, eq, gt, inArray, isNull, lt, or, sql, type SQL } from 'drizzle-orm'
+import { collections, retention, type Collection, type Entry, type Records, type Selection, type StoredEntry } from '../../records.ts'
+import type { PgInsertValue } from 'drizzle-orm/pg-core'
+import type { Vault } from '../../store.ts'
+import type { Db, Transaction } from '../connection/driver.ts'
+import type { QueryRunner } from '../connection/query-runner.ts'
+import { openText, sealText } from '../sealed-text.ts'
+import { records } from '../tables.ts'
+import { indexable, unescape } from '../text.ts'
+import { PeriodicCleanup } from './periodic-cleanup.ts'
+
+type Row = typeof records.$inferSelect
+
+/** The primary key, and the place that a value is sealed for. */
+const idOf = ({ name }: Collection, key: string): string => `${name}/${indexable(key)}`
+/** Labels of all collections have one index. They are encoded, since drivers differ in how they write quotes in an array. */
+const labelOf = ({ name }: Collection, label: string): string => `${name}/${encodeURIComponent(indexable(label))}`
+const inMs = (ms: number): SQL => sql`now() + ${ms} * interval '1 millisecond'`
+const isCurrent = or(isNull(records.expires), gt(records.expires, sql`now()`))
+const age = sql<number>`greatest(0, extract(epoch from now() - ${records.changed}) * 1000)`.mapWith(Number)
+const { owner, labels, version, expires, value, data, sealed } = records
+const brief = { id: records.id, owner, labels, version, expires, age }
+const whole = { ...brief, value, data, sealed }
+type Found = Pick<Row, 'id' | 'owner' | 'labels' | 'version' | 'expires'> &
+  Partial<Pick<Row, 'value' | 'data' | 'sealed'>> & { readonly age: number }
+
+/** Records shared by all replicas, in one table. Of two writers of an entry, the second waits for the row lock of the first. */
+export class PostgresRecords implements Records {
+  readonly outlivesProcess = true
+  readonly #queries: QueryRunner
+  readonly #vault: Vault
+  readonly #cleanups = new Map<string, PeriodicCleanup>()
+
+  constructor (queries: QueryRunner, vault: Vault) {
+    this.#queries = queries
+    this.#vault = vault
+  }
+
+  async put (collection: Collection, entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return
+    const owners = collection.maxPerOwner === undefined ? [] : entries.flatMap((entry) => entry.owner ?? [])
+    if (entries.length === 1 && owners.length === 0) {
+      await this.#queries.quick(async (db) => { await this.#insert(db, collection, entries) })
+    } else {
+      await this.#queries.transact(async (tx) => {
+        await this.#insert(tx, collection, entries)
+        for (const each of new Set(owners)) await removeExcess(tx, collection, each)
+      })
+    }
+    this.#cleanUp(collection)
+  }
+
+  async find (collection: Collection, key: string): Promise<StoredEntry | undefined> {
+    const [found] = await this.#queries.quick(async (db) => await selectRecord(db, collection, key))
+    return found && this.#toStored(found)
+  }
+
+  async swap (collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []): Promise<boolean> {
+    const work = async (db: Db): Promise<boolean> => {
+      const { id, ...set } = this.#toRow(collection, entry)
+      const [stored] = version === undefined
+        ? await db
+          .insert(records)
+          .values({ id, ...set })
+          .onConflictDoUpdate({ target: records.id, set, setWhere: lt(records.expires, sql`now()`) })
+          .returning({ id: records.id })
+        : await db
+          .update(records)
+          .set(set)
+          .where(and(eq(records.id, id), eq(records.version, version), isCurrent))
+          .returning({ id: records.id })
+      if (stored === undefined) return false
+      if (added.length > 0) await this.#insert(db, collection, added)
+      return true
+    }
+    const hasSwapped = added.length > 0
+      ? await this.#queries.transact(async (tx) => await work(tx))
+      : await this.#queries.quick(work)
+    this.#cleanUp(collection)
+    return hasSwapped
+  }
+
+  async list (collection: Collection, which: Selection, isBrief = false): Promise<StoredEntry[]> {
+    const found: Found[] = await this.#queries.quick(async (db) => await db
+      .select(isBrief ? brief : whole)
+      .from(records)
+      .where(and(matching(collection, which), isCurrent))
+      .orderBy(desc(records.at), records.id))
+    return found.map((row) => this.#toStored(row))
+  }
+
+  async remove (collection: Collection, which: string | Selection): Promise<number> {
+    const condition = typeof which === 'string' ? eq(records.id, idOf(collection, which)) : matching(collection, which)
+    return await this.#queries.quick(async (db) => (await removeRecords(db, condition)).length)
+  }
+
+  async #insert (db: Db, collection: Collection, entries: readonly Entry[]): Promise<void> {
+    const set = Object.fromEntries(
+      ['collection', 'version', 'value', 'data', 'sealed', 'owner', 'labels', 'at', 'changed', 'expires']
+        .map((name) => [name, sql`excluded.${sql.identifier(name)}`])
+    )
+    // In a fixed order, so that two writers of the same entries cannot deadlock.
+    const rows = entries.map((entry) => this.#toRow(collection, entry)).sort((one, other) => one.id < other.id ? -1 : 1)
+    await db
+      .insert(records)
+      .values(rows)
+      .onConflictDoUpdate({ target: records.id, set })
+  }
+
+  #toRow (collection: Collection, { key, value, owner, labels = [], at, expiresAt, expiresIn, version = randomUUID() }: Entry) {
+    const id = idOf(collection, key)
+    const text = JSON.stringify(value)
+    return {
+      id,
+      collection: collection.name,
+      version,
+      ...collection.isSealed ? { value: null, ...sealText(this.#vault, text, id) } : { value: text, data: null, sealed: null },
+      owner: owner === undefined ? null : indexable(owner),
+      labels: labels.map((label) => labelOf(collection, label)),
+      at: at === undefined ? sql`now()` : new Date(at),
+      changed: sql`now()`,
+      expires: expiresIn !== undefined ? inMs(expiresIn) : expiresAt === undefined ? null : new Date(expiresAt)
+    }
+  }
+
+  #toStored ({ id, owner, labels, version, expires, value, data, sealed, age }: Found): StoredEntry {
+    const prefix = id.indexOf('/') + 1
+    const stored = {
+      version,
+      age,
+      labels: labels.map((label) => unescape(decodeURIComponent(label.slice(prefix)))),
+      ...owner === null ? {} : { owner: unescape(owner) },
+      ...expires === null ? {} : { expiresAt: expires.getTime() }
+    }
+    if (typeof value === 'string') return { ...stored, value: JSON.parse(value) as unknown }
+    if (!data) return { ...stored, value: undefined }
+    try {
+      return { ...stored, value: JSON.parse(openText(this.#vault, { data, sealed: sealed ?? null }, id)) as unknown }
+    } catch {
+      return { ...stored, value: undefined, isLocked: true }
+    }
+  }
+
+  /** Removes what has expired and what is too much, in the background of a write, once in a while. */
+  #cleanUp (collection: Collection): void {
+    const { name, maxEntries, evicts } = collection
+    const cleanup = this.#cleanups.get(name) ?? new PeriodicCleanup(async () => {
+      const isOwn = eq(records.collection, name)
+      await this.#queries.slow(async (db) => await db.delete(records).where(and(isOwn, lt(records.expires, sql`now()`))))
+      const excess = evicts === 'largest owners'
+        ? sql`${isOwn} and owner in (select owner from (
+            select owner, sum(count(*)) over (order by count(*), max(expires) desc, owner) as running
+              from ${records} where ${isOwn} group by owner
+          ) as sizes where running > ${maxEntries})`
+        : sql`id in (select id from ${records} where ${isOwn} order by at desc offset ${maxEntries})`
+      await this.#queries.slow(async (db) => await db.execute(sql`delete from ${records} where ${excess}`))
+    })
+    this.#cleanups.set(name, cleanup)
+    cleanup.runIfDue()
+  }
+}
+
+/** Rows that say that families of tokens are revoked. @param families as they are stored */
+export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertValue<typeof records>> => {
+  const { name } = collections.revokedFamilies
+  return families.map((family) => ({
+    id: `${name}/${family}`,
+    collection: name,
+    version: randomUUID(),
+    value: 'null',
+    owner: family,
+    labels: [],
+    at: sql`now()`,
+    changed: sql`now()`,
+    expires: inMs(retention)
+  }))
+}
+
+/** The query of `find`. Exported for the test of its plan. */
+export const selectRecord = (db: Db, collection: Collection, key: string) =>
+  db.select(whole).from(records).where(and(eq(records.id, idOf(collection, key)), isCurrent))
+
+export function matching (collection: Collection, { owner, labels, changedWithin }: Selection): SQL | undefined {
+  return and(
+    eq(records.collection, collection.name),
+    owner === undefined ? undefined : eq(records.owner, indexable(owner)),
+    labels === undefined ? undefined : arrayOverlaps(records.labels, labels.map((label) => labelOf(collection, label))),
+    changedWithin === undefined ? undefined : gt(records.changed, inMs(-changedWithin))
+  )
+}
+
+/** Removes records. Their rows are locked in a fixed order, so that two removals cannot deadlock. */
+export async function removeRecords (db: Db, which: SQL | undefined): Promise<Array<{ owner: string | null }>> {
+  const locked = db.select({ id: records.id }).from(records).where(which).orderBy(records.id).for('update')
+  return await db.delete(records).where(inArray(records.id, locked)).returning({ owner: records.owner })
+}
+
+/** Removes the oldest entries of an owner. Rows that another transaction changes are skipped, so that two cannot wait for each other. */
+async function removeExcess (tx: Transaction, { name, maxPerOwner = 0 }: Collection, owner: string): Promise<void> {
+  const excess = tx
+    .select({ id: records.id })
+    .from(records)
+    .where(and(eq(records.collection, name), eq(records.owner, indexable(owner))))
+    .orderBy(desc(records.at))
+    .offset(maxPerOwner)
+    .for('update', { skipLocked: true })
+  await tx.delete(records).where(inArray(records.id, excess))
+}

@@ -1,0 +1,99 @@
+// The states of people's browsers: consents, sessions at the authorization server, and states that clients brought back.
+import type { Consent, Consents, LoginState, LoginStates, StateUse, UsedStates } from '../ports.ts'
+import { collections, type Collection, type Records } from '../records.ts'
+import { clientLabel } from './labels.ts'
+
+const consentKey = (username: string, clientId: string): string => JSON.stringify([username, clientId])
+
+/** Consents, owned by their users. */
+export class RecordedConsents implements Consents {
+  readonly #records: Records
+  readonly #consents: Collection
+
+  constructor (records: Records, consents: Collection = collections.consents) {
+    this.#records = records
+    this.#consents = consents
+  }
+
+  async put ({ username, clientId, scope, resource, mark, grantedAt }: Consent): Promise<void> {
+    const more = { ...resource === undefined ? {} : { resource }, ...mark === undefined ? {} : { mark } }
+    await this.#records.put(this.#consents, [{
+      key: consentKey(username, clientId),
+      value: { username, clientId, scope, ...more, grantedAt } satisfies Consent,
+      owner: username,
+      labels: [clientLabel(clientId)],
+      at: grantedAt
+    }])
+  }
+
+  async find (username: string, clientId: string): Promise<Consent | undefined> {
+    return (await this.#records.find(this.#consents, consentKey(username, clientId)))?.value as Consent | undefined
+  }
+
+  async list (username: string): Promise<Consent[]> {
+    return (await this.#records.list(this.#consents, { owner: username })).map(({ value }) => value as Consent)
+  }
+
+  async remove (username: string, clientId: string): Promise<boolean> {
+    return await this.#records.remove(this.#consents, consentKey(username, clientId)) > 0
+  }
+
+  async removeAll (target: { readonly username: string } | { readonly clientId: string }): Promise<void> {
+    const which = 'username' in target ? { owner: target.username } : { labels: [clientLabel(target.clientId)] }
+    await this.#records.remove(this.#consents, which)
+  }
+}
+
+const uidLabel = (uid: string): string => `uid:${uid}`
+
+/** States of browsers, owned by their users. One that cannot be opened has ended: the user logs in again. */
+export class RecordedLoginStates implements LoginStates {
+  readonly #records: Records
+  readonly #states: Collection
+
+  constructor (records: Records, states: Collection = collections.loginStates) {
+    this.#records = records
+    this.#states = states
+  }
+
+  async put (hash: string, state: LoginState, expiresAt: number): Promise<void> {
+    const { uid, username: owner, createdAt: at } = state
+    const labels = uid === undefined ? [] : [uidLabel(uid)]
+    await this.#records.put(this.#states, [{ key: hash, value: state, owner, labels, at, expiresAt }])
+  }
+
+  async find (hash: string): Promise<LoginState | undefined> {
+    return (await this.#records.find(this.#states, hash))?.value as LoginState | undefined
+  }
+
+  async findByUid (uid: string): Promise<LoginState | undefined> {
+    const [found] = await this.#records.list(this.#states, { labels: [uidLabel(uid)] })
+    return found?.value as LoginState | undefined
+  }
+
+  async remove (hash: string): Promise<void> {
+    await this.#records.remove(this.#states, hash)
+  }
+
+  async removeAll (username: string): Promise<void> {
+    await this.#records.remove(this.#states, { owner: username })
+  }
+}
+
+export class RecordedUsedStates implements UsedStates {
+  readonly outlivesProcess: boolean
+  readonly #records: Records
+  readonly #states: Collection
+
+  constructor (records: Records, states: Collection = collections.usedStates) {
+    this.outlivesProcess = records.outlivesProcess
+    this.#records = records
+    this.#states = states
+  }
+
+  async use (hash: string, answers: string, expiresAt: number): Promise<StateUse> {
+    if (await this.#records.swap(this.#states, undefined, { key: hash, value: answers, expiresAt })) return { answers, age: 0 }
+    const first = await this.#records.find(this.#states, hash)
+    return first === undefined ? { answers, age: 0 } : { answers: first.value as string, age: first.age }
+  }
+}

@@ -1,0 +1,100 @@
+import type { IssuedToken, Revocation, StoredToken, TokenFamily, Tokens } from '../ports.ts'
+import { clientLabel, userLabel } from './labels.ts'
+import { collections, retention, type Collection, type Entry, type Records } from '../records.ts'
+
+/** A refresh token that was swapped is kept as `used`, without labels: a revocation leaves it, so that its reuse is detected. */
+type Stored = StoredToken & { readonly used?: true }
+
+/** Tokens, by their hashes. A revoked family is remembered, since tokens may be on their way to it. */
+export class RecordedTokens implements Tokens {
+  readonly #records: Records
+  readonly #tokens: Collection
+
+  constructor (records: Records, tokens: Collection = collections.tokens) {
+    this.#records = records
+    this.#tokens = tokens
+  }
+
+  async put (authorization: TokenFamily, issued: readonly IssuedToken[]): Promise<void> {
+    await this.#records.put(this.#tokens, issued.map((token) => toEntry(authorization, token)))
+    await this.#endIfRevoked(authorization.family)
+  }
+
+  async find (hash: string): Promise<StoredToken | undefined> {
+    const found = (await this.#records.find(this.#tokens, hash))?.value as Stored | undefined
+    return found === undefined || found.used === true ? undefined : found
+  }
+
+  async revokedWithin (time: number): Promise<string[]> {
+    return (await this.#records.list(collections.revokedFamilies, { changedWithin: time }, true)).flatMap(({ owner }) => owner ?? [])
+  }
+
+  async swap (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
+    const found = await this.#records.find(this.#tokens, hash)
+    const token = found?.value as Stored | undefined
+    if (found === undefined || token?.kind !== 'refresh') return 'unknown'
+    const used: Entry = { key: hash, value: { ...token, used: true }, owner: token.family, expiresAt: token.expiresAt }
+    const added = issued.map((each) => toEntry(token, each))
+    if (token.used !== true && await this.#records.swap(this.#tokens, found.version, used, added)) {
+      await this.#endIfRevoked(token.family)
+      return 'swapped'
+    }
+    // Another caller was faster, or it was revoked meanwhile.
+    const now = (await this.#records.find(this.#tokens, hash))?.value as Stored | undefined
+    if (now?.used !== true) return 'unknown'
+    await this.revoke({ family: token.family })
+    return 'reused'
+  }
+
+  async revoke (target: Revocation): Promise<void> {
+    if ('hash' in target) {
+      const found = await this.find(target.hash)
+      if (found !== undefined) await this.#records.remove(this.#tokens, target.hash)
+      return
+    }
+    if ('family' in target) {
+      await this.#end([target.family])
+      return
+    }
+    const wanted = labelsOf(target)
+    const found = await this.#records.list(this.#tokens, { labels: wanted.slice(0, 1) }, true)
+    const affected = found.filter(({ labels }) => wanted.every((label) => labels.includes(label)))
+    await this.#end([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
+  }
+
+  /** First they are remembered as revoked: what is stored after that finds it out by itself. */
+  async #end (families: readonly string[]): Promise<void> {
+    if (families.length === 0) return
+    const revoked = families.map((family) => ({ key: family, value: null, owner: family, expiresIn: retention }))
+    await this.#records.put(collections.revokedFamilies, revoked)
+    await this.#records.remove(this.#tokens, { labels: families.map(familyLabel) })
+  }
+
+  async #endIfRevoked (family: string): Promise<void> {
+    if (await this.#records.find(collections.revokedFamilies, family) === undefined) return
+    await this.#records.remove(this.#tokens, { labels: [familyLabel(family)] })
+  }
+}
+
+const familyLabel = (family: string): string => `family:${family}`
+
+const labelsOf = ({ clientId, username, mark }: Partial<TokenFamily>): string[] => [
+  ...clientId === undefined ? [] : [clientLabel(clientId)],
+  ...username === undefined ? [] : [userLabel(username)],
+  ...mark === undefined ? [] : [`mark:${mark}`]
+]
+
+function toEntry ({ family, clientId, username, mark }: TokenFamily, { hash, kind, scope, resource, expiresAt }: IssuedToken): Entry {
+  const value: StoredToken = {
+    hash,
+    kind,
+    family,
+    clientId,
+    ...username === undefined ? {} : { username },
+    ...mark === undefined ? {} : { mark },
+    scope,
+    ...resource === undefined ? {} : { resource },
+    expiresAt
+  }
+  return { key: hash, value, owner: family, labels: [familyLabel(family), ...labelsOf({ clientId, username, mark })], expiresAt }
+}

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto'
+import type { LoginChange, StoredLogin, UpstreamTokens } from '../ports.ts'
+import { collections, retention, type Collection, type Entry, type Records, type Selection, type StoredEntry } from '../records.ts'
+
+const keyOf = (server: string, holder: string): string => JSON.stringify([server, holder])
+const serverLabel = (server: string): string => `server:${server}`
+const holderLabel = (holder: string): string => `holder:${holder}`
+
+/** Logins at upstreams. A value whose key is gone counts as none: its holder logs in again. */
+export class RecordedUpstreamTokens implements UpstreamTokens {
+  readonly #records: Records
+  readonly #logins: Collection
+
+  constructor (records: Records, logins: Collection = collections.upstreamTokens) {
+    this.#records = records
+    this.#logins = logins
+  }
+
+  async find (server: string, holder: string): Promise<StoredLogin | undefined> {
+    const found = await this.#records.find(this.#logins, keyOf(server, holder))
+    return found === undefined || found.isLocked ? undefined : { version: found.version, value: found.value }
+  }
+
+  async swap (
+    server: string,
+    holder: string,
+    replaces: { readonly version: string } | 'any' | undefined,
+    value: unknown
+  ): Promise<string | undefined> {
+    const version = randomUUID()
+    const entry: Entry = { key: keyOf(server, holder), value, version, labels: [serverLabel(server), holderLabel(holder)] }
+    if (replaces === 'any') {
+      await this.#records.put(this.#logins, [entry])
+      return version
+    }
+    if (await this.#records.swap(this.#logins, replaces?.version, entry)) return version
+    if (replaces !== undefined) return undefined
+    const locked = await this.#records.find(this.#logins, entry.key)
+    return locked?.isLocked && await this.#records.swap(this.#logins, locked.version, entry) ? version : undefined
+  }
+
+  async claim (server: string, holder: string, version: string, time: number): Promise<boolean> {
+    const key = keyOf(server, holder)
+    if ((await this.#records.find(this.#logins, key))?.version !== version) return false
+    const claim = { key: `${version} ${key}`, value: null, expiresIn: time }
+    return await this.#records.swap(collections.upstreamClaims, undefined, claim)
+  }
+
+  async remove (server: string, holder: string): Promise<boolean> {
+    const isGone = await this.#records.remove(this.#logins, keyOf(server, holder)) > 0
+    if (isGone) await this.#note([{ labels: [serverLabel(server), holderLabel(holder)] }])
+    return isGone
+  }
+
+  async removeAll (target: { readonly server: string } | { readonly holder: string }): Promise<void> {
+    const which: Selection = { labels: ['server' in target ? serverLabel(target.server) : holderLabel(target.holder)] }
+    const gone = await this.#records.list(this.#logins, which, true)
+    await this.#records.remove(this.#logins, which)
+    await this.#note(gone)
+  }
+
+  async changedWithin (time: number): Promise<LoginChange[]> {
+    const removed = await this.#records.list(collections.removedLogins, { changedWithin: time }, true)
+    const stored = await this.#records.list(this.#logins, { changedWithin: time }, true)
+    const changes = [...removed.map((entry) => toChange(entry, undefined)), ...stored.map((entry) => toChange(entry, entry.version))]
+    return [...new Map(changes.map((change) => [keyOf(change.server, change.holder), change])).values()]
+  }
+
+  /** Notes that logins were removed, so that every replica hears of it. */
+  async #note (removed: ReadonlyArray<Pick<StoredEntry, 'labels'>>): Promise<void> {
+    const entries = removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: retention }))
+    await this.#records.put(collections.removedLogins, entries)
+  }
+}
+
+const toChange = ({ labels: [server = '', holder = ''] }: Pick<StoredEntry, 'labels'>, version: string | undefined): LoginChange =>
+  ({ server: server.slice(serverLabel('').length), holder: holder.slice(holderLabel('').length), version })

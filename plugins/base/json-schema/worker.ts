@@ -1,0 +1,49 @@
+// The module that the worker pool runs for `fitArguments`.
+import { limits } from '../limits/index.ts'
+import { convertArguments } from './arguments.ts'
+import { createValidator, type Validator } from './validate.ts'
+
+/** A tool's input schema, and arguments for it, as JSON text. */
+export interface FitTask { readonly schema: string, readonly args: string }
+/** `args`: the text of the converted arguments; `problems`: what is wrong with them. */
+export interface FitAnswer { readonly args: string, readonly problems: readonly string[] }
+
+/** Max other readings of arguments that are tried where the first one does not fit. */
+const maxReadings = 20
+
+/** Converts arguments to what a schema takes, and validates them. May take without end. */
+export function run ({ schema: schemaText, args: text }: FitTask): FitAnswer {
+  const schema: unknown = JSON.parse(schemaText)
+  const given = JSON.parse(text) as Record<string, unknown>
+  const isLarge = text.length > limits.argumentChecks.large
+  let args = convertArguments(schema, given)
+  if (schemaText.length > limits.checkedSchema) return { args: JSON.stringify(args), problems: [] }
+  const validate = validatorOf(schemaText, schema, isLarge ? 'first' : 'all')
+  let problems = validate(args)
+  // A text that a pattern or a length keeps out may be the number that fits. Of large arguments that would take too
+  // long.
+  const others = problems.length === 0 || isLarge
+    ? []
+    : Object.entries(convertArguments(schema, given, true)).filter(([name, value]) => value !== args[name])
+  for (const other of others.slice(0, maxReadings)) {
+    const tried = Object.fromEntries([...Object.entries(args), other])
+    const left = validate(tried)
+    if (left.length < problems.length) { args = tried; problems = left }
+  }
+  return { args: JSON.stringify(args), problems: problems.slice(0, 10) }
+}
+
+/** Validators by the text of their schema. */
+const validators = { all: new Map<string, Validator>(), first: new Map<string, Validator>() }
+const maxValidators = 100
+
+function validatorOf (text: string, schema: unknown, errors: 'all' | 'first'): Validator {
+  const known = validators[errors]
+  let validator = known.get(text)
+  if (!validator) {
+    validator = createValidator(schema, errors)
+    if (known.size >= maxValidators) known.clear()
+    known.set(text, validator)
+  }
+  return validator
+}

@@ -1,0 +1,70 @@
+import type { Snapshot } from '../../../db/store.ts'
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import type { FastifyRequest } from 'fastify'
+import { errors } from '../../base/errors/index.ts'
+import { canonicalName } from '../users/rules.ts'
+import type { Effect } from '../../base/scopes/index.ts'
+import { headerOf, mayRun, mcpScope, type Principal } from '../../settings/index.ts'
+
+/** The scope that a route of the management API needs, by its effect; reading needs none. */
+const scopeOf = { read: undefined, run: 'mcp', change: 'manage' } as const
+
+/** Checks what an access token may do on the management API. Other credentials have no scopes. @throws InsufficientScope */
+export function checkScopes ({ scopes }: Principal, effect: Effect = 'change'): void {
+  const needed = scopeOf[effect]
+  if (scopes !== undefined && needed !== undefined && !scopes.includes(needed)) throw new errors.InsufficientScope(needed)
+}
+
+/** The refusal of a token for another resource. */
+export const otherResource = 'The access token is for another resource'
+
+/**
+ * Checks what an access token may do on the MCP routes. Other credentials have neither scopes nor an audience.
+ * @throws InsufficientScope · Unauthorized when it is for another resource (RFC 8707)
+ */
+export function checkToken (principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
+  const { scopes, audience } = principal
+  if (scopes === undefined) return
+  if (!mayRun(principal)) throw new errors.InsufficientScope(mcpScope)
+  // A message of the SSE transport belongs to a stream that was opened with this token's audience.
+  if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
+  const path = pathOf(url)
+  if (covers(audience, path) || covers(withoutAlias(audience, basePath), withoutAlias(path, basePath))) return
+  throw new errors.Unauthorized(otherResource)
+}
+
+/**
+ * Whether a credential is for the gateway as a whole, as the management API and tools over plain HTTP need it: an access token without a
+ * resource, or for the gateway's address, its `/mcp` or its `/api` (RFC 8707). A token for one server or group is not.
+ */
+export const isForAll = ({ audience }: Principal, basePath: string): boolean =>
+  audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)
+
+/** The path of a request, without a query and a slash at the end. */
+const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
+
+const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
+
+/** A path of an MCP route, the aliases below `/api` by the names of the routes that they stand for. */
+const withoutAlias = (path: string, basePath: string): string =>
+  `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`
+
+/** A sentence for an unidentified caller of an MCP route: which credential is missing or wrong. */
+export function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
+  const { routing, oauthServer } = snapshot.system
+  const takesTokens = oauthServer?.enabled === true
+  const name = routing?.bearerAuthHeaderName ?? 'Authorization'
+  const sent = headers[headerOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
+  if (sent !== undefined) {
+    const isKey = !takesTokens || String(sent).includes(credentialPrefixes.key)
+    return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
+  }
+  if (!takesTokens) return `A bearer key is required in the ${name} header`
+  return headerOf(snapshot) === 'authorization'
+    ? 'An access token or a bearer key is required in the Authorization header'
+    : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
+}
+
+/** Whether a principal may use the routes of a user (`/:user/…`): its own, or all with an unscoped system key. */
+export const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
+  kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

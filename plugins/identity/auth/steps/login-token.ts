@@ -1,0 +1,79 @@
+import { timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
+import type { Snapshot } from '../../../../db/store.ts'
+import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
+import { isLoopback } from '../../../base/config/index.ts'
+import { sha256 } from '../../../base/secrets/index.ts'
+import type { Principal } from '../../../settings/index.ts'
+import { markOf, subjectOf } from '../../users/account.ts'
+import type { AuthStep, RequestCredentials } from '../chain.ts'
+
+/** The claims of a login token: the user, and the `mark` of the account at the login. */
+export interface LoginClaims { sub: string, mark: string }
+
+/**
+ * A login token, in `x-auth-token`; on the management API also in `?token=`, which on the open routes is an argument of the tool. The user
+ * is read from the settings: demotion, deletion and another password take effect at once.
+ */
+export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep => ({ headers, query }, routes, snapshot) => {
+  if (routes === 'mcp') return undefined
+  for (const token of [headers['x-auth-token'], routes === 'api' ? query.token : undefined]) {
+    const claims = typeof token === 'string' ? claimsOf(token) : undefined
+    const principal = claims && principalOf(claims, snapshot)
+    if (principal) return principal
+  }
+  return undefined
+}
+
+function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | undefined {
+  const user = users.get(claims.sub)
+  if (!user || !sameMark(claims.mark, markOf(user))) return undefined
+  return {
+    // Of the account: what belongs to a principal is not that of a later account of the same name.
+    key: `user ${subjectOf(user)}`,
+    kind: 'user',
+    user: user.username,
+    username: user.username,
+    isAdmin: user.isAdmin === true,
+    standing: (snapshot) => principalOf(claims, snapshot)
+  }
+}
+
+const sameMark = (one: unknown, other: string): boolean =>
+  typeof one === 'string' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+
+/**
+ * The credential of this machine's command line: made at each start, and kept in a file that only the gateway's user may read. It has the
+ * rights of an admin on the management API, from a loopback address and not through a proxy.
+ * @param token undefined: there is none
+ */
+export function localCredential (token: string | undefined): AuthStep {
+  const isOurs = holdsLocal(token)
+  const principal: Principal = {
+    key: 'command line',
+    kind: 'system-key',
+    user: 'system',
+    username: 'system',
+    isAdmin: true,
+    credential: { id: 'command-line', name: 'command line' },
+    standing: () => principal
+  }
+  return (credentials, routes) => routes !== 'mcp' && isOurs(credentials) ? principal : undefined
+}
+
+/** Whether a request holds that credential, from this machine. */
+export function holdsLocal (token: string | undefined): (credentials: RequestCredentials) => boolean {
+  const expected = token === undefined ? undefined : Buffer.from(sha256(token))
+  return ({ headers, socket }) => {
+    const { authorization } = headers
+    // So nothing is hashed for other credentials.
+    if (expected === undefined || authorization?.startsWith(`Bearer ${credentialPrefixes.local}`) !== true) return false
+    if (headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined) return false
+    return isFromHere(socket?.remoteAddress) && timingSafeEqual(Buffer.from(sha256(authorization.slice(7))), expected)
+  }
+}
+
+const isFromHere = (address = ''): boolean => {
+  const plain = address.replace(/^::ffff:/i, '')
+  return isIP(plain) !== 0 && isLoopback(plain)
+}

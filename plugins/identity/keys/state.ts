@@ -1,0 +1,82 @@
+import type { Change, Snapshot } from '../../../db/store.ts'
+import type { BearerKey } from '../../../schemas/settings.ts'
+import { errors } from '../../base/errors/index.ts'
+import { type Settings, withoutToken } from '../../settings/index.ts'
+
+/** The times at which keys were last used: kept in memory, and stored by `write`. */
+export class Usage {
+  readonly #settings: Settings
+  /** By the id of the key, in ms since the epoch; only times that are not stored yet. */
+  readonly #used = new Map<string, number>()
+
+  constructor (settings: Settings) {
+    this.#settings = settings
+  }
+
+  /** Notes that a key is used now. On the path of every call. */
+  note ({ id }: BearerKey): void {
+    this.#used.set(id, Date.now())
+  }
+
+  /** The time of last use, ISO 8601; undefined when no use is known. */
+  of (key: BearerKey): string | undefined {
+    const used = this.#used.get(key.id)
+    return used === undefined || isNewer(key, used) ? key.lastUsedAt : new Date(used).toISOString()
+  }
+
+  /** Stores the new times in one commit. When that fails, they stay in memory for the next attempt. */
+  async write (): Promise<void> {
+    if (this.#used.size === 0) return
+    const used = [...this.#used]
+    await this.#settings.change(({ keys }) => changesOf(keys, used))
+    for (const [id, at] of used) if (this.#used.get(id) === at) this.#used.delete(id)
+  }
+}
+
+/** Whether the stored time of a key is newer, as another replica may have seen a later use. */
+const isNewer = ({ lastUsedAt }: BearerKey, used: number): boolean => lastUsedAt !== undefined && Date.parse(lastUsedAt) >= used
+
+const changesOf = (keys: Snapshot['keys'], used: ReadonlyArray<readonly [id: string, at: number]>): Change[] =>
+  used.flatMap(([id, at]): Change[] => {
+    const key = keys.get(id)
+    if (!key || isNewer(key, at)) return []
+    return [{ entity: 'bearerKeys', key: id, value: { ...withoutToken(key), lastUsedAt: new Date(at).toISOString() } }]
+  })
+
+/** When a key expires, in ms since the epoch; Infinity: never. A date in a settings file that cannot be read counts as long past. */
+export function expiryOf ({ expiresAt }: BearerKey): number {
+  if (expiresAt === undefined) return Infinity
+  const time = Date.parse(expiresAt)
+  return Number.isNaN(time) ? 0 : time
+}
+
+/** A date as it is stored. @param text a date and time with its zone (ISO 8601) @throws InvalidInput */
+export function toExpiry (text: string): string {
+  const isDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))
+  if (!isDate) throw new errors.InvalidInput('"expiresAt" must be a date and time with its zone, such as "2030-01-31T12:00:00Z"')
+  return new Date(text).toISOString()
+}
+
+/** The members of a key that list its scope. */
+type List = 'allowedServers' | 'allowedGroups'
+
+/**
+ * The changes to keys when servers or groups are removed: the names leave their scopes. A key made for a removed server or group must
+ * not open a new one of the same name.
+ */
+export const withoutNames = (snapshot: Snapshot, list: List, names: readonly string[]): Change[] =>
+  relisted(snapshot, list, names, (listed) => listed.filter((name) => !names.includes(name)))
+
+/** The changes to keys when a group is renamed: their scopes take the new name, for the same reason. */
+export const withNewName = (snapshot: Snapshot, list: List, name: string, newName: string): Change[] =>
+  relisted(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])
+
+/** Changes the lists of those keys that list one of the names. */
+function relisted ({ keys }: Snapshot, list: List, names: readonly string[], change: (listed: readonly string[]) => string[]): Change[] {
+  return [...keys.values()].flatMap((key): Change[] => {
+    const listed = key[list]
+    if (!listed?.some((name) => names.includes(name))) return []
+    const value: BearerKey = { ...withoutToken(key), [list]: change(listed) }
+    return [{ entity: 'bearerKeys', key: key.id, value }]
+  })
+}

@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import type { User } from '../../../schemas/settings.ts'
+import type { Passwords } from '../../base/secrets/index.ts'
+import type { Settings } from '../../settings/index.ts'
+import { defaultOwner, weaknesses } from './rules.ts'
+
+/** The admin that a first start made. `password`: a random one, which nobody knows yet. */
+export interface FirstAdmin { username: string, password?: string }
+
+/** Creates the first admin, unless there are users already. @returns undefined when this process made none */
+export async function createFirstAdmin (
+  settings: Settings,
+  passwords: Passwords,
+  warn: (sentence: string) => void,
+  given: string | undefined,
+  announce?: (admin: FirstAdmin) => Promise<void>
+): Promise<FirstAdmin | undefined> {
+  if (settings.current.users.size > 0) return undefined
+  const weak = given === undefined ? [] : weaknesses(given)
+  if (weak.length > 0) warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
+  const password = given ?? randomBytes(12).toString('base64url')
+  const admin: User = {
+    username: defaultOwner,
+    password: await passwords.hash(password),
+    isAdmin: true,
+    createdAt: new Date().toISOString()
+  }
+  const first = { username: defaultOwner, ...(given === undefined ? { password } : {}) }
+  const { problem } = settings
+  if (announce && problem !== undefined) throw new Error(problem)
+  await announce?.(first)
+  const { users } = await settings.change(({ users }) => (users.size > 0 ? [] : [{ entity: 'users', key: admin.username, value: admin }]))
+  // Another replica may have created the admin first, with another password.
+  const isOurs = users.get(defaultOwner)?.password === admin.password
+  return isOurs ? first : undefined
+}

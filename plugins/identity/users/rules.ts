@@ -1,0 +1,95 @@
+import { foldName } from '../../../db/invariants.ts'
+import { inheritedNames } from '../../../schemas/names.ts'
+import { errors } from '../../base/errors/index.ts'
+
+/** Reserved names, folded: names of inherited members, built-in identities and first segments of paths. */
+const reserved = new Set([
+  ...inheritedNames.map(foldName),
+  'guest',
+  'system',
+  'anonymous',
+  'api',
+  'mcp',
+  'sse',
+  'oauth',
+  'health',
+  'config',
+  'public-config',
+  'tools',
+  'docs',
+  'metrics'
+])
+
+/**
+ * Letters and digits of any script, with combining marks, and `@ . _ - +`. Invisible code points are excluded, some of which are letters
+ * for Unicode.
+ */
+const grammar = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-])+$/u
+
+/** The canonical spelling of a name: keyboards differ in whether they type composed or decomposed letters. */
+export const canonicalName = (name: string): string => name.normalize('NFC')
+
+/** The stored spelling of a user's name: as given where there is such a user, as an old file may have it, else the canonical one. */
+export const knownName = (users: { has: (name: string) => boolean }, name: string): string =>
+  users.has(name) ? name : canonicalName(name)
+
+/** The reason why a new user may not have this name, as a sentence; undefined when it may. @param name in its canonical spelling */
+export function usernameProblem (name: string): string | undefined {
+  const length = [...name].length
+  if (length < 1 || length > 128) return 'the username must have 1 to 128 characters'
+  if (!grammar.test(name) || /^\p{M}/u.test(name)) {
+    return 'the username may have letters and digits of any script and "@", ".", "_", "-", "+"'
+  }
+  if (name === '.' || name === '..') return 'the username must have a letter or digit'
+  if (reserved.has(foldName(name))) return `the username ${JSON.stringify(name)} is reserved`
+  return undefined
+}
+
+/** The owner of servers and groups that state no other. */
+export const defaultOwner = 'admin'
+
+/** Whether a name is, in any case, that of the default owner. */
+export const isDefaultOwner = (name: string): boolean => foldName(name) === defaultOwner
+
+/** A rule for passwords, with the sentence for a password that breaks it. */
+interface Rule { readonly holds: (password: string) => boolean, readonly sentence: string }
+
+const lengthRule = (min: number): Rule => ({
+  holds: (password) => [...password].length >= min,
+  sentence: `The password must have at least ${min} characters.`
+})
+const sizeRule: Rule = {
+  holds: (password) => Buffer.byteLength(password) <= 256,
+  sentence: 'The password must have at most 256 bytes (characters beyond ASCII take two to four).'
+}
+const classRules: readonly Rule[] = [
+  { holds: (password) => /[A-Za-z]/.test(password), sentence: 'The password must have a letter from A to Z or a to z.' },
+  { holds: (password) => /[0-9]/.test(password), sentence: 'The password must have a digit from 0 to 9.' },
+  { holds: (password) => /[\p{P}\p{S}]/u.test(password), sentence: 'The password must have a special character, such as ! or -.' }
+]
+
+const failing = (rules: readonly Rule[], password: string): string[] =>
+  rules.filter(({ holds }) => !holds(password)).map(({ sentence }) => sentence)
+
+function check (rules: readonly Rule[], password: string): void {
+  const failed = failing(rules, password)
+  if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
+}
+
+/** Checks a password that an admin sets against all rules. @throws WeakPassword with `errors`, a sentence for each broken rule */
+export function checkGivenPassword (password: string): void {
+  check([lengthRule(8), sizeRule, ...classRules], password)
+}
+
+/**
+ * Checks a password that users choose for themselves against the minimal rules.
+ * @returns a sentence for each of the other rules that it breaks
+ * @throws WeakPassword with `errors`, a sentence for each broken rule
+ */
+export function checkChosenPassword (password: string): string[] {
+  check([lengthRule(6), sizeRule], password)
+  return failing(classRules, password)
+}
+
+/** A sentence for each of all rules that a password breaks. */
+export const weaknesses = (password: string): string[] => failing([lengthRule(8), sizeRule, ...classRules], password)

@@ -1,0 +1,110 @@
+import { mendedAt } from '../../protocol/mending.ts'
+import type { ProviderStatus } from '../../protocol/provider.ts'
+import { truncate } from '../../protocol/text.ts'
+import { BoundedMap, limits, Outage } from '../base/limits/index.ts'
+
+type Log = (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
+
+const words = {
+  disconnected: { ill: 'not connected', well: 'connected' },
+  oauth_required: { ill: 'waiting for a login', well: 'connected' }
+} as const
+
+/** Logs the changes of one upstream's status, and each remark about it at most once in a while. */
+export class StatusLog {
+  readonly #log: Log
+  readonly #now: () => number
+  #outage: { readonly status: keyof typeof words, readonly of: Outage } | undefined
+  /** When each remark was last logged, in ms since the epoch. */
+  readonly #logged = new BoundedMap<string, number>(limits.outages.sentences)
+
+  /** @param now in ms since the epoch */
+  constructor (log: Log, now: () => number = Date.now) {
+    this.#log = log
+    this.#now = now
+  }
+
+  /**
+   * Its status has changed.
+   * @param error why it is not connected; null: it stopped until it is needed
+   * @param version the MCP revision that it is spoken to in, while it is connected
+   */
+  status (status: ProviderStatus, error: string | null, version?: string): void {
+    if (status === 'connected') {
+      const spoken = version === undefined ? '' : `, speaks MCP ${version}`
+      if (this.#outage?.of.over() !== true) this.#log('info', `connected${spoken}`)
+    } else if (status === 'disconnected' && error === null) {
+      this.#log('info', 'stopped until it is needed')
+    } else if (status === 'disconnected' || status === 'oauth_required') {
+      this.#outageOf(status).failed(error ?? 'no reason is known')
+    }
+  }
+
+  /** Logs a remark, unless it was logged lately: a server decides how often its lists are read, and could fill the log. */
+  readonly remark: Log = (level, sentence, more) => {
+    if (level === 'warn') {
+      const now = this.#now()
+      if (now - (this.#logged.get(sentence) ?? -Infinity) < limits.outages.summary) return
+      this.#logged.setNewest(sentence, now)
+    }
+    this.#log(level, sentence, more)
+  }
+
+  end (): void { this.#outage?.of.end() }
+
+  /** A missing login and an unreachable server are different outages. */
+  #outageOf (status: keyof typeof words): Outage {
+    if (this.#outage?.status === status) return this.#outage.of
+    this.#outage?.of.end()
+    const made = new Outage((level, sentence) => { this.#log(level, sentence) }, words[status], this.#now)
+    this.#outage = { status, of: made }
+    return made
+  }
+}
+
+/** Max sentences about one server's messages, and about one reading of its lists. */
+const maxSentences = 20
+const maxNameLength = 100
+
+/** What was mended in a server's messages, beside its lists: one sentence for each kind of message, logged once. */
+export class MendedNotes {
+  readonly #byMessage = new Map<string, string>()
+  readonly #warn: (sentence: string) => void
+
+  /** @param warn called with each sentence */
+  constructor (warn: (sentence: string) => void) { this.#warn = warn }
+
+  get sentences (): string[] { return [...this.#byMessage.values()] }
+
+  /** @param what the message; the server chooses its name */
+  readonly add = (what: string, places: readonly string[]): void => {
+    if (this.#byMessage.has(what) || this.#byMessage.size >= maxSentences) return
+    const sentence = `${truncate(what, maxNameLength)}: ${mendedAt(places)}`
+    this.#byMessage.set(what, sentence)
+    this.#warn(sentence)
+  }
+}
+
+/** What one reading of a server's lists leaves out: the first sentences, and how many more there are. */
+export class LeftOut {
+  readonly sentences: string[] = []
+  readonly #warn: (sentence: string) => void
+  #more = 0
+
+  /** @param warn called with each of the sentences that are kept */
+  constructor (warn: (sentence: string) => void) { this.#warn = warn }
+
+  readonly add = (sentence: string): void => {
+    if (this.sentences.length < maxSentences) this.#add(sentence)
+    else this.#more++
+  }
+
+  end (): void {
+    if (this.#more > 0) this.#add(`${this.#more} more of what it lists are left out`)
+  }
+
+  #add (sentence: string): void {
+    this.sentences.push(sentence)
+    this.#warn(sentence)
+  }
+}

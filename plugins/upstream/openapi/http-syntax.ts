@@ -1,0 +1,38 @@
+import { UpstreamError } from '../../../protocol/errors.ts'
+import type { RequestBody } from './plan.ts'
+
+/** Whether a text is a valid header name (RFC 9110, 5.6.2). */
+export const isHeaderName = (name: string): boolean => /^[\w!#$%&'*+.^`|~-]+$/.test(name)
+
+/**
+ * A header value in the form that `undici` sends: beyond Latin-1 as UTF-8.
+ * @returns undefined for a value with a control character, which no header may hold
+ */
+export function toHeaderValue (value: string): string | undefined {
+  // eslint-disable-next-line no-control-regex
+  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) return undefined
+  return /^[\u0000-\u00ff]*$/.test(value) ? value : Buffer.from(value).toString('latin1') // eslint-disable-line no-control-regex
+}
+
+/** A header of the configuration: its name in lower case, and its value as it is sent. @throws UpstreamError where either is not valid */
+export function toHeader (name: string, value: string): [string, string] {
+  const hint = 'check "headers" and "openapi.security"'
+  if (!isHeaderName(name)) throw new UpstreamError('refused', `${JSON.stringify(name)} is not a valid header name: ${hint}`)
+  const sent = toHeaderValue(value)
+  if (sent === undefined) {
+    throw new UpstreamError('refused', `the header "${name}" holds a control character, which no header may: ${hint}`)
+  }
+  return [name.toLowerCase(), sent]
+}
+
+/** True for `application/json` and media types with the suffix `+json`. */
+export const isJsonMediaType = (type: string): boolean => /^[^;]*[/+]json\s*(;|$)/i.test(type)
+
+/** The format in which values of a media type are written. */
+export const bodyFormatOf = (mediaType: string): RequestBody['format'] => {
+  const essence = mediaType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (isJsonMediaType(essence) || essence === '*/*') return 'json'
+  if (essence === 'application/x-www-form-urlencoded') return 'urlencoded'
+  if (essence.startsWith('multipart/')) return 'multipart'
+  return /^text\/|[/+](xml|yaml|x-yaml|graphql|javascript|x-ndjson)$/.test(essence) ? 'text' : 'binary'
+}

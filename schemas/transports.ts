@@ -1,0 +1,66 @@
+/** What is known of servers of one type before any connection. */
+interface TransportTraits {
+  /** Only admins may store such servers, unless ALLOW_USER_STDIO is set. */
+  readonly isRestricted: boolean
+  /** The member of the config that says what to connect to: `command`, `url`, or `openapi` (a description of an HTTP API). */
+  readonly locatedBy: 'command' | 'address' | 'description'
+  /** Each request has its own stream, whose end cancels it, and its own headers. */
+  readonly hasStreams: boolean
+  /** A connection has state at the server, which clients may have to be kept apart for. */
+  readonly hasSession: boolean
+  /** Its servers may speak MCP 2026-07-28 as well as former revisions. */
+  readonly isDualEra: boolean
+  /** How configs of other programs spell the type: lower case, letters only. */
+  readonly spellings: readonly string[]
+}
+
+const table = {
+  stdio: {
+    isRestricted: true,
+    locatedBy: 'command',
+    hasStreams: false,
+    hasSession: true,
+    isDualEra: true,
+    spellings: ['stdio', 'local']
+  },
+  sse: {
+    isRestricted: false,
+    locatedBy: 'address',
+    hasStreams: false,
+    hasSession: true,
+    isDualEra: false,
+    spellings: ['sse']
+  },
+  'streamable-http': {
+    isRestricted: false,
+    locatedBy: 'address',
+    hasStreams: true,
+    hasSession: true,
+    isDualEra: true,
+    spellings: ['streamablehttp', 'http']
+  },
+  openapi: {
+    isRestricted: true,
+    locatedBy: 'description',
+    hasStreams: true,
+    hasSession: false,
+    isDualEra: false,
+    spellings: ['openapi']
+  }
+} as const satisfies Readonly<Record<string, TransportTraits>>
+
+export type TransportType = keyof typeof table
+
+/** The transports to servers, by the `type` of a server. What makes their connections is in `plugins/upstream`. */
+export const transports: Readonly<Record<TransportType, TransportTraits>> = table
+export const transportTypes = Object.keys(table) as TransportType[]
+
+/** Whether only admins may store servers of a type. One that is not known here counts as restricted. */
+export const isRestrictedType = (type: string): boolean =>
+  !Object.hasOwn(transports, type) || transports[type as TransportType].isRestricted
+
+/** The type that another program's spelling means. */
+export function spelledType (text: string): TransportType | undefined {
+  const spelling = text.toLowerCase().replace(/[-_ ]/g, '')
+  return transportTypes.find((type) => transports[type].spellings.includes(spelling))
+}

@@ -1,0 +1,53 @@
+// Arguments and strangers' schemas, in a worker thread.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { run } from '../../../plugins/base/json-schema/worker.ts'
+import { limits } from '../../../plugins/base/limits/limits.ts'
+import { ToolInput } from '../../../plugins/downstream/tools/tool-input.ts'
+import { setLimits } from '../../helpers/patient.ts'
+
+const hostile = { type: 'string', pattern: '^(a+)+$' }
+const trap = { text: `${'a'.repeat(60)}!` }
+const inputOf = (schema: unknown, now?: () => number): ToolInput =>
+  new ToolInput({ key: 'tool', text: JSON.stringify({ name: 'tool', inputSchema: schema }) }, now)
+const problemsOf = (schema: object, args: object): readonly string[] =>
+  run({ schema: JSON.stringify(schema), args: JSON.stringify(args) }).problems
+
+test('arguments of any size are converted and checked', async () => {
+  const schema = { type: 'object', properties: { n: { type: 'number' }, list: { type: 'array', items: { type: 'integer' } } } }
+  for (const pad of ['x'.repeat(1_000_000), Array.from({ length: 200_000 }, () => 'x'), Array.from({ length: 60_000 }, () => ({ a: [1] }))]) {
+    assert.deepEqual(problemsOf(schema, { n: 'abc', pad }), ['n must be number'])
+    const { args, problems } = run({ schema: JSON.stringify(schema), args: JSON.stringify({ n: '1', pad }) })
+    assert.deepEqual([args, problems], [JSON.stringify({ n: 1, pad }), []])
+  }
+  assert.deepEqual(problemsOf(schema, { n: `${'0'.repeat(100_000)}x` }), ['n must be number'])
+  assert.deepEqual(problemsOf(schema, { list: [...Array.from({ length: 100_000 }, () => 1), 'x'] }), ['list.100000 must be integer'])
+  assert.deepEqual(problemsOf({ properties: { text: hostile } }, { text: 1 }), ['text must be string'])
+})
+
+test('a schema that takes for ever keeps nobody from calling the tool, and is not tried again for a while', async (t) => {
+  setLimits(t, limits.argumentChecks, { time: 200 })
+  let now = 0
+  const input = inputOf({ properties: { n: { type: 'number' }, text: hostile } }, () => now)
+  await assert.rejects(input.fit({ n: 'abc' }, 'ann'), /n must be number/)
+  const given = { ...trap, n: 'abc' }
+  assert.deepEqual(await input.fit(given, 'ann'), { args: given, text: JSON.stringify(given) })
+  assert.deepEqual((await input.fit({ n: 'abc' }, 'ben')).args, { n: 'abc' }, 'only the server validates')
+  await assert.rejects(inputOf({ required: ['x'] }).fit({}, 'ann'), /x is required/, 'other schemas are tried')
+  now += limits.argumentChecks.backoff
+  await assert.rejects(input.fit({ n: 'abc' }, 'ann'), /n must be number/)
+})
+
+test('large arguments that are not checked in time are refused, and say nothing of those of the next call', async (t) => {
+  setLimits(t, limits.argumentChecks, { time: 200, large: 10 })
+  const input = inputOf({ properties: { n: { type: 'number' }, text: hostile } })
+  await assert.rejects(input.fit(trap, 'ann'), /too large to be checked in time/)
+  await assert.rejects(input.fit({ n: 'abc' }, 'ann'), /n must be number/)
+})
+
+test('an argument is known by name, however the schema states it', async (t) => {
+  const schema = { properties: { a: {} }, allOf: [{ properties: { b: {} } }] }
+  assert.deepEqual(['a', 'b', 'toString'].map((name) => inputOf(schema).names(name)), [true, true, false])
+  setLimits(t, limits, { checkedSchema: 10 })
+  assert.deepEqual(['a', 'b', 'toString'].map((name) => inputOf(schema).names(name)), [true, false, false])
+})

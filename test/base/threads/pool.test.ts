@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { TaskStopped, WorkerPool } from '../../../plugins/base/threads/pool.ts'
+
+const module = 'test/base/threads/pool-tasks'
+const bounds = { threads: 2, heap: 64, loading: 60_000, idle: 60_000, tasks: 10 }
+
+test('a task is answered, or stopped by time or memory, and the next one runs', async () => {
+  const pool = new WorkerPool(bounds)
+  const run = async (task: string, time = 60_000): Promise<unknown> => await pool.run(module, task, { owner: 'ann', time })
+  assert.equal(await run('a'), 'a')
+  await assert.rejects(run('endless', 50), TaskStopped)
+  await assert.rejects(run('greedy'), TaskStopped)
+  await assert.rejects(run('throws'), /of its own/)
+  assert.equal(await run('b'), 'b')
+  await assert.rejects(pool.run('test/base/threads/none', 'a', { owner: 'ann', time: 1_000 }), Error)
+})
+
+test('one owner neither has all threads nor all places', async () => {
+  const pool = new WorkerPool(bounds)
+  const run = async (owner: string, task: string): Promise<unknown> => await pool.run(module, task, { owner, time: 60_000 })
+  const order: unknown[] = []
+  const waiting = Array.from({ length: 7 }, async (_, n) => { order.push(await run('ann', `wait${200 + n}`)) })
+  await assert.rejects(run('ann', 'one more'), { name: 'ShareError' })
+  assert.equal(await run('ben', 'b'), 'b')
+  assert.ok(order.length < 7, 'the other owner has waited for all')
+  await Promise.all(waiting)
+})

@@ -1,0 +1,49 @@
+// A new entity is stated in db/entities.ts alone: everything that lists entities must know it from there.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { getTableName } from 'drizzle-orm'
+import { test } from 'tap'
+import { auditedEntities } from '../../db/audit-trail.ts'
+import { read } from '../../db/document.ts'
+import { entityNames, factsOf, listNames } from '../../db/entities.ts'
+import { backupTables } from '../../db/postgres/backup/tables.ts'
+import { noRows, toDocument, toRows } from '../../db/postgres/settings/rows.ts'
+import { tableOf } from '../../db/postgres/tables.ts'
+import { path } from '../helpers/hub.ts'
+
+const migrations = (): string => readdirSync(path('db/migrations'))
+  .filter((name) => name.endsWith('.sql'))
+  .map((name) => readFileSync(join(path('db/migrations'), name), 'utf8'))
+  .join('\n')
+
+void test('each entity has a table, which a migration makes and a backup holds', async () => {
+  const sql = migrations()
+  for (const name of entityNames) {
+    const { table } = factsOf(name)
+    assert.equal(getTableName(tableOf(name)), table)
+    assert.ok(sql.includes(`CREATE TABLE "${table}"`), `${table}: npm run db:generate`)
+    assert.ok(backupTables.some((each) => each.name === table), table)
+    assert.deepEqual(noRows[name], [])
+  }
+})
+
+void test('each entity is a section of the document, a member of snapshots, and a noun of the audit log', async () => {
+  const { snapshot } = read({}, 1)
+  for (const name of entityNames) {
+    const { member, noun } = factsOf(name)
+    assert.ok(Reflect.get(snapshot, member) instanceof Map, member)
+    assert.ok((auditedEntities as readonly string[]).includes(noun), noun)
+  }
+  const nouns = entityNames.map((name) => factsOf(name).noun)
+  assert.equal(new Set(nouns).size, nouns.length)
+})
+
+void test('rows keep the entries of each list, and a section that is no list is told of', async () => {
+  for (const name of listNames) {
+    const document = { [name]: [{ [factsOf(name).key ?? '']: 'one', more: 1 }, 'odd'] }
+    assert.deepEqual(toDocument(toRows(document)), document)
+    assert.match(read({ [name]: 1 }, 1).snapshot.problems.join(), new RegExp(`"${name}" is not a list`))
+    assert.match(read(document, 1).snapshot.problems.join(), new RegExp(`"${name}" entry 2 is ignored`))
+  }
+})
