@@ -72,23 +72,3 @@ export class ToolInput {
     return { args, text }
   }
 }
-
-/** Max other readings that are tried if the first one does not fit. */
-const maxReadings = 20
-
-/** Converts arguments to fit the schema. @throws InvalidInput that names the arguments that do not fit */
-export function fitting ({ read, check, isLargeToCheck }: ToolInput, given: Record<string, unknown>): Record<string, unknown> {
-  let args = read(given, false)
-  let problems = check(args)
-  if (problems.length === 0) return args
-  // A string that does not fit a pattern or length may fit as a number. Not tried for large arguments, since it is
-  // slow.
-  const others = isLargeToCheck(given) ? [] : Object.entries(read(given, true)).filter(([name, value]) => value !== args[name])
-  for (const other of others.slice(0, maxReadings)) {
-    const tried = Object.fromEntries([...Object.entries(args), other])
-    const left = check(tried)
-    if (left.length < problems.length) { args = tried; problems = left }
-  }
-  if (problems.length > 0) throw new errors.InvalidInput(`The arguments do not fit: ${problems.slice(0, 10).join('; ')}`)
-  return args
-}
