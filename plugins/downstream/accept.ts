@@ -9,7 +9,10 @@ export interface Accepted {
 const everything: Accepted = { json: true, events: true, eventsFirst: false }
 const known = new Map<string, Accepted>([['application/json, text/event-stream', everything]])
 
-/** Parses `Accept` (RFC 9110 §12.5.1) leniently: no header, or a wildcard, accepts all types; of qualities, only zero is respected. */
+/**
+ * Parses `Accept` (RFC 9110 §12.5.1) leniently: without the header every type is accepted, and only a quality of 0
+ * counts.
+ */
 export function acceptedBy (header: string | undefined): Accepted {
   if (header === undefined || header.trim() === '') return everything
   const remembered = known.get(header)
@@ -18,7 +21,10 @@ export function acceptedBy (header: string | undefined): Accepted {
     const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim())
     return { type, refused: parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) }
   })
-  /** The position of the most specific range that matches a type; -1 when the type is not accepted. @param names most specific first */
+  /**
+   * The position of the most specific range that matches; -1 when the type is not accepted.
+   * @param names most specific first
+   */
   const positionOf = (...names: string[]): number => {
     for (const name of names) {
       const at = ranges.findIndex(({ type }) => type === name)

@@ -1,6 +1,7 @@
+import fp from 'fastify-plugin'
 import type { UsedStates } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
-import type { View } from '../settings/index.ts'
+import { type View, mayRun } from '../settings/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import type { Endpoint } from './endpoint.ts'
 import { LegacyEndpoint } from './legacy/endpoint.ts'
@@ -10,8 +11,8 @@ import { ModernEndpoint } from './modern/endpoint.ts'
 import type { Sealer } from './modern/state.ts'
 import { StreamableHttp } from './streamable-http.ts'
 
-/** Access to the gateway by MCP: the endpoints of its eras and transports. Only these write MCP messages to sockets. */
-export class Downstream {
+/** The MCP endpoints of all eras and transports. Only they write MCP messages to sockets. */
+class Downstream {
   readonly sessions = new Sessions()
   /** Runs the messages of all legacy sessions. */
   readonly requests: LegacyRequests
@@ -20,8 +21,8 @@ export class Downstream {
   readonly #endpoints: Endpoint[]
 
   /**
-   * @param sealer seals what modern clients keep for servers, so that every replica can open it; undefined: only this process can
-   * @param isOurs whether the value of a header holds a credential of this gateway's
+   * @param sealer seals `requestState` for all replicas; without it, a state opens in this process only
+   * @param isOurs whether a header's value holds a credential for this gateway
    */
   constructor (
     gateway: Gateway,
@@ -41,7 +42,6 @@ export class Downstream {
     })
   }
 
-  /** Adds an endpoint. */
   add (endpoint: Endpoint): void { this.#endpoints.push(endpoint) }
 
   /** Refuses new requests, waits for those in flight (`timeout` in ms), fails the rest, and ends all streams. */
@@ -55,8 +55,8 @@ export class Downstream {
   }
 
   /**
-   * Ends the streams and subscriptions that a credential has opened which has expired. Sessions stay: their clients renew the credential as
-   * they come back for a stream, or with their next request, and few would begin a session anew.
+   * Ends the streams and subscriptions that an expired credential opened. Sessions stay: clients renew the credential
+   * with their next request, and few of them can start a new session.
    * @param id as in `Principal.credential`
    */
   closeChannels (id: string): void {
@@ -64,3 +64,24 @@ export class Downstream {
     this.modern.subscriptions.expire(id)
   }
 }
+
+declare module 'fastify' {
+  interface FastifyInstance { downstream: Downstream }
+}
+
+/** `app.downstream`: the MCP endpoints. `app.ts` drains them. */
+export default fp<{ sealer?: Sealer, usedStates: UsedStates }>(async (app, { sealer, usedStates }) => {
+  const logError = (error: unknown, sentence: string): void => { app.log.error({ err: error }, sentence) }
+  const isOurs = (value: string): boolean => app.credentials.holds(value)
+  const downstream = new Downstream(app.gateway, () => app.settings.current, logError, sealer, usedStates, isOurs)
+  app.decorate('downstream', downstream)
+  // A session without access ends; the others lose the servers that they may no longer use.
+  app.auth.standings.on('changed', (standingOf) => {
+    downstream.revoke((view) => {
+      const principal = standingOf(view.principal)
+      return principal !== undefined && mayRun(principal) && app.access.stands(view, principal)
+    })
+    app.gateway.withdraw()
+  })
+  app.auth.standings.on('expired', (id) => { downstream.closeChannels(id) })
+}, { name: 'downstream', dependencies: ['base', 'gateway', 'auth', 'access', 'settings'] })

@@ -1,5 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Snapshot } from '../../db/store.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
+import { Table } from '../../protocol/table.ts'
+import { ShareError } from '../base/limits/index.ts'
 import { headerOf, type Principal, type View } from '../settings/index.ts'
 
 /** One HTTP request at an MCP endpoint, admitted by the `mcp` scope and with its body read. */
@@ -11,7 +14,7 @@ export interface Inbound {
   readonly address: string
 }
 
-/** An HTTP endpoint for MCP clients: of an era, or of one of its transports. */
+/** An HTTP endpoint for MCP clients of one era and transport. */
 export interface Endpoint {
   /** Refuses new requests, waits for those in flight (`timeout` in ms), fails the rest, and ends all streams. */
   close: (timeout: number) => Promise<void>
@@ -19,10 +22,61 @@ export interface Endpoint {
   revoke: (stands: (view: View) => boolean) => void
 }
 
+/** The requests that run at an endpoint. */
+export class InFlight<Entry> {
+  readonly #entries = new Table<number, Entry>()
+  #last = 0
+  #emptied: (() => void) | undefined
+  #draining: Promise<void> | undefined
+
+  /** True once `drain` was called: the endpoint refuses new requests. */
+  get isClosing (): boolean { return this.#draining !== undefined }
+
+  /** @returns the number for `remove` */
+  add (entry: Entry): number {
+    this.#entries.set(++this.#last, entry)
+    return this.#last
+  }
+
+  remove (number: number): void {
+    this.#entries.take(number)
+    if (this.#entries.size === 0) this.#emptied?.()
+  }
+
+  /** A copy, in the order of their start. */
+  values (): Entry[] { return this.#entries.values() }
+
+  /** Waits for the requests in flight, at most `timeout` ms. Several callers wait for the same end. */
+  async drain (timeout: number): Promise<void> {
+    await (this.#draining ??= new Promise<void>((resolve) => {
+      this.#emptied = resolve
+      if (this.#entries.size === 0) resolve()
+      else setTimeout(resolve, timeout).unref()
+    }))
+  }
+}
+
+/** The answer to requests that still run when the gateway has waited for them long enough. */
+export const shutDown = (): RpcError =>
+  new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
+
+export type LogError = (error: unknown, sentence: string) => void
+
+/** The error to answer a request with. An unexpected error is logged, and answered as an internal one. */
+export function toAnswer (error: unknown, logError: LogError): RpcError {
+  if (error instanceof RpcError) return error
+  if (error instanceof ShareError) return new RpcError(code.unavailable, error.message, error.isOwners ? 'share' : 'limit')
+  logError(error, 'a request failed unexpectedly')
+  return new RpcError(code.internal, 'Internal error', 'internal')
+}
+
 /** The first value of a header. */
 export const single = (value: string | string[] | undefined): string | undefined => Array.isArray(value) ? value[0] : value
 
-/** The header that authenticated the caller, in lower case: configurable for bearer keys, `authorization` for other tokens. */
+/**
+ * The header with the caller's credential, in lower case. It is configurable for bearer keys, and `authorization` for
+ * tokens.
+ */
 export function credentialHeader ({ kind }: Principal, snapshot: Snapshot): string | undefined {
   if (kind === 'anonymous') return undefined
   return kind === 'system-key' || kind === 'user-key' ? headerOf(snapshot) : 'authorization'

@@ -7,7 +7,7 @@ const heartbeat = 15_000
 const streams = new Set<EventStream>()
 let timer: NodeJS.Timeout | undefined
 
-/** One open `text/event-stream` answer. It is kept alive by comments, and closed when its client reads too slowly. */
+/** An open `text/event-stream` answer. Comments keep it alive. It is closed when its client reads too slowly. */
 export class EventStream {
   readonly #raw: ServerResponse
   readonly #unread: Unread
@@ -15,7 +15,7 @@ export class EventStream {
   /** The time since which the unread bytes exceed `limits.streamBacklog`. */
   #behind: number | undefined
 
-  /** Sends the head, with a first comment: Node sends the head with the first byte of the body only. */
+  /** Sends the head with a first comment, since Node sends a head only with the first byte of the body. */
   constructor (raw: ServerResponse, headers: Record<string, string>) {
     this.#raw = raw
     raw.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
@@ -23,7 +23,7 @@ export class EventStream {
     this.#unread = new Unread(raw, (listener) => { this.onClose(listener) })
     streams.add(this)
     raw.once('close', () => { this.#closed() })
-    // One timer for all streams: an idle stream costs a socket, but no timer.
+    // All streams share one timer.
     timer ??= setInterval(() => { for (const stream of streams) stream.write(': keep-alive\n\n') }, heartbeat).unref()
   }
 
@@ -31,14 +31,14 @@ export class EventStream {
 
   write (text: string): void {
     if (!this.open) return
-    // One large write is no sign of a slow reader; unread bytes of earlier writes are.
+    // Unread bytes of earlier writes show a slow reader; one large write does not.
     const unread = this.#unread.count()
     if (unread <= limits.streamBacklog) this.#behind = undefined
     else if (unread > 4 * limits.streamBacklog || Date.now() - (this.#behind ??= Date.now()) > limits.streamBacklogTime) {
       this.#unread.drop()
       return
     }
-    // A text of two bytes a character would be encoded later, and count as characters until then.
+    // Node would count a two-byte text in characters until it encodes it.
     this.#raw.write(memoryOf(text) > text.length ? Buffer.from(text) : text)
     this.#unread.add()
   }
@@ -47,7 +47,7 @@ export class EventStream {
     if (this.open) this.#raw.end()
   }
 
-  /** One listener of the connection serves all of these, since each of its own would cost an idle stream memory. */
+  /** Adds a listener for the end of the connection. All of them share one listener of the socket, to save memory. */
   onClose (listener: () => void): void {
     this.#closing.push(listener)
   }

@@ -5,7 +5,7 @@ import { errorText, notificationText, type Request, type Response } from '../../
 import type { View } from '../settings/index.ts'
 import type { Ask, ReplyChannel } from './reply-channel.ts'
 
-/** The client of an exchange, as the adapter of its era sees it. */
+/** A client to which questions are JSON-RPC requests. */
 export interface ExchangeClient extends Client {
   readonly view: View
   askOn: Ask
@@ -16,14 +16,14 @@ export interface ExchangeClient extends Client {
 /** The HTTP request that carried an exchange. */
 export interface RequestOrigin {
   readonly headers: Headers
-  /** The header that authenticated the caller, in lower case: it is not passed on. */
+  /** The header with the caller's credential, in lower case. It is not passed on. */
   readonly credentialHeader: string | undefined
   readonly address: string
-  /** Whether the value of a header holds a credential of this gateway's: it is not passed on. */
+  /** Whether a header's value holds a credential for this gateway, and so is not passed on. */
   readonly isOurs?: ((value: string) => boolean) | undefined
 }
 
-/** One request of a client of an era in which questions are JSON-RPC requests. It is answered on a reply channel. */
+/** One request of a legacy client, answered on a reply channel. */
 export class ClientExchange implements Exchange<View> {
   readonly view: View
   readonly method: string
@@ -35,7 +35,7 @@ export class ClientExchange implements Exchange<View> {
   readonly #idText: string
   readonly #reply: ReplyChannel
   readonly #onCancel: Array<(reason: string) => void> = []
-  /** Unanswered questions on its stream. */
+  /** The unanswered questions on its stream. */
   #questions: Set<AbortController> | undefined
   #over = false
   cancelled: string | undefined
@@ -51,7 +51,7 @@ export class ClientExchange implements Exchange<View> {
     this.#reply = reply
   }
 
-  // Copied on first use only, since few servers are passed any headers.
+  // Copied on use, since few servers receive headers.
   get headers (): Headers {
     const { headers, credentialHeader } = this.#origin
     return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
@@ -104,7 +104,7 @@ export class ClientExchange implements Exchange<View> {
     for (const run of this.#onCancel) run(reason)
   }
 
-  /** Cancels the request with an answer: it was not the client that gave it up. */
+  /** Cancels the request for the gateway's own reason, and answers with the error. */
   end (error: RpcError): void {
     if (this.#over) return
     this.cancelled = error.message
@@ -114,7 +114,6 @@ export class ClientExchange implements Exchange<View> {
 
   #finish (parts: Array<string | Buffer> | undefined): void {
     if (this.#over) return
-    // The request's open questions are withdrawn.
     if (this.#questions) for (const over of this.#questions) over.abort('the request is over')
     this.#over = true
     this.#reply.finish(parts)

@@ -1,15 +1,16 @@
 import type { ServerResponse } from 'node:http'
+import { eventText } from '../../protocol/event-stream.ts'
 import { limits, Unread, worthCounting, writeLarge } from '../base/limits/index.ts'
 import type { Accepted } from './accept.ts'
 import { EventStream } from './event-stream.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 
-/** Time after which a reply without an answer becomes a stream, in ms: a proxy would close a silent connection. */
+/** A reply without an answer becomes a stream after this time, in ms, before a proxy closes the silent connection. */
 const silenceTimeout = 5_000
 
 interface HttpReplyOptions {
   accepted: Accepted
-  /** Number of answers that it carries. */
+  /** The number of answers that the reply carries. */
   expected: number
   /** The answers are those of a JSON-RPC batch. */
   batch: boolean
@@ -21,15 +22,15 @@ interface HttpReplyOptions {
 }
 
 /**
- * The HTTP answer to one POST. It is JSON when only answers are sent, and becomes an event stream as soon as another message is sent, or
- * after a silence. A client may disconnect from a stream and resume it.
+ * The HTTP answer to one POST. It is JSON as long as it carries answers only. It becomes an event stream with the first
+ * other message, or after a silence. A client may disconnect from a stream and resume it.
  */
 export class HttpReply implements ReplyChannel {
   readonly #raw: ServerResponse
   readonly #options: HttpReplyOptions
   readonly #answers: Array<ReadonlyArray<string | Buffer>> = []
   #expected: number
-  /** The size of the answers that wait for others of their batch, and its count. */
+  /** The size of the answers that wait for the rest of their batch. */
   #kept = 0
   #unread: Unread | undefined
   #stream: ReplyStream | undefined
@@ -72,7 +73,7 @@ export class HttpReply implements ReplyChannel {
     this.#stream?.pause(retry)
   }
 
-  /** Keeps an answer until all of the batch are there. Meanwhile it counts as unread. */
+  /** Keeps an answer until its batch is complete. Meanwhile it counts as unread. */
   #keep (parts: ReadonlyArray<string | Buffer>): void {
     this.#answers.push(parts)
     if (this.#expected <= 0) return
@@ -85,7 +86,7 @@ export class HttpReply implements ReplyChannel {
   /** Answers without a stream; without a body when every request was cancelled. */
   #end (status: number): void {
     const answers = this.#answers
-    // From now on it counts as it is written.
+    // Written bytes are counted by the connection.
     this.#kept = 0
     this.#unread?.count()
     const [first] = answers
@@ -114,14 +115,14 @@ export class HttpReply implements ReplyChannel {
     clearTimeout(this.#timer)
     // Without an event id the client cannot resume the stream.
     if (this.#stream?.resumable !== true) { this.#options.onGone(); return }
-    // After a connection that the gateway closed, the client comes back; after one that broke, it may not.
+    // A client polls a connection that the gateway closed. It may not resume one that broke.
     const grace = this.#raw.writableFinished ? limits.pollGrace : limits.resumeGrace
     this.#timer = setTimeout(() => { this.#options.onGone() }, grace)
     this.#timer.unref()
   }
 }
 
-/** When a request that met a bound may be repeated, in seconds, by its status (RFC 9110 §10.2.3). */
+/** `Retry-After` by HTTP status, in seconds (RFC 9110 §10.2.3). */
 const retryAfter: Readonly<Record<number, string>> = { 429: '60', 503: '5' }
 
 /** Writes a JSON answer part by part, with its total length, so that the parts need not be joined. */
@@ -148,4 +149,24 @@ export function writeJson (
     raw.end()
   }
   if (raw.writableLength > worthCounting) new Unread(raw).add()
+}
+
+/**
+ * The event stream of one answer to a modern client. It ends with its connection, since modern clients do not resume
+ * streams.
+ */
+export class AnswerStream implements ReplyStream {
+  readonly resumable = false
+  onResume: ((connection: EventStream) => void) | undefined
+  #connection: EventStream | undefined
+
+  get connected (): boolean { return this.#connection?.open === true }
+
+  attach (connection: EventStream): void { this.#connection = connection }
+
+  send (text: string): void { this.#connection?.write(eventText(text)) }
+
+  pause (): void {}
+
+  end (): void { this.#connection?.end() }
 }

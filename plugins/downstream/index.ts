@@ -3,7 +3,7 @@ import type { DownstreamOptions } from './parts.ts'
 
 export { type Inbound, single } from './endpoint.ts'
 export { EventStream } from './event-stream.ts'
-export { Disconnect } from './tools/disconnect.ts'
+export { Disconnect } from './tools/exchange.ts'
 export { exactJson } from './tools/given.ts'
 export type { Caller, ToolWord } from './tools/tools.ts'
 export type { DownstreamOptions } from './parts.ts'

@@ -2,17 +2,17 @@ import fp from 'fastify-plugin'
 import type { Storage } from '../../db/store.ts'
 import type { Sealer } from './modern/state.ts'
 import openapi from './openapi/index.ts'
-import mcp from './plugin.ts'
-import sse from './sse/index.ts'
+import mcp from './downstream.ts'
+import sse from './sse.ts'
 import tools from './tools/index.ts'
 
 export interface DownstreamOptions {
   storage: Pick<Storage, 'usedStates'>
-  /** Seals what modern clients keep for servers; undefined: what one process has sealed, no other one opens. */
+  /** Seals `requestState` for all replicas; without it, a state opens only in the process that sealed it. */
   sealer?: Sealer
 }
 
-/** The ways of asking: MCP over both HTTP transports, plain HTTP, and the documents that describe it. */
+/** MCP over both HTTP transports, plain HTTP, and the OpenAPI documents for plain HTTP. */
 export default fp<DownstreamOptions>(async (app, { sealer, storage }) => {
   await app.register(mcp, { sealer, usedStates: storage.usedStates })
   await app.register(sse)

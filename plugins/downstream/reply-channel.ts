@@ -10,17 +10,17 @@ export interface ReplyChannel {
   send: (text: string) => void
   /**
    * Sends the answer, as the parts of its text; undefined when the request was cancelled and has none.
-   * @param status of the HTTP answer, where that can still be said
+   * @param status the HTTP status, if the head is not sent yet
    */
   finish: (parts: ReadonlyArray<string | Buffer> | undefined, status?: number) => void
   /** Closes the connection for the client to poll, if the client can (SEP-1699). @param retry in ms */
   pause: (retry: number) => void
 }
 
-/** An event stream for a reply, or for messages that belong to no request. In eras that resume streams, it may outlive its connection. */
+/** An event stream for a reply, or for messages without a request. A legacy stream may outlive its connection. */
 export interface ReplyStream {
   readonly connected: boolean
-  /** True when the client has got an event id to resume from. */
+  /** True once the client has an event id to resume from. */
   readonly resumable: boolean
   /** Called with each connection that resumes it, while it carries a reply. */
   onResume: ((connection: EventStream) => void) | undefined
@@ -30,5 +30,5 @@ export interface ReplyStream {
   end: () => void
 }
 
-/** Puts a question to a client. @param send sends a message on the stream of the question @throws RpcError when the client is gone */
+/** Asks a client. @param send sends a message on the stream of the question @throws RpcError when the client is gone */
 export type Ask = (send: (text: string) => void, question: Question) => Promise<Response>

@@ -7,7 +7,7 @@ import type { ModernEndpoint } from './modern/endpoint.ts'
 import { isModern } from './modern/request.ts'
 import { readMessage } from './read-message.ts'
 
-/** One address for clients of all eras: the era is chosen for each request. */
+/** Streamable HTTP for clients of both eras. Each request chooses its era. */
 export class StreamableHttp {
   readonly #legacy: LegacyEndpoint
   readonly #modern: ModernEndpoint
@@ -17,10 +17,7 @@ export class StreamableHttp {
     this.#modern = modern
   }
 
-  /**
-   * A POST: messages of a client.
-   * @throws errors in the dialect of the `mcp` scope
-   */
+  /** A POST: messages of a client. @throws errors in the dialect of the `mcp` scope */
   post (inbound: Inbound, text: string): void {
     const { headers } = inbound
     const accepted = acceptedBy(headers.accept)
@@ -46,7 +43,6 @@ export class StreamableHttp {
   #mustBeLegacy ({ headers, raw }: Inbound): void {
     if (!isModernVersion(headers[headerNames.version])) return
     raw.setHeader('allow', 'POST')
-    // The same error as for other methods, which legacy clients are told of, in the words of this era.
     throw Object.assign(new errors.MethodNotAllowed('POST'), { message: `MCP ${latestModern} has requests by POST only` })
   }
 }

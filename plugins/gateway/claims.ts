@@ -6,20 +6,20 @@ import { limits } from '../base/limits/index.ts'
 /** The time of the last reading of any catalogue, in ms since the epoch. */
 let lastReading = 0
 
-/** A time after that of every other reading, those of earlier runs too: it tells which of two items was listed first. */
+/** A time after that of all readings before, also those of earlier runs. It orders items by their first listing. */
 const nextReading = (): number => (lastReading = Math.max(lastReading + 1, Date.now()))
 
 /** Claims as they are stored for the next start, beside the catalogues. */
 export interface KeptClaims {
   /** The time of the server's first reading; undefined: there was none. */
   readonly initial: number | undefined
-  /** Items that no catalogue lists, or that were first listed at another time, each with that time. */
+  /** Items that no catalogue lists, or that were listed after the first reading, each with that time. */
   readonly items: Readonly<Record<ListKind, Iterable<readonly [key: string, reading: number]>>>
 }
 
 /**
- * Everything that a server lists, or has listed, for any class of clients. What it does not list any more, or cannot list while it is away,
- * stays its own.
+ * All items that a server lists, or has listed, to any class of clients. It keeps the claim to items that it no longer
+ * lists.
  */
 export class Claims implements ListingHistory {
   /** The time of the reading that first had each item. */
@@ -64,12 +64,12 @@ export class Claims implements ListingHistory {
     return isAnyNew
   }
 
-  /** Another command or address is configured: once its lists are read, items that they do not have are no longer claimed. */
+  /** Called when another command or address is configured: the next reading drops the claims to unlisted items. */
   reconfigure (): void { this.#isReconfigured = true }
 
   /**
-   * Restores the claims of an earlier run. What is in no list of `kept` was listed at first.
-   * @param kept undefined: nothing is known but the catalogues, which are then older than anything that is known
+   * Restores the claims of an earlier run. Items that are not in `kept` were listed at the first reading.
+   * @param kept undefined: only the catalogues are known, and they precede all readings
    */
   restore (kept: KeptClaims | undefined, catalogues: readonly Catalogue[]): void {
     const initial = this.#initial = kept?.initial ?? (catalogues.length > 0 ? 0 : undefined)
@@ -102,7 +102,7 @@ export class Claims implements ListingHistory {
 
   #beside (catalogues: readonly Catalogue[], kind: ListKind): ReadonlyArray<readonly [string, number]> {
     const first = this.#first[kind]
-    // Mostly one catalogue lists all items, and none of them came late.
+    // In most cases one catalogue lists all items.
     const isAllListed = catalogues.some(({ lists }) => lists[kind].length >= first.size)
     const listed = isAllListed ? undefined : keysOf(catalogues, kind)
     const isListed = (key: string): boolean => listed?.has(key) ?? true
@@ -117,7 +117,7 @@ export class Claims implements ListingHistory {
         found.push(entry)
       }
     }
-    // Items that were listed to single clients are in no stored catalogue, so nothing else bounds their number.
+    // Items that were listed to single clients are in no stored catalogue, and have no other bound.
     return former <= limits.formerItems ? found : found.filter(([key]) => isListed(key) || former-- <= limits.formerItems)
   }
 }
@@ -128,14 +128,17 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
   return keys
 }
 
-/** Forgets items that are not listed any more: those with long keys, and the oldest beyond the bounds. @param most max number */
-function forget (first: Map<string, number>, listed: ReadonlySet<string>, most: number): void {
+/**
+ * Forgets unlisted items with long keys, and the oldest beyond the bounds.
+ * @param max the max number of unlisted items
+ */
+function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: number): void {
   const former = [...first.keys()].filter((key) => !listed.has(key))
   let count = former.length
   let size = former.reduce((sum, key) => sum + memoryOf(key), 0)
   for (const key of former) {
     const own = memoryOf(key)
-    if (count <= most && size <= limits.formerItemsSize && own <= limits.formerItemKey) continue
+    if (count <= max && size <= limits.formerItemsSize && own <= limits.formerItemKey) continue
     first.delete(key)
     count--
     size -= own
@@ -143,8 +146,7 @@ function forget (first: Map<string, number>, listed: ReadonlySet<string>, most: 
 }
 
 /**
- * The claims of providers that keep none themselves. Those of a server end with its configuration: the object of a server that did not
- * change stays the same.
+ * The claims of providers that keep none themselves. They last as long as the configuration of the server is unchanged.
  */
 export class ClaimsByServer {
   readonly #claims = new WeakMap<Server, Claims>()

@@ -5,12 +5,12 @@ import type { GatewayParts } from './methods/method.ts'
 /** The identity of a route, for `initialize`. */
 export interface RouteIdentity {
   readonly capabilities: Record<string, unknown>
-  /** As JSON text. That of a single server may lack what MCP requires of one. */
+  /** As JSON text. That of a single server may lack members that MCP requires. */
   readonly serverInfo: string
   readonly instructions: string | undefined
 }
 
-/** Announced for providers whose lists are unknown: clients never ask for a capability that was not announced at the beginning. */
+/** Announced while a provider's lists are unknown, since clients never use a capability that was not announced. */
 const anything = {
   tools: { listChanged: true },
   prompts: { listChanged: true },
@@ -21,8 +21,8 @@ const anything = {
 
 /**
  * @param serverInfo the gateway's own, as JSON text
- * @param mayBeAway the route's only server may be one of which nothing is known: anything is announced then
- * @throws RpcError when it must not, and is
+ * @param mayBeAway true: announces all capabilities for a single server of which nothing is known
+ * @throws RpcError for such a server otherwise
  */
 export async function describe (
   { surfaces, providers, resolver }: GatewayParts,
@@ -37,10 +37,10 @@ export async function describe (
     await providers.learn(unknown, client, view.scope.kind === 'server')
     surface = surfaces.of(view, client)
   }
-  // A client that has to log in there first learns so from its next request: its session is where it hears of the end of that.
+  // A client that must log in at the server needs a session to learn of that and of its end.
   const waits = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
   if (!waits && !mayBeAway) resolver.mustBeKnown(view, surface, client)
-  // Servers that come later may have anything, so a route without any announces everything.
+  // A route without servers announces everything, since later servers may have any capability.
   const hasServers = surfaces.visible(view).some(({ server }) => server.unprefixed !== true || view.scope.kind === 'server')
   const isComplete = hasServers && surface.capabilities.size === surface.providers.length
   return {

@@ -11,15 +11,13 @@ import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolved } from './methods/items.ts'
 import type { GatewayParts, Result } from './methods/method.ts'
 import { News } from './news.ts'
-import type { Presentation } from './presentation.ts'
+import { type Presentation, Surfaces } from './surfaces.ts'
 import { ProviderTable } from './providers.ts'
-import { ResourceLinks } from './resource-links.ts'
+import { ResourceLinks, TaskOwners } from './result-notes.ts'
 import { ItemResolver } from './resolve.ts'
 import type { Precedence } from './precedence.ts'
-import type { Section } from './section.ts'
-import type { Surface, Target } from './surface.ts'
-import { Surfaces } from './surfaces.ts'
-import { TaskOwners } from './task-owners.ts'
+import type { Section, Target } from './section.ts'
+import type { Surface } from './surface.ts'
 
 export type { Result }
 
@@ -81,7 +79,10 @@ export class Gateway {
     return this.#host.changed
   }
 
-  /** Registers a provider that lists nothing: it only reads the resources under its `uriPrefix`. Its name must be none of a server. */
+  /**
+   * Registers a provider that lists nothing: it only reads the resources under its `uriPrefix`. Its name must be none
+   * of a server.
+   */
   addReader (provider: Provider & { readonly uriPrefix: string }): void { this.#parts.providers.add(provider) }
 
   /**
@@ -120,8 +121,8 @@ export class Gateway {
   }
 
   /**
-   * The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's. Undefined: a single one
-   * does not say.
+   * The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's. Undefined:
+   * a single one does not say.
    * @param surface of the view, if it was looked up already
    */
   serverInfo (view: View, client: Client, surface = this.surface(view, client)): string | undefined {
@@ -145,7 +146,10 @@ export class Gateway {
   /** The surface of a view for this client now. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
-  /** The surface of an exchange's view, once the catalogues of its providers for this client are known, within their time budgets. */
+  /**
+   * The surface of an exchange's view, once the catalogues of its providers for this client are known, within their
+   * time budgets.
+   */
   async settled (exchange: Exchange<View>): Promise<Surface> { return await this.#parts.resolver.settled(exchange) }
 
   /** The servers that a view sees now, with the catalogue of each for this client, under its own names. */
@@ -164,20 +168,31 @@ export class Gateway {
     return this.#parts.resolver.byName(view, surface, kind, name)
   }
 
-  /** The same, but waits for a provider that is connecting. @throws RpcError -32001 when the only provider is not connected */
+  /**
+   * The same, but waits for a provider that is connecting.
+   * @throws RpcError -32001 when the only provider is not connected
+   */
   async resolve (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
     return await this.#parts.resolver.named(exchange, kind, name)
   }
 
-  /** The name under which a view shows a provider's tool or prompt; undefined when it does not, as far as is known now. */
+  /**
+   * The name under which a view shows a provider's tool or prompt; undefined when it does not, as far as is known now.
+   */
   exposedName (view: View, client: Client, kind: 'tools' | 'prompts', provider: string, key: string): string | undefined {
     return this.#parts.resolver.exposed(view, this.surface(view, client), kind, provider, key)
   }
 
-  /** The provider from which a view reads the resource that an exchange names. @throws RpcError -32002 when it shows no such resource */
+  /**
+   * The provider from which a view reads the resource that an exchange names.
+   * @throws RpcError -32002 when it shows no such resource
+   */
   async reader (exchange: Exchange<View>): Promise<string> { return (await this.#parts.resolver.reader(exchange)).provider }
 
-  /** The provider that `tools/call`, `prompts/get` or `resources/read` would use now. @throws RpcError when the view shows no such item */
+  /**
+   * The provider that `tools/call`, `prompts/get` or `resources/read` would use now.
+   * @throws RpcError when the view shows no such item
+   */
   async providerOf (exchange: Exchange<View>): Promise<string> { return await providerOf(this.#parts, exchange) }
 
   /**

@@ -1,13 +1,16 @@
 import { isEnabled, overrideOf, selects } from '../settings/index.ts'
 import { itemKindOf, type Section } from './section.ts'
 
-/** Resources that are not shown, whatever lists or matches them. */
+/** Resources that are not shown, even if a server lists them or a template matches them. */
 export interface Hidden {
-  /** By server and URI: see `hiddenKey`. */
+  /** By server and URI, in normalized spelling. */
   readonly keys: ReadonlySet<string>
-  /** The URIs that admins have disabled on their servers, in normalized spelling: users' servers do not provide these either. */
+  /**
+   * The URIs, in normalized spelling, that admins have disabled on their servers. Users' servers do not provide them
+   * either.
+   */
   readonly byAdmins: ReadonlySet<string>
-  /** Both as paths of files are read, where that is another spelling: see `asFile`. */
+  /** Both in the spelling of `asFile`, if it differs. */
   readonly files: Pick<Hidden, 'keys' | 'byAdmins'>
   /** The names of users' servers. */
   readonly users: ReadonlySet<string>
@@ -39,7 +42,9 @@ export function hiddenOf (sections: readonly Section[]): Hidden {
 
 const forbidden = (): { keys: Set<string>, byAdmins: Set<string> } => ({ keys: new Set(), byAdmins: new Set() })
 
-/** A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter. */
+/**
+ * A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter.
+ */
 function spelled (uri: string): string {
   if (!URL.canParse(uri)) return uri
   const url = new URL(uri)
@@ -50,15 +55,15 @@ function spelled (uri: string): string {
   })
 }
 
-/** Whether a server's resource is hidden that it lists under this URI. */
+/** Whether a resource that a server lists under this URI is hidden. */
 export function isOff (hidden: Hidden, server: string, uri: string): boolean {
-  // Normalizing costs more than all else that is done for a resource.
+  // Normalizing is expensive.
   return hidesAny(hidden) && isIn(hidden, hidden, server, spelled(uri))
 }
 
 /**
- * A test whether a URI that a server does not list is hidden there: one that a hidden file may be read by counts as that file. Only a
- * resource that is listed under such a spelling is another one.
+ * Makes a test whether a URI that a server does not list is hidden there. Another spelling of a hidden file's path
+ * counts as that file.
  */
 export function unlistedIsOff (hidden: Hidden, uri: string): (server: string) => boolean {
   if (!hidesAny(hidden)) return () => false
@@ -81,6 +86,8 @@ const asFile = (uri: string): string =>
   uri.replace(/^([a-z][a-z0-9+.-]*:)(\/\/[^/?#]*)?([^?#]*)/i, (_whole, scheme: string, host = '', path: string) =>
     `${scheme}${host.toLowerCase().replace(/[^/]*@/, '')}${path.replace(/(?:\/|%2f)+/gi, '/').replace(/\/$/, '')}`)
 
-/** The key of a server's resource, independent of the spelling of its URI: most servers accept any equivalent spelling. */
+/**
+ * The key of a server's resource, independent of the spelling of its URI: most servers accept any equivalent spelling.
+ */
 export const hiddenKey = (server: string, uri: string): string => keyIn(server, spelled(uri))
 const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`

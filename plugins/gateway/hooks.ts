@@ -13,33 +13,36 @@ export interface GatewayCall {
   readonly item: string | undefined
   /** The time of its arrival, as `performance.now()`. */
   readonly startedAt: number
-  /** Its place in a trace, of which the server is told. An `onCall` hook sets it. */
+  /** The trace context that is passed to the server. An `onCall` hook sets it. */
   trace: TraceContext | undefined
 }
 
 /**
- * `ok` a result · `error` a JSON-RPC error, of the provider or of a hook · `failure` no answer · `input_required` a round: the request is
- * over, but its call is not. The client is asked, and its next request goes on with the call (MCP 2026-07-28).
+ * `ok`: a result. `error`: a JSON-RPC error of the provider or a hook. `failure`: no answer. `input_required`: the
+ * client is asked, and its next request continues the call (MCP 2026-07-28).
  */
 type Outcome = 'ok' | 'error' | 'failure' | 'input_required'
 
 /**
- * One request that is over. The caller is in `exchange.view.principal` (`username`, `credential`) and `exchange.address`, the params in
- * `exchange.paramsText`.
+ * One request that is over. The caller is in `exchange.view.principal` (`username`, `credential`) and
+ * `exchange.address`, the params in `exchange.paramsText`.
  */
 export interface FinishedCall extends GatewayCall {
   readonly outcome: Outcome
   /** In ms. */
   readonly duration: number
-  /** The result as JSON, as the provider gave it, before `onResult` hooks changed it; undefined after an error or `input_required`. */
+  /**
+   * The result as JSON, as the provider gave it, before `onResult` hooks changed it; undefined after an error or
+   * `input_required`.
+   */
   readonly output: string | undefined
   /** The error; undefined when the outcome is `ok` or `input_required`. */
   readonly error: unknown
 }
 
 /**
- * The hooks of the gateway. They run in the order of registration, and are awaited only if they return a promise. An RpcError thrown by
- * `onList`, `onCall`, `onResult` or `onQuestion` is answered instead of the result.
+ * The hooks of the gateway. They run in the order of registration, and are awaited only if they return a promise. An
+ * RpcError thrown by `onList`, `onCall`, `onResult` or `onQuestion` is answered instead of the result.
  */
 export interface GatewayHooks {
   /** Called before a list is answered. @returns its entries, changed or not */
@@ -49,8 +52,8 @@ export interface GatewayHooks {
   /** Called with the text of a result that ends its call. @returns it, or another text in its place */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
   /**
-   * Called exactly once per request, after all other hooks, and not awaited. Exceptions are logged and change nothing. A call has one
-   * outcome that is not `input_required`: whoever counts or records calls looks at that one alone.
+   * Called exactly once per request, after all other hooks, and not awaited. Exceptions are logged. A call has exactly
+   * one outcome other than `input_required`, which a hook that counts calls should use.
    */
   onDone: (call: FinishedCall) => void
   /** Called before a provider asks a client. */

@@ -5,11 +5,11 @@ export type { Gateway, Result } from './gateway.ts'
 export type { FinishedCall, GatewayCall } from './hooks.ts'
 export { List, type ListEntry, itemText } from './list.ts'
 export type { Precedence } from './precedence.ts'
-export type { CallTool, Presented } from './presentation.ts'
-export { type Section, showItem } from './section.ts'
-export type { Surface, Target } from './surface.ts'
+export type { CallTool, Presented } from './surfaces.ts'
+export { type Section, showItem, type Target } from './section.ts'
+export type { Surface } from './surface.ts'
 
-/** Lists and runs all items, whoever provides them, for all ways of asking. */
+/** Lists and runs the items of all providers, for MCP, REST and OpenAPI. */
 export default fp(async (app) => {
-  await app.register(import('./parts.ts'))
+  await app.register(import('./plugin.ts'))
 }, { name: 'gateway-wing', dependencies: ['settings-wing'] })

@@ -6,30 +6,30 @@ import { largeText } from '../../protocol/text.ts'
 import { toBytes } from '../../protocol/yield.ts'
 import { limits, Semaphore } from '../base/limits/index.ts'
 
-/** One item as a view sees it: its JSON text as it was listed, and the members that get another value. */
+/** One item as a view sees it: its JSON text as listed, and the changed members. */
 export interface ListEntry {
   readonly text: string
   readonly name?: string
   readonly description?: string
-  /** What identifies it, where it has no other name: to be found without reading the text. */
+  /** The item's own name or URI, if `name` does not replace it. */
   readonly key?: string
-  /** The item that was listed: clients of earlier revisions may not be able to read it as it is. */
+  /** The listed item, which adapters may have to change for their clients. */
   readonly item?: Item
-  /** Its server is of the modern era. */
+  /** True if its server is of the modern era. */
   readonly isModern?: boolean
 }
 
-/** The result of one list request. It is serialized on first use, since it may have megabytes and most sessions never ask for it. */
+/** The result of one list request. It is serialized on first use. */
 export class List {
   readonly kind: ListKind
   readonly entries: readonly ListEntry[]
   readonly #extra: string
   #writing: Promise<Buffer> | undefined
-  /** For as long as a reply holds it. */
+  /** The bytes, as long as a reply holds them. */
   #sent: WeakRef<Buffer> | undefined
-  /** Where its pages begin. */
+  /** The index of each page's first entry. */
   #starts: readonly number[] | undefined
-  /** Where each item ends, by its hash; made when a cursor is that of a list before. */
+  /** The index after each item, by its hash. Made for a cursor of a former list. */
   #ends: ReadonlyMap<string, number> | undefined
   readonly #pages = new Map<number, List>()
 
@@ -51,7 +51,7 @@ export class List {
     return new List(this.kind, entries, this.#extra)
   }
 
-  /** True when both are equal to a client. */
+  /** True if clients see no difference. */
   equals (other: List): boolean {
     return this.kind === other.kind && this.#extra === other.#extra && this.entries.length === other.entries.length &&
       this.entries.every(({ text, name, description }, at) => {
@@ -76,7 +76,7 @@ export class List {
     const last = this.entries[end - 1]
     const nextCursor = end < this.entries.length && last ? JSON.stringify(`${end}.${hashOf(this.#nameOf(last))}`) : undefined
     const page = new List(this.kind, this.entries.slice(at, end), withMembers(this.#extra, { nextCursor }))
-    // Others are those of a list that has changed, or of cursors that nobody got.
+    // Pages of forged cursors, or of a former list, are not kept.
     if (starts.includes(at)) this.#pages.set(at, page)
     return page
   }
@@ -87,7 +87,7 @@ export class List {
     return starts
   }
 
-  /** Where the page that begins at an item ends. It has one item at least. */
+  /** The end of the page that begins at an item. A page has at least one item. */
   #endOfPage (start: number): number {
     let size = 0
     for (let at = start; at < this.entries.length; at++) {
@@ -117,9 +117,9 @@ export class List {
   }
 
   /**
-   * Its JSON as UTF-8, written once for all who want it at the same time, and kept while there is room. Large ones are written one after
-   * the other.
-   * @param owner who wants it; owners take turns
+   * Its JSON as UTF-8, written once for concurrent callers, and kept while there is room. Large lists are written one
+   * at a time.
+   * @param owner the owner of the request; owners take turns
    */
   bytes (owner?: string): Promise<Buffer> {
     const kept = texts.get(this) ?? this.#sent?.deref()
@@ -158,11 +158,11 @@ export class List {
   }
 }
 
-/** Large lists are written one after the other, since each takes some times its size meanwhile. */
+/** Large lists are written one at a time, since each needs a multiple of its size. */
 const places = new Semaphore({ places: 1 })
-/** The lists that are kept as they are sent. */
+/** The serialized lists. */
 let texts = new WeakMap<List, Buffer>()
-/** In bytes, those of lists that are gone included. */
+/** The size of all serialized lists since the last reset, in bytes. */
 let textsSize = 0
 
 /** Identifies an item within its list. */

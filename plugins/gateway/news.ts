@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { smallMemberOf } from '../../protocol/json.ts'
 import { kinds, listKinds, type ListKind } from '../../protocol/lists.ts'
 import { reaches, type Listener } from '../../protocol/listener.ts'
+import { LoopBudget } from '../../protocol/yield.ts'
 import type { View } from '../settings/index.ts'
 import { limits } from '../base/limits/index.ts'
 import type { List } from './list.ts'
@@ -14,13 +14,11 @@ import { WantedResources } from './wanted-resources.ts'
 
 /** Time for which changes are collected before listeners are notified, in ms. */
 const settleTime = 50
-/** Max time for which notifying holds the event loop, but for a single listener, in ms. */
-const longestTurn = 4
 
-/** The client of a listener, the lists that it got last, and the resources that it wants to hear of. */
+/** The client of a listener, the lists that it received last, and the resources that it subscribes to. */
 interface Member {
   readonly client: Client
-  /** Weak, so that a session keeps no list in memory; of one that is gone, nobody knows whether it has changed. */
+  /** Weak, so that a session keeps no list in memory. A list that is gone counts as changed. */
   readonly seen: Map<ListKind, WeakRef<List>>
   readonly wanted: WantedResources
 }
@@ -28,8 +26,8 @@ interface Member {
 const none: ReadonlySet<string> = new Set()
 
 /**
- * Sends clients the notifications that belong to no request (changed lists, messages of providers), and applies withdrawn access. It
- * reaches clients through their listeners only.
+ * Sends the notifications that belong to no request (changed lists, messages of providers), and applies withdrawn
+ * access.
  */
 export class News {
   readonly #providers: ProviderTable
@@ -57,22 +55,22 @@ export class News {
     this.#members.delete(listener)
   }
 
-  /** What the listener of a client wants to hear of, for as long as it is there; undefined: the client has none. */
+  /** The resources that a client with a listener subscribes to. */
   wantedBy ({ listener }: Client): WantedResources | undefined {
     return listener && this.#members.get(listener as Listener<View>)?.wanted
   }
 
-  /** Records the list that a client has just got. */
+  /** Records the list that a client has just received. */
   saw (client: Client, list: List): void {
     const { listener } = client
     if (listener) this.#members.get(listener as Listener<View>)?.seen.set(list.kind, new WeakRef(list))
   }
 
-  /** Called when the lists of a provider or the settings have changed: listeners that see a difference are notified soon. */
+  /** Called after a change of settings or of a provider's lists. Listeners that see a difference are notified soon. */
   changed (): void {
     this.#pending ??= setTimeout(() => {
       this.#pending = undefined
-      // One after the other: what changed meanwhile is seen by the next time.
+      // A change during a notification is handled after it.
       if (this.#notifying) this.changed()
       else void this.#notifyOfChanges().finally(() => { this.#notifying = false })
     }, settleTime).unref()
@@ -83,18 +81,11 @@ export class News {
   async #notifyOfChanges (): Promise<void> {
     this.#notifying = true
     const members = [...this.#members]
-    let begun = performance.now()
+    const budget = new LoopBudget()
     for (const [listener, member] of members) {
       if (!this.#members.has(listener)) continue
       this.#notify(listener, member)
-      // Neither thousands of sessions nor large lists, each of which is folded anew, may delay the calls of others: half of the time is
-      // theirs.
-      const took = performance.now() - begun
-      if (took < longestTurn) continue
-      await sleep(took)
-      // On a busy machine that time may be over before others had a turn.
-      await nextTurn()
-      begun = performance.now()
+      if (budget.spent) await budget.yieldToEventLoop()
     }
   }
 
@@ -128,8 +119,8 @@ export class News {
   }
 
   /**
-   * Applies changed settings: at servers that a client does not see any more, its calls, subscriptions and own links end. What it wants to
-   * hear of is subscribed to where it would be read now.
+   * Applies changed settings. A client's calls, subscriptions and links end at servers that it no longer sees. Its
+   * other subscriptions move to the provider from which it reads the resource now.
    */
   withdraw (): void {
     const visible = new Map<string, ReadonlySet<string>>()
@@ -147,8 +138,8 @@ export class News {
   }
 
   /**
-   * Ends the subscriptions to what a client may not read any more from their provider.
-   * @param lost the providers that it does not see any more, which drop its subscriptions themselves
+   * Ends subscriptions to resources that a client may no longer read from their provider.
+   * @param lost providers that the client no longer sees; they drop its subscriptions themselves
    */
   #endSubscriptions (view: View, client: Client, lost: ReadonlySet<string>): void {
     for (const provider of this.#providers.usedBy(client)) {
@@ -159,7 +150,7 @@ export class News {
     }
   }
 
-  /** Subscribes a client to what it wants to hear of, where its view shows that and it is not subscribed. @param lost as above */
+  /** Subscribes a client again to the resources that its view shows. @param lost as above */
   #resubscribe (view: View, { client, wanted }: Member, lost = none): void {
     wanted.isMissing = false
     if (wanted.size === 0) return
@@ -172,7 +163,7 @@ export class News {
     }
   }
 
-  /** @returns false where that is not possible now */
+  /** @returns false if that is not possible now */
   #resubscribeAt (name: string, client: Client, uri: string): boolean {
     try {
       this.#providers.use(name, client).resubscribe?.(client, uri)
@@ -184,7 +175,7 @@ export class News {
   }
 }
 
-/** True when a list differs from the one that its client got last; the next call returns false. */
+/** True if a list differs from the one that its client received last. The next call returns false. */
 function isNews ({ seen }: Member, list: List): boolean {
   const last = seen.get(list.kind)
   if (last === undefined) return false

@@ -6,41 +6,41 @@ import {
 import { limits } from '../base/limits/index.ts'
 import { itemKindOf, type Section } from './section.ts'
 
-/** A section of a merged route, the text before its items' names, and everything that its server lists or has listed. */
+/** A section of a merged route, the prefix of its items' names, and the claims of its server. */
 interface Claimant { readonly at: number, readonly section: Section, readonly prefix: string, readonly claims: ListingHistory }
 
 /**
- * Decides which server a name, URI or template belongs to, on a route that merges several. Admins' servers come before users', then the
- * order of configuration decides; but what a server begins to list while another one of its rank has the name stays with that one. A
- * server that is away, or does not list an item any more, keeps what it had: so a name never changes its meaning while the configuration
- * stays, and neither does it with a restart. What another server will list cannot be known, therefore a name that might become that of an
- * earlier one is not given away where the earlier one is an admin's and the later one a user's, or where nothing is known of the earlier
- * one yet.
- * What a provider without a prefix lists is its own, whatever servers list: it is written down, and known at any time.
+ * Decides which server a name, URI or template belongs to on a merged route:
+ * - Admins' servers come before users' servers. Within a rank, the order of configuration decides.
+ * - A server does not take a name that another server of its rank listed earlier.
+ * - A server keeps its names while it is away, after it stops listing an item, and after a restart.
+ * - A user's server does not get a name that an earlier admin's server might list later.
+ * - No server gets a name that an earlier server with unknown lists might have.
+ * - Items of providers without a prefix always belong to them.
  */
 export class Precedence {
   readonly #claimants: readonly Claimant[]
   /** The items of providers without a prefix. */
   readonly #unprefixed: Readonly<Record<ListKind, ReadonlyMap<string, Claimant>>>
-  /** As it is written, and as it stands in names. */
+  /** The separator as configured, and as it stands in names. */
   readonly #written: string
   readonly #separator: string
-  /** By label and separator: an item whose name begins with both might be named by this section. */
+  /** By label and separator, with which the names of a section begin. */
   readonly #byPrefix = new Map<string, Claimant[]>()
   readonly #prefixLengths = new Set<number>()
   readonly #longestPrefix: number
-  /** The claimants of each URI and template, mostly one, made when first asked for. */
+  /** The claimants of each URI and template, made on first use. */
   readonly #byKey = new Map<ListKind, Map<string, Claimant | Claimant[]>>()
 
   /**
    * @param claimsOf the claims of each section's server
-   * @param asWritten of names with labels and separator as they are written, not as they are shown
+   * @param asWritten true: for names with unchanged labels and separator, in place of those that model APIs accept
    */
   constructor (sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory, asWritten = false) {
     this.#written = separator
     this.#separator = asWritten ? separator : toModelSeparator(separator)
     const prefixOfSection = asWritten ? writtenPrefixOf : prefixOf
-    // A surface keeps its precedence, and must not keep providers: one that was restarted would stay in memory.
+    // A surface keeps its precedence, and must not keep the provider of a restarted server in memory.
     this.#claimants = sections.map((section, at) => ({
       at,
       section: { ...section, provider: undefined },
@@ -62,8 +62,8 @@ export class Precedence {
   get claimants (): readonly Claimant[] { return this.#claimants }
 
   /**
-   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `won`: it may, though another section
-   * could have an item of that name.
+   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `won`: it may,
+   * though another section could have an item of that name.
    */
   plainName (at: number, kind: 'tools' | 'prompts', key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
@@ -75,7 +75,7 @@ export class Precedence {
     if (isHashLike && name.length === 64) return 'lost'
     let isContested = false
     let rivals = 0
-    // Only as far as labels reach: a server may list names of a megabyte of separators.
+    // No further than labels reach, since a name may consist of a megabyte of separators.
     const end = Math.min(name.length, this.#longestPrefix)
     for (let found = name.indexOf(this.#separator, 1); found !== -1; found = name.indexOf(this.#separator, found + 1)) {
       const length = found + this.#separator.length
@@ -84,9 +84,9 @@ export class Precedence {
       for (const rival of this.#byPrefix.get(name.slice(0, length)) ?? []) {
         if (isSameMember(rival, own)) continue
         isContested = true
-        // A user's servers take nothing from an admin's, however many they are.
+        // Users' servers take no names from admins'.
         if (rival.section.ofAdmin || !own.section.ofAdmin) rivals++
-        // Another name that a rival got for an item of its own must not be the plain name of this one.
+        // The plain name must not be a name with a hash that a rival's item has.
         if (isHashLike || rivals > limits.nameRivals || !this.#nameStays(own, key, rival, name.slice(length), kind)) return 'lost'
       }
     }
@@ -111,7 +111,10 @@ export class Precedence {
   /** The section that a resource belongs to, listed now or not; undefined: no server has ever listed it. */
   ownerOf (uri: string): Section | undefined { return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section }
 
-  /** The admin's server that shows a prompt under this plain name, or a resource, listed now or not; undefined: there is none. */
+  /**
+   * The admin's server that shows a prompt under this plain name, or a resource, listed now or not; undefined: there is
+   * none.
+   */
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
     return this.#claimants.find(({ section, claims }) => {
       if (!section.ofAdmin || section.server.unprefixed === true) return false
@@ -139,7 +142,7 @@ export class Precedence {
     if (byKey) return byKey
     this.#byKey.set(kind, byKey = new Map())
     for (const claimant of this.#claimants) {
-      // What is built in no more is not its own any more.
+      // Removed built-in items lose their claims.
       if (claimant.section.server.unprefixed === true) continue
       for (const key of claimant.claims.keys(kind)) {
         const others = byKey.get(key)
@@ -161,7 +164,7 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
       for (const { key } of section.catalogue.lists[kind]) {
         if (found[kind].has(key) || !showsKey(section, kind, key)) continue
         found[kind].set(key, claimant)
-        // Nobody else has the name under which it is shown either.
+        // The shown name is taken, too.
         if (kind === 'tools' || kind === 'prompts') found[kind].set(nameAfter('', key), claimant)
       }
     }

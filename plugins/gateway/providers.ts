@@ -7,7 +7,7 @@ import type { Provider, ProviderHost, ProviderSource } from '../../protocol/prov
 export class ProviderTable {
   readonly #sources: ProviderSource[] = []
   readonly #registered = new Map<string, Provider>()
-  /** By client id, so that the end of a client costs no search. Holds names, so that a replaced provider is not kept in memory. */
+  /** By client id. Holds names, so that a replaced provider is not kept in memory. */
   readonly #used = new Map<string, Set<string>>()
   readonly #releasing = new Set<Promise<unknown>>()
   #generation = 0
@@ -46,7 +46,7 @@ export class ProviderTable {
     return undefined
   }
 
-  /** A text that is equal for clients to which all providers list the same, at one generation. */
+  /** A key that is equal for clients to which all providers list the same at one generation. */
   catalogueKey (client: Client): string {
     let key = classOf(client.capabilities)
     for (const source of this.#sources) {
@@ -56,7 +56,10 @@ export class ProviderTable {
     return key
   }
 
-  /** The provider that a client is about to use. It is recorded, to be released with the client. @throws RpcError -32001 when it is gone */
+  /**
+   * The provider that a client is about to use, recorded for the client's release.
+   * @throws RpcError -32001 if it is gone
+   */
   use (name: string, client: Client): Provider {
     const provider = this.get(name)
     if (!provider) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')
@@ -69,7 +72,7 @@ export class ProviderTable {
     return [...this.#used.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
   }
 
-  /** Releases a client that is gone, or may not use some providers any more. @param from those providers; undefined: all */
+  /** Releases a client that is gone, or has lost access to some providers. @param from those providers; default: all */
   async release (client: Client, from?: ReadonlySet<string>): Promise<void> {
     const used = this.#used.get(client.id)
     if (!used) return
@@ -115,7 +118,7 @@ export class ProviderTable {
   }
 
   #note (name: string, client: Client): void {
-    // A caller without a listener and own links has nothing to release, and its end is never reported.
+    // A caller without a listener and own links has nothing to release.
     if (client.listener === undefined && client.ownLinks !== true) return
     const used = this.#used.get(client.id)
     if (used) used.add(name)

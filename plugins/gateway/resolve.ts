@@ -6,8 +6,9 @@ import {
 } from '../settings/index.ts'
 import { limits } from '../base/limits/index.ts'
 import type { ProviderTable } from './providers.ts'
-import type { ResourceLinks } from './resource-links.ts'
-import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
+import type { ResourceLinks } from './result-notes.ts'
+import type { Target } from './section.ts'
+import { isHidden, readerOf, type Surface } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
 
 /** Max names with the same beginning whose hashes are compared with that of a name. */
@@ -71,7 +72,10 @@ export class ItemResolver {
     throw new NotConnected(scope.name, this.#providers.get(scope.name), client)
   }
 
-  /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
+  /**
+   * Waits for the catalogue of one provider for this client.
+   * @throws RpcError -32001 when it is unknown and cannot be read now
+   */
   async learn (name: string, client: Client): Promise<void> {
     await this.#providers.learn([name], client, true)
     const provider = this.#providers.get(name)
@@ -79,7 +83,10 @@ export class ItemResolver {
     if (provider && !isConnected && !provider.catalogue(client)) throw new NotConnected(name, provider, client)
   }
 
-  /** Looks a name up in the surface; an unknown one is looked up again once all catalogues are read. @throws as `mustBeKnown` */
+  /**
+   * Looks a name up in the surface; an unknown one is looked up again once all catalogues are read.
+   * @throws as `mustBeKnown`
+   */
   async find<Found> (exchange: Exchange<View>, look: (surface: Surface) => Found | undefined): Promise<Found | undefined> {
     const surface = this.#surfaces.of(exchange.view, exchange.client)
     const found = look(surface)
@@ -90,8 +97,8 @@ export class ItemResolver {
   }
 
   /**
-   * Finds a tool or prompt by its name in the view. On merged routes, a provider whose lists for this client are not known yet is awaited
-   * if the name begins with its label.
+   * Finds a tool or prompt by its name in the view. On merged routes, a provider whose lists for this client are not
+   * known yet is awaited if the name begins with its label.
    * @throws RpcError -32001 when that provider does not connect
    */
   async named (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
@@ -173,7 +180,10 @@ export class ItemResolver {
     return view.scope.kind === 'server' ? !isHidden(surface, provider, uri) : this.#readerIn(view, surface, uri) === provider
   }
 
-  /** The provider that lists a resource or has a template for it; else the one that linked to it, if all its resources are shown. */
+  /**
+   * The provider that lists a resource or has a template for it; else the one that linked to it, if all its resources
+   * are shown.
+   */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = readerOf(surface, uri)?.provider
     if (provider !== undefined || view.scope.kind === 'server') return provider

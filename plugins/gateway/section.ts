@@ -1,12 +1,26 @@
+import type { Exchange } from '../../protocol/exchange.ts'
 import type { Catalogue, Item, ListKind } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
-import { isEnabled, type ItemKind, overrideOf, selects, type VisibleServer } from '../settings/index.ts'
-import { withoutApps } from './apps.ts'
+import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
+import type { ClientCapabilities } from '../../protocol/capabilities.ts'
+import { isEnabled, type ItemKind, overrideOf, selects, type View, type VisibleServer } from '../settings/index.ts'
 
-/** One visible server with its provider, and the provider's catalogue for the client; undefined when there is none, or not known yet. */
+/** One visible server with its provider and the provider's catalogue for the client, as far as they are known. */
 export interface Section extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
+}
+
+/** The target of an exposed name: the provider of the item, and the item's own name. */
+export interface Target {
+  readonly provider: string
+  readonly key: string
+  readonly item?: Item
+  /**
+   * For a tool of a presentation that stands for another tool: calls the other one.
+   * @param call runs `tools/call` for another exchange
+   */
+  readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 
 /** One item as a section shows it. `description`: the admin's override, if there is one. */
@@ -16,8 +30,8 @@ export interface SectionItem { readonly text: string, readonly description: stri
 export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTemplates' ? 'resources' : kind
 
 /**
- * An item as its section shows it; undefined when the group does not select it, or only an MCP App may use it. Overrides, selections and
- * MCP Apps are applied to items only here.
+ * An item as its section shows it; undefined when the group does not select it, or only an MCP App may use it.
+ * Overrides, selections and MCP Apps are applied to items only here.
  * @param apps the client shows MCP Apps
  */
 export function showItem ({ server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean): SectionItem | undefined {
@@ -27,4 +41,24 @@ export function showItem ({ server, member }: VisibleServer, kind: ListKind, ite
   const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text
   if (text === undefined) return undefined
   return { text, description: override?.description, enabled: isEnabled(override) }
+}
+
+/** The MCP Apps extension (SEP-1865). */
+const extension = 'io.modelcontextprotocol/ui'
+
+/** Whether a client shows MCP Apps. */
+export const showsApps = (client: ClientCapabilities): boolean => isObject(client.extensions) && client.extensions[extension] !== undefined
+
+/**
+ * A tool for a client without MCP Apps, without the metadata of its view. Undefined for a tool that only an App may
+ * call.
+ */
+export function withoutApps (text: string): string | undefined {
+  if (!text.includes('"_meta"') || !text.includes('"ui')) return text
+  const { _meta: meta } = JSON.parse(text) as { _meta?: unknown }
+  if (!isObject(meta)) return text
+  if (isObject(meta.ui) && Array.isArray(meta.ui.visibility) && !meta.ui.visibility.includes('model')) return undefined
+  if (meta.ui === undefined && meta['ui/resourceUri'] === undefined) return text
+  const rest = withMembers(memberOf(text, '_meta') ?? '{}', { ui: undefined, 'ui/resourceUri': undefined })
+  return withMembers(text, { _meta: rest === '{}' ? undefined : rest })
 }

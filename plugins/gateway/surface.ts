@@ -1,34 +1,22 @@
 import { union, routeCapabilities, type ServerCapabilities } from '../../protocol/capabilities.ts'
-import type { Exchange } from '../../protocol/exchange.ts'
 import { isServerInfo, kinds, type Catalogue, type Item, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
-import { itemOtherName, nameAfter, prefixesOf, prefixOf, type View, writtenPrefixOf } from '../settings/index.ts'
+import { itemOtherName, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../settings/index.ts'
 import { limits } from '../base/limits/index.ts'
 import { List, type ListEntry } from './list.ts'
 import { hiddenOf, hidesAny, isOff, unlistedIsOff, type Hidden } from './hidden-resources.ts'
-import { Precedence, showsKey } from './precedence.ts'
-import { showItem, type Section, type SectionItem } from './section.ts'
-import { literalsOf, longestUri, matchesTemplate, type ResourceTemplate } from './templates.ts'
-
-/** The target of an exposed name: the provider of the item, and the item's own name. */
-export interface Target {
-  readonly provider: string
-  readonly key: string
-  readonly item?: Item
-  /**
-   * Of a tool of a presentation that stands for the call of another tool: calls that one in its place.
-   * @param call runs `tools/call` for another exchange
-   */
-  readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
-}
+import { Precedence } from './precedence.ts'
+import { showItem, type Section, type SectionItem, type Target } from './section.ts'
+import { adminsTemplates, mergedTemplates, ownerIn, rawTemplates, reservedBy } from './surface-templates.ts'
+import { longestUri, matchesTemplate, type ResourceTemplate } from './templates.ts'
 
 /** One list, and the targets of its names. */
 interface Part {
   readonly list: List
   readonly targets: ReadonlyMap<string, Target>
-  /** Other names that items had, or will have, while it is not known whether a plain name is theirs. They are accepted, not listed. */
+  /** Accepted names that are not listed: those that items had, or will have, while a plain name is contested. */
   readonly aliases: ReadonlyMap<string, Target>
-  /** What a client that names an unknown item is told besides. */
+  /** Added to the error for an unknown item. */
   readonly hint?: string
 }
 
@@ -36,8 +24,8 @@ interface Part {
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, Part>>
   /**
-   * In the order in which they are tried: admins' servers before users', then those with the longest literals, which are the most
-   * specific. A target without an item is a template that its server does not list any more: what matches it is read nowhere.
+   * In the order of matching: admins' servers before users', then the longest literals. A target without an item is a
+   * template that its server no longer lists: a URI that matches it cannot be read.
    */
   readonly templates: ReadonlyArray<ResourceTemplate<Target>>
   /** The server that a resource belongs to on a merged route, listed now or not. */
@@ -52,9 +40,9 @@ export interface Surface {
   readonly capabilities: ReadonlyMap<string, ServerCapabilities>
   /** The capabilities that the route announces. */
   readonly shown: ServerCapabilities
-  /** Of a single server, as JSON text; undefined: the gateway's own. */
+  /** The `serverInfo` of a single server, as JSON text; undefined: that of the gateway. */
   readonly serverInfo: string | undefined
-  /** The single server says who it is as MCP requires. */
+  /** Whether that `serverInfo` has the members that MCP requires. */
   readonly isNamed: boolean
   readonly instructions: string | undefined
 }
@@ -71,7 +59,7 @@ export interface SurfaceInput {
 
 type Builder = Record<ListKind, { entries: ListEntry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
 
-/** Makes a view's surface of the catalogues of its providers. Pure. Lists that are equal to those of `before` are reused. */
+/** Makes a view's surface of the catalogues of its providers. Pure. Equal lists of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = { tools: empty(), prompts: empty(), resources: empty(), resourceTemplates: empty() }
   const capabilities = new Map<string, ServerCapabilities>()
@@ -110,8 +98,8 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
 }
 
-// The functions that a surface holds are created here and not inside `foldSurface`: closures of one function share its variables, so that
-// each surface would keep `before` in memory, and with it all earlier surfaces.
+// The functions of a surface are created here: closures inside `foldSurface` would share its variables, and keep all
+// earlier surfaces in memory through `before`.
 
 const none = (): undefined => undefined
 
@@ -121,80 +109,11 @@ const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind
   const { entries, targets, aliases, extra } = built[kind]
   const list = new List(kind, entries, extra)
   const old = before?.parts[kind].list
-  // An equal list is the same object, so that nobody is notified; the targets of its names may differ.
+  // An equal list stays the same object, so that no client is notified.
   return { list: old?.equals(list) === true ? old : list, targets, aliases }
 }
 
 const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
-
-/** The characters of a template's literals. */
-const lengthOf = (literals: readonly string[]): number => literals.reduce((sum, { length }) => sum + length, 0)
-
-function rawTemplates (targets: ReadonlyMap<string, Target>): Array<ResourceTemplate<Target>> {
-  return [...targets]
-    .map(([uriTemplate, target]) => {
-      const literals = literalsOf(uriTemplate)
-      return { literals, target, length: lengthOf(literals) }
-    })
-    .sort((one, other) => other.length - one.length)
-}
-
-/** The templates of a merged route, each once, also those that their servers do not list any more. */
-function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target>> {
-  const kind = 'resourceTemplates'
-  const found = precedence.claimants.flatMap(({ at, section, claims }) => {
-    const items = new Map(section.catalogue?.lists[kind].map((item) => [item.key, item]))
-    return [...claims.keys(kind)]
-      .filter((key) => showsKey(section, kind, key) && precedence.ownsUri(at, kind, key))
-      .map((key) => {
-        const literals = literalsOf(key)
-        return {
-          literals,
-          target: { provider: section.server.name, key, item: items.get(key) },
-          ofAdmin: section.ofAdmin,
-          late: lateness(claims.first(kind, key)),
-          length: lengthOf(literals)
-        }
-      })
-  })
-  return found
-    // Among several servers, a template that matches everything must not capture the others' resources.
-    .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
-    // Among servers of one rank, a template that was listed later never precedes one that was listed earlier, however specific it is.
-    .sort((one, other) => Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || other.length - one.length)
-}
-
-const lateness = (first: ReturnType<ListingHistory['first']>): number => first === undefined || first.isInitial ? 0 : first.reading
-
-/** The templates of admins' servers, where there are servers of users as well. */
-function adminsTemplates (
-  sections: readonly Section[],
-  templates: ReadonlyArray<ResourceTemplate<Target>>
-): ReadonlyArray<ResourceTemplate<Target>> {
-  if (sections.every(({ ofAdmin }) => ofAdmin)) return []
-  const admins = new Set(sections.filter(({ ofAdmin }) => ofAdmin).map(({ server }) => server.name))
-  return templates.filter(({ target }) => admins.has(target.provider))
-}
-
-/** Whether one of these templates matches a URI, so that a user's server must not provide it; also when too many URIs were asked about. */
-function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
-  let left: number = limits.templateComparisons
-  return (uri) => {
-    left -= templates.length
-    const work = { left: limits.templateWork }
-    return templates.length > 0 && (left < 0 || templates.some(({ literals }) => matchesTemplate(literals, uri, work)) || work.left < 0)
-  }
-}
-
-/** The name of the server that a URI belongs to on a merged route. @param admins templates, which come before what users' servers list */
-function ownerIn (precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<Target>>): Surface['ownerOf'] {
-  return (uri) => {
-    const owner = precedence.ownerOf(uri)
-    const work = { left: limits.templateWork }
-    const template = owner?.ofAdmin === false ? admins.find(({ literals }) => matchesTemplate(literals, uri, work)) : undefined
-    return template?.target.provider ?? owner?.server.name
-  }
-}
 
 function addRaw (kind: ListKind, built: Builder, section: Section, catalogue: Catalogue, apps: boolean): void {
   for (const item of catalogue.lists[kind]) {
@@ -223,7 +142,7 @@ function addNamed (
     if (!shown?.enabled) continue
     const plain = nameAfter(prefix, item.key)
     const taken = targets.get(plain)
-    // A member that a group names twice is shown once.
+    // A group may name a server twice.
     if (taken?.provider === server.name && taken.key === item.key) continue
     const standing = precedence.plainName(at, kind, item.key)
     const name = standing === 'lost' || taken ? itemOtherName(plain, server.name, item.key) : plain
@@ -232,7 +151,7 @@ function addNamed (
     if (standing === 'won' && name === plain) {
       aliases.set(itemOtherName(plain, server.name, item.key), { provider: server.name, key: item.key, item })
     }
-    // No model API takes a name that is written otherwise, so no item is shown under it.
+    // The name with unchanged label and separator is accepted, but not listed, since model APIs refuse it.
     const given = `${writtenPrefix}${item.key}`
     if (given !== plain && !aliases.has(given) && written.plainName(at, kind, item.key) !== 'lost') {
       aliases.set(given, { provider: server.name, key: item.key, item })
@@ -240,7 +159,7 @@ function addNamed (
   }
 }
 
-/** Adds resources or templates under their URIs: of two servers that list the same, one provides it. */
+/** Adds resources or templates under their URIs. If two servers list the same URI, one provides it. */
 function addLocated (
   kind: 'resources' | 'resourceTemplates',
   built: Builder,
@@ -264,7 +183,7 @@ function add (built: Builder[ListKind], section: Section, item: Item, name: stri
   built.entries.push(isModernVersion(section.catalogue?.version) ? { ...entry, item, isModern: true } : { ...entry, item })
 }
 
-/** Unchanged members are absent: most entries are the text and its key alone. */
+/** An entry without unchanged members. */
 function toEntry (text: string, key: string, name: string | undefined, description: string | undefined): ListEntry {
   if (description === undefined) return name === undefined ? { text, key } : { text, name }
   return name === undefined ? { text, key, description } : { text, name, description }
@@ -283,8 +202,8 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
 }
 
 /**
- * Whether a server's resource, listed or not, is hidden, or is another server's on this route. A URI that is too long to be normalized
- * counts as hidden.
+ * Whether a server's resource, listed or not, is hidden or belongs to another server. A URI that is too long to be
+ * normalized counts as hidden.
  */
 export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
@@ -298,7 +217,7 @@ export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: s
   const listed = parts.resources.targets.get(uri)
   if (listed || templates.length === 0 || uri.length > longestUri) return listed
   const isHiddenAt = unlistedIsOff(hidden, uri)
-  // The server that listed it once may still have it, and no other one does.
+  // A server keeps a URI that it once listed.
   const owner = ownerOf(uri)
   const work = { left: limits.templateWork }
   const found = templates.find(({ literals, target: { provider } }) =>

@@ -1,28 +1,45 @@
+import type { Exchange, Client } from '../../protocol/exchange.ts'
+import type { Provider } from '../../protocol/provider.ts'
 import type { Snapshot } from '../../db/store.ts'
-import type { Client } from '../../protocol/exchange.ts'
 import { kinds, type ListingHistory } from '../../protocol/lists.ts'
-import type { PresentationName } from '../settings/index.ts'
-import {
-  type Access, inPresentation, type View, type VisibleServer
-} from '../settings/index.ts'
+import { type View, type PresentationName, type Access, inPresentation, type VisibleServer } from '../settings/index.ts'
 import { BoundedMap, limits, shrink } from '../base/limits/index.ts'
-import { showsApps } from './apps.ts'
+import { type Surface, foldSurface } from './surface.ts'
+import { showsApps, type Section } from './section.ts'
 import { ClaimsByServer } from './claims.ts'
-import type { Presentation } from './presentation.ts'
 import type { ProviderTable } from './providers.ts'
 import { Precedence } from './precedence.ts'
-import type { Section } from './section.ts'
-import { foldSurface, type Surface } from './surface.ts'
+
+/** The input of a presentation. */
+export interface Presented {
+  /** The merged surface of the same principal and servers. */
+  readonly merged: Surface
+  /** The former surface, whose equal lists are reused. */
+  readonly before: Surface | undefined
+  /** Equal for all views and clients that see the same. */
+  readonly key: string
+}
+
+/** A way to show the servers of a view, made of the merged surface. */
+export interface Presentation {
+  /** Runs the items that the presentation adds. No view lists it, and its name must not be that of a server. */
+  readonly provider: Provider
+  /** Called at most once per generation. */
+  readonly present: (presented: Presented) => Surface
+}
+
+/** Calls the tool that an exchange names, as `tools/call` does. */
+export type CallTool = (exchange: Exchange<View>) => Promise<string>
 
 interface KeptSurface { readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number }
-/** The result of the last look-up, with its arguments: one request looks up the same surface more than once. */
+/** The last look-up, since one request looks up the same surface repeatedly. */
 interface LastSurface extends Omit<KeptSurface, 'items'> { readonly view: View, readonly client: Client }
-/** The surfaces folded of one generation and snapshot, by their views and the catalogues that they are made of. */
+/** The surfaces of one generation and snapshot, by view and catalogues. */
 interface Folded { readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>> }
 
 /**
- * The surfaces of all views, each folded once per generation of catalogues and settings: classes of clients to which all servers of a view
- * list the same have one surface, so a client that declares what nobody declared before costs no fold.
+ * The surfaces of all views, each folded once per generation of catalogues and settings. Classes of clients to which
+ * all servers list the same share one surface.
  */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visible'>
@@ -38,7 +55,6 @@ export class Surfaces {
     this.#providers = providers
   }
 
-  /** Adds a way of showing what a view sees, made of its merged surface. */
   addPresentation (name: PresentationName, present: Presentation['present']): void { this.#presentations.set(name, present) }
 
   /** The text between a server's name and its items' names on merged routes. */
@@ -47,7 +63,7 @@ export class Surfaces {
   /** The servers that a view sees now. */
   visible (view: View): VisibleServer[] { return this.#access.visible(view) }
 
-  /** The servers that a view sees now, with the catalogue of each for this client. Not folded: items have their own names. */
+  /** The servers that a view sees now, with the catalogue of each for this client. */
   sections (view: View, client: Client): Section[] {
     return this.visible(view).map((each) => {
       const provider = this.#providers.get(each.server.name)
@@ -115,7 +131,7 @@ export class Surfaces {
 
   #claimsOf ({ server, provider }: Section): ListingHistory { return provider?.claims ?? this.#claims.of(server) }
 
-  /** Notes what a provider that keeps no claims itself lists to any class of clients. */
+  /** Records the items of a provider that keeps no claims itself. */
   #note ({ server, provider, catalogue }: Section): void {
     if (provider?.claims) return
     const catalogues = provider?.catalogues?.() ?? []

@@ -1,7 +1,10 @@
 /** A resource template of some server. */
 export interface ResourceTemplate<Target> { readonly literals: readonly string[], readonly target: Target }
 
-/** Steps that are left for finding literals within URIs: of each, at most the length of the literal times that of the URI. */
+/**
+ * Steps that are left for finding literals within URIs: of each, at most the length of the literal times that of the
+ * URI.
+ */
 interface MatchWork { left: number }
 
 /** Longer URIs match no template: the cost of matching is bounded by the length of the URI times that of a literal. */
@@ -11,8 +14,9 @@ export const longestUri = 8 * 1024
 export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/\{[^{}]*\}/)
 
 /**
- * True when a URI can be an expansion of a template: it contains the template's literals in this order, the first and last at its ends.
- * Templates come from upstreams and must not cause slow matching: there is no back-tracking, and the length of the URI is bounded.
+ * True when a URI can be an expansion of a template: it contains the template's literals in this order, the first and
+ * last at its ends. Templates come from upstreams and must not cause slow matching: there is no back-tracking, and the
+ * length of the URI is bounded.
  * @param work what all comparisons together may take; beyond: nothing matches
  */
 export function matchesTemplate (literals: readonly string[], uri: string, work: MatchWork = { left: Infinity }): boolean {

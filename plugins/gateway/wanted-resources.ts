@@ -5,22 +5,22 @@ import { limits, type Release, ShareError, Shares } from '../base/limits/index.t
 
 const { size, cost } = limits.subscriptions
 
-/** The memory of what all clients want to hear of, in bytes: as much as that of the subscriptions themselves. */
+/** The memory of the wanted resources of all clients, in bytes. */
 const held = new Shares(size, 'subscriptions to resources')
 
 /**
- * The resources that one client wants to hear of. They outlive the subscriptions: those end where the client's view does not show the
- * resource any more, and begin again once it does.
+ * The resources that one client subscribes to. A subscription ends when the client's view no longer shows the resource,
+ * and begins again when it does.
  */
 export class WantedResources {
   readonly #releases = new Map<string, Release>()
-  /** True: some of them are not subscribed to now. */
+  /** True: some resources have no subscription now. */
   isMissing = false
 
   get size (): number { return this.#releases.size }
   get uris (): Iterable<string> { return this.#releases.keys() }
 
-  /** @returns false where it was wanted already @throws RpcError -32001 where the client's owner wants too many */
+  /** @returns false if it was wanted already @throws RpcError -32001 beyond the share of the client's owner */
   add (client: Client, uri: string): boolean {
     if (this.#releases.has(uri)) return false
     try {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { limits } from '../../plugins/base/limits/limits.ts'
-import { ResourceLinks } from '../../plugins/gateway/resource-links.ts'
-import { TaskOwners } from '../../plugins/gateway/task-owners.ts'
+import { ResourceLinks } from '../../plugins/gateway/result-notes.ts'
+import { TaskOwners } from '../../plugins/gateway/result-notes.ts'
 
 test('tasks: who may ask about one, and where', async (t) => {
   const result = (taskId: unknown): string => JSON.stringify({ task: { taskId, status: 'working' } })

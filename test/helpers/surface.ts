@@ -2,8 +2,8 @@
 import { plainClass } from '../../protocol/capabilities.ts'
 import { kinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import { ClaimsByServer, type Claims } from '../../plugins/gateway/claims.ts'
-import type { Section } from '../../plugins/gateway/section.ts'
-import { foldSurface, type Surface, type SurfaceInput, type Target } from '../../plugins/gateway/surface.ts'
+import type { Section, Target } from '../../plugins/gateway/section.ts'
+import { foldSurface, type Surface, type SurfaceInput } from '../../plugins/gateway/surface.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 

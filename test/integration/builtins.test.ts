@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test } from 'tap'
-import { fill } from '../../plugins/gateway/builtins/fill.ts'
+import { fill } from '../../plugins/gateway/builtins/provider.ts'
 import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'

@@ -10,7 +10,7 @@ import { errors } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { limits } from '../../base/limits/index.ts'
 import { acceptedBy, type Accepted } from '../accept.ts'
-import { single, type Endpoint, type Inbound } from '../endpoint.ts'
+import { shutDown, single, type Endpoint, type Inbound } from '../endpoint.ts'
 import { EventStream } from '../event-stream.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
 import type { Received } from '../read-message.ts'
@@ -19,7 +19,9 @@ import { malformedText, type LegacyRequests } from './requests.ts'
 import type { Place, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
-/** The server side of streamable HTTP for legacy clients (specification to 2025-11-25: Transports, "Streamable HTTP"). */
+/**
+ * The server side of streamable HTTP for legacy clients (specification to 2025-11-25: Transports, "Streamable HTTP").
+ */
 export class LegacyEndpoint implements Endpoint {
   readonly #gateway: Gateway
   readonly #sessions: Sessions
@@ -33,11 +35,14 @@ export class LegacyEndpoint implements Endpoint {
     this.#snapshot = snapshot
   }
 
-  /** What a POST carries: requests, notifications and answers of a client. @throws errors in the dialect of the `mcp` scope */
+  /**
+   * What a POST carries: requests, notifications and answers of a client.
+   * @throws errors in the dialect of the `mcp` scope
+   */
   receive (inbound: Inbound, accepted: Accepted, message: Received): void {
     const { raw } = inbound
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
-      if (this.#requests.closing) throw new errors.Draining()
+      if (this.#requests.isClosing) throw new errors.Draining()
       void this.#initialize(inbound, message, accepted, this.#sessions.reserve(inbound.view, inbound.address))
       return
     }
@@ -80,8 +85,7 @@ export class LegacyEndpoint implements Endpoint {
   async close (timeout: number): Promise<void> {
     for (const session of this.#sessions) session.closeChannels()
     await this.#requests.drain(timeout)
-    const error = new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
-    for (const session of this.#sessions) for (const exchange of session.exchanges.values()) exchange.fail(error)
+    for (const session of this.#sessions) for (const exchange of session.exchanges.values()) exchange.fail(shutDown())
     this.#sessions.close()
   }
 
@@ -94,7 +98,7 @@ export class LegacyEndpoint implements Endpoint {
       const { session, result } = await initialize(this.#gateway, this.#sessions, view, request, place)
       answer(raw, accepted, resultText(request.idText, result), { 'mcp-session-id': session.sessionId })
     } catch (error) {
-      answer(raw, accepted, errorText(request.idText, this.#requests.toRpcError(error).toText()))
+      answer(raw, accepted, errorText(request.idText, this.#requests.toAnswer(error).toText()))
     }
   }
 
@@ -113,7 +117,7 @@ export class LegacyEndpoint implements Endpoint {
     if (id === undefined) throw new errors.SessionRequired()
     const session = this.#sessions.find(view, id)
     if (session) return session
-    const mayRebuild = this.#snapshot().system.enableSessionRebuild === true && !this.#requests.closing
+    const mayRebuild = this.#snapshot().system.enableSessionRebuild === true && !this.#requests.isClosing
     const rebuilt = mayRebuild ? this.#sessions.rebuild(view, id, version, address) : undefined
     if (!rebuilt) throw new errors.SessionUnknown()
     this.#gateway.join(rebuilt, rebuilt)
@@ -121,7 +125,10 @@ export class LegacyEndpoint implements Endpoint {
   }
 }
 
-/** The revision that a request names; without the header 2025-03-26 (MCP, "Protocol Version Header"). @throws UnsupportedVersion */
+/**
+ * The revision that a request names; without the header 2025-03-26 (MCP, "Protocol Version Header").
+ * @throws UnsupportedVersion
+ */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
   const version = single(headers['mcp-protocol-version'])
   if (version === undefined) return '2025-03-26'

@@ -7,15 +7,15 @@ import { isServerInfo } from '../../../protocol/lists.ts'
 import type { Request } from '../../../protocol/message.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { checkDeclared } from '../declared.ts'
+import { checkDeclared } from '../read-message.ts'
 import type { Place, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 /**
  * `initialize` (MCP to 2025-11-25, "Lifecycle"): begins a session.
- * @param place taken for the session
+ * @param place the place taken for the session; it is released on failure
  * @returns the session, and the text of the result
- * @throws RpcError to answer with; no session is left behind, and the place is released
+ * @throws RpcError to answer with
  */
 export async function initialize (
   gateway: Gateway,
@@ -27,7 +27,7 @@ export async function initialize (
   const session = begin(sessions, view, params, place)
   try {
     const { capabilities, serverInfo, instructions } = await gateway.describe(view, session)
-    // Access may have been withdrawn while providers were waited for: nobody would take its listener away again.
+    // The session may have ended while providers connected. A listener joined now would never be removed.
     if (session.ended) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
     gateway.join(session, session)
     const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${named(serverInfo, view)}`
@@ -39,7 +39,7 @@ export async function initialize (
   }
 }
 
-/** The `serverInfo` with a name and a version, which clients require, and servers of the modern era may leave out. */
+/** Adds the name and version that legacy clients require, and modern servers may omit. */
 function named (serverInfo: string, { scope }: View): string {
   if (isServerInfo(serverInfo)) return serverInfo
   const { name, version } = { name: smallMemberOf(serverInfo, 'name'), version: smallMemberOf(serverInfo, 'version') }
@@ -62,7 +62,7 @@ function begin (sessions: Sessions, view: View, { protocolVersion, capabilities,
   }
 }
 
-/** The `capabilities` of an `initialize` request. @throws RpcError -32602 where they are larger than `limits.capabilities` */
+/** The `capabilities` of an `initialize` request. @throws RpcError -32602 beyond `limits.capabilities` */
 function declared (capabilities: unknown): ClientCapabilities {
   if (!isObject(capabilities)) return {}
   checkDeclared(JSON.stringify(capabilities), 'capabilities')

@@ -1,4 +1,4 @@
-import { memoryOf } from '../../../protocol/text.ts'
+import { memoryOf, copyOf } from '../../../protocol/text.ts'
 import { limits, OwnedMap } from '../../base/limits/index.ts'
 
 /** Estimated memory of an entry beside its text, in bytes. */
@@ -7,8 +7,8 @@ const overhead = 128
 interface Message { readonly data: string }
 
 /**
- * The buffer of each entry in any buffer. Beyond the bound the oldest entry of the owner that holds most is dropped. It is the oldest of
- * its buffer, too, since a buffer has one owner.
+ * All entries of all buffers. Beyond the bound, the owner with the most memory loses its oldest entry, which is also
+ * the oldest of its buffer, since a buffer has one owner.
  */
 const kept = new OwnedMap<{ dropOldest: () => void }, Message>(limits.keptSize, {
   sizeOf: ({ data }) => memoryOf(data) + overhead,
@@ -16,8 +16,8 @@ const kept = new OwnedMap<{ dropOldest: () => void }, Message>(limits.keptSize, 
 })
 
 /**
- * Messages that are kept until their client fetches them. They are bounded in number and size per buffer, beyond which the oldest are
- * dropped, and in size over all buffers, with which the owner that holds most loses its oldest.
+ * Messages that wait for their client. A buffer is bounded in number and size, and drops its oldest messages. All
+ * buffers together are bounded in size.
  */
 export class MessageBuffer<Entry extends Message> {
   readonly #owner: string
@@ -27,9 +27,8 @@ export class MessageBuffer<Entry extends Message> {
   #size = 0
 
   /**
-   * @param owner in whose name messages are kept (`ownerOf`)
-   * @param maxEntries max number of entries
-   * @param maxSize max memory of all texts, in bytes; the newest entry is kept, however large
+   * @param owner the owner to whom the messages count (`ownerOf`)
+   * @param maxSize the max memory of all texts, in bytes; the newest entry is kept at any size
    */
   constructor (owner: string, maxEntries: number, maxSize: number) {
     this.#owner = owner
@@ -63,4 +62,48 @@ export class MessageBuffer<Entry extends Message> {
     this.#size -= memoryOf(entry.data)
     kept.delete(this.#owner, entry)
   }
+}
+
+interface Entry { readonly stream: number, readonly at: number, readonly data: string, readonly time: number }
+
+/**
+ * The last events of one session, for clients that resume a stream by `Last-Event-ID`. The newest event is kept at any
+ * size, since it may be the answer that the client waits for.
+ */
+export class Replay {
+  readonly #buffer: MessageBuffer<Entry>
+
+  constructor (owner: string) {
+    this.#buffer = new MessageBuffer(owner, limits.replayEvents, limits.replaySize)
+  }
+
+  add (stream: number, at: number, data: string): void {
+    this.#buffer.add({ stream, at, data: copyOf(data), time: Date.now() })
+  }
+
+  /** The events on a stream after the one with number `at`, oldest first. */
+  after (stream: number, at: number): Array<{ at: number, data: string }> {
+    return [...this.#buffer.entries].filter((entry) => entry.stream === stream && entry.at > at)
+  }
+
+  /** Drops events that are older than `limits.replayTime`. */
+  expire (): void {
+    for (const { time } of this.#buffer.entries) {
+      if (Date.now() - time < limits.replayTime) return
+      this.#buffer.dropOldest()
+    }
+  }
+
+  /** Drops all events. */
+  clear (): void {
+    this.#buffer.clear()
+  }
+}
+
+/** The event id: the number of the stream, and of the event on the stream. */
+export const eventId = (stream: number, at: number): string => `${stream}-${at}`
+
+export function parseEventId (id: string): { stream: number, at: number } | undefined {
+  const match = /^(\d{1,10})-(\d{1,10})$/.exec(id)
+  return match ? { stream: Number(match[1]), at: Number(match[2]) } : undefined
 }

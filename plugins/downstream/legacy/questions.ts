@@ -18,19 +18,25 @@ interface OpenQuestion {
 /** The memory of the open questions to all clients, in bytes. */
 const sizes = new Shares(limits.allQuestionsSize, 'open questions')
 
-/** The unanswered questions to one legacy client: JSON-RPC requests, answered by a POST. Bounded per client, per owner and over all. */
+/**
+ * The unanswered questions to one legacy client, bounded per client, per owner and in total. A question is a JSON-RPC
+ * request.
+ */
 export class Questions {
   readonly #open = new Map<number, OpenQuestion>()
   readonly #owner: string
   #lastId = 0
   #size = 0
 
-  /** @param owner to whom the client is counted */
+  /** @param owner the owner to whom the client counts */
   constructor (owner: string) { this.#owner = owner }
 
-  /** @param send sends a message on the stream that the question belongs to @throws RpcError when it is withdrawn or times out */
+  /**
+   * @param send sends a message on the stream that the question belongs to
+   * @throws RpcError when it is withdrawn or times out
+   */
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
-    // It may have been withdrawn while it waited for a stream.
+    // The question may have been withdrawn while it waited for a stream.
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
     const release = this.#hold(size)
@@ -55,12 +61,12 @@ export class Questions {
     if (typeof token === 'number') this.#open.get(token)?.question.progress(paramsText)
   }
 
-  /** Fails all questions, since the client is gone. */
+  /** Fails all questions because the client is gone. */
   clear (): void {
     for (const id of this.#open.keys()) this.#take(id)?.reject(new RpcError(code.internal, 'The client is gone', 'internal'))
   }
 
-  /** @throws RpcError when too many are open, or too large ones */
+  /** @throws RpcError beyond the bounds on number and size */
   #hold (size: number): Release {
     const tooMany = new RpcError(code.internal, 'Too many questions are open to this client', 'limit')
     if (this.#open.size >= limits.questionsPerSession || this.#size + size > limits.questionsSize) throw tooMany

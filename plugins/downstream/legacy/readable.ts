@@ -3,15 +3,18 @@ import { readableTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { List, ListEntry } from '../../gateway/index.ts'
-import { compiles } from './compiles.ts'
+import { resolvePointer } from '../../base/json-schema/index.ts'
 
-/** Lists as clients of this era can read them, by the lists of the gateway. */
+/** The readable form of each list of the gateway. */
 const lists = new WeakMap<List, Promise<List>>()
 
-/** Items as they can read them: a list is made anew with each change of any server. `text`: what it was read of. */
+/**
+ * The readable form of each item, and the text that it was made of. It outlives its list, which is replaced when a
+ * server changes.
+ */
 const items = new WeakMap<Item, { readonly text: string, readonly readable: string | undefined }>()
 
-/** A list as clients of this era can read it: many refuse all of a list for one item that they cannot. */
+/** A list without what legacy clients cannot read: many of them refuse a whole list for one unreadable item. */
 export async function readableList (list: List): Promise<List> {
   let made = lists.get(list)
   if (!made) lists.set(list, made = makeReadable(list))
@@ -31,7 +34,7 @@ async function makeReadable (list: List): Promise<List> {
   return isSame ? list : list.with(entries)
 }
 
-/** Undefined: it is left out. */
+/** Undefined for an item that is left out. */
 function readableEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {
   const { text, item } = entry
   if (!item) return entry
@@ -49,21 +52,59 @@ function readableItem (kind: ListKind, text: string): string | undefined {
   }
 }
 
-/** A tool without an `outputSchema` that clients cannot compile: nothing needs it. */
+/** Removes an `outputSchema` that clients cannot compile. A call does not need it. */
 function withCompiled (text: string | undefined): string | undefined {
   const output = text === undefined ? undefined : memberOf(text, 'outputSchema')
   if (text === undefined || output === undefined || compiles(JSON.parse(output))) return text
   return withMembers(text, { outputSchema: undefined })
 }
 
-/** ISO 8601 with a time and a zone, which SDKs of this era want of `lastModified`. MCP speaks of ISO 8601 only. */
+/** ISO 8601 with time and zone, as legacy SDKs require of `lastModified`. MCP requires ISO 8601 only. */
 const isoTime = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
-/** A resource without a `lastModified` that clients cannot read. */
+/** Removes a `lastModified` that clients cannot read. */
 function withTime (text: string): string {
   const annotations = text.includes('"lastModified"') ? memberOf(text, 'annotations') : undefined
   if (annotations === undefined) return text
   const value: unknown = JSON.parse(annotations)
   if (!isObject(value) || typeof value.lastModified !== 'string' || isoTime.test(value.lastModified)) return text
   return withMembers(text, { annotations: withMembers(annotations, { lastModified: undefined }) })
+}
+
+const types = new Set<unknown>(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
+/** The keywords whose values are schemas by name, lists of schemas, and schemas. */
+const named = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
+const listed = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
+const single = ['additionalProperties', 'additionalItems', 'not', 'if', 'then', 'else', 'contains', 'propertyNames']
+
+/**
+ * Whether a validator can compile a schema without checking it against its meta-schema first. Legacy SDKs compile the
+ * `outputSchema` of every listed tool, and refuse the whole list if one fails.
+ * @param root the whole schema, for references
+ */
+export function compiles (schema: unknown, root: unknown = schema): boolean {
+  if (typeof schema === 'boolean') return true
+  if (!isObject(schema)) return false
+  const { type, pattern, patternProperties, $ref, $id, items } = schema
+  // Validators refuse a second schema with the same id.
+  if ($id !== undefined) return false
+  if (type !== undefined && ![type].flat().every((each) => types.has(each))) return false
+  if (typeof pattern === 'string' && !isPattern(pattern)) return false
+  if (isObject(patternProperties) && !Object.keys(patternProperties).every(isPattern)) return false
+  if (typeof $ref === 'string' && $ref !== '#' && resolvePointer(root, $ref) === undefined) return false
+  const subschemas = [
+    ...named.flatMap((keyword) => isObject(schema[keyword]) ? Object.values(schema[keyword]) : []),
+    ...listed.flatMap((keyword) => schema[keyword] ?? []),
+    ...single.flatMap((keyword) => schema[keyword] === undefined ? [] : [schema[keyword]]),
+    ...items === undefined ? [] : [items].flat()
+  ]
+  return subschemas.every((each) => compiles(each, root))
+}
+
+function isPattern (text: string): boolean {
+  try {
+    return RegExp(text, 'u') instanceof RegExp
+  } catch {
+    return false
+  }
 }

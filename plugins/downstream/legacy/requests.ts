@@ -5,37 +5,35 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { ownerOf } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { limits, ShareError } from '../../base/limits/index.ts'
-import { credentialHeader, type Inbound } from '../endpoint.ts'
+import { limits } from '../../base/limits/index.ts'
+import { credentialHeader, InFlight, toAnswer, type Inbound, type LogError } from '../endpoint.ts'
 import { ClientExchange } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import { readableList } from './readable.ts'
 import type { Session } from './session.ts'
 
-/** The answer to an element of a batch that is not a valid message. */
+/** The answer to an invalid element of a batch. */
 export const malformedText = ({ idText, error }: Malformed): string => errorText(idText, error.toText())
 
 /** Handles the messages of legacy clients in their sessions, for all transports. */
 export class LegacyRequests {
   readonly #gateway: Gateway
   readonly #snapshot: () => Snapshot
-  readonly #logError: (error: unknown, sentence: string) => void
-  #inFlight = 0
-  #drained: (() => void) | undefined
-  #draining: Promise<void> | undefined
-  #closing = false
+  readonly #logError: LogError
+  readonly #inFlight = new InFlight<unknown>()
 
-  constructor (gateway: Gateway, snapshot: () => Snapshot, logError: (error: unknown, sentence: string) => void) {
+  constructor (gateway: Gateway, snapshot: () => Snapshot, logError: LogError) {
     this.#gateway = gateway
     this.#snapshot = snapshot
     this.#logError = logError
   }
 
-  get closing (): boolean { return this.#closing }
+  get isClosing (): boolean { return this.#inFlight.isClosing }
 
   /**
-   * Handles the messages of one POST, in their order; those of a long batch in steps. Requests run, and are answered on a channel.
-   * @param openReply makes the channel for a number of answers; `onGone` is to be called when the client is gone for good
+   * Handles the messages of one POST in their order. Requests are answered on a channel.
+   * @param openReply makes the channel for a number of answers; `onGone` is to be called when the client is gone for
+   * good
    * @returns false when there is nothing to answer
    * @throws Draining
    */
@@ -45,7 +43,7 @@ export class LegacyRequests {
     { view, headers, address }: Pick<Inbound, 'view' | 'headers' | 'address'>,
     openReply: (answers: number, onGone: () => void) => ReplyChannel
   ): boolean {
-    if (this.#closing && messages.some(({ kind }) => kind === 'request')) throw new errors.Draining()
+    if (this.isClosing && messages.some(({ kind }) => kind === 'request')) throw new errors.Draining()
     const answers = messages.filter(({ kind }) => kind === 'request' || kind === 'malformed').length
     const started: ClientExchange[] = []
     let isGone = false
@@ -71,11 +69,11 @@ export class LegacyRequests {
     return answers > 0
   }
 
-  /** Handles the messages of one POST: the first ones before it returns, and others when the event loop has time. */
+  /** Handles messages in their order, and lets the event loop run within a long batch. */
   async #handleInSteps (messages: ReadonlyArray<Message | Malformed>, handle: (message: Message | Malformed) => void): Promise<void> {
     const budget = new LoopBudget()
     // Requests that have not begun are in flight, too.
-    this.#enter()
+    const number = this.#inFlight.add(messages)
     for (const [at, message] of messages.entries()) {
       try {
         handle(message)
@@ -84,32 +82,14 @@ export class LegacyRequests {
       }
       if (at < messages.length - 1 && budget.spent) await budget.yieldToEventLoop()
     }
-    this.#leave()
+    this.#inFlight.remove(number)
   }
-
-  #enter (): void { this.#inFlight++ }
-
-  #leave (): void { if (--this.#inFlight === 0) this.#drained?.() }
 
   /** Refuses new requests, and waits for those in flight. @param timeout in ms */
-  async drain (timeout: number): Promise<void> {
-    this.#closing = true
-    if (this.#inFlight === 0) return
-    // Every endpoint calls this, and all wait for the same requests.
-    this.#draining ??= new Promise<void>((resolve) => {
-      this.#drained = resolve
-      setTimeout(resolve, timeout).unref()
-    })
-    await this.#draining
-  }
+  async drain (timeout: number): Promise<void> { await this.#inFlight.drain(timeout) }
 
-  /** The error to answer. Errors that are not meant for clients are logged, and answered as internal ones. */
-  toRpcError (error: unknown): RpcError {
-    if (error instanceof RpcError) return error
-    if (error instanceof ShareError) return new RpcError(code.unavailable, error.message, 'limit')
-    this.#logError(error, 'a request failed unexpectedly')
-    return new RpcError(code.internal, 'Internal error', 'internal')
-  }
+  /** The error to answer a request with. */
+  toAnswer (error: unknown): RpcError { return toAnswer(error, this.#logError) }
 
   async #run (session: Session, request: Request, exchange: ClientExchange): Promise<void> {
     if (session.exchanges.has(request.id)) {
@@ -127,17 +107,17 @@ export class LegacyRequests {
       return
     }
     session.exchanges.set(request.id, exchange)
-    this.#enter()
+    const number = this.#inFlight.add(exchange)
     try {
       const result = await this.#gateway.handle(exchange)
       const owner = ownerOf(exchange.view.principal, exchange.address)
       exchange.succeed(typeof result === 'string' ? result : await (await readableList(result)).bytes(owner))
     } catch (error) {
-      exchange.fail(this.toRpcError(error))
+      exchange.fail(this.toAnswer(error))
     } finally {
       session.exchanges.take(request.id)
       session.lastUsed = Date.now()
-      this.#leave()
+      this.#inFlight.remove(number)
     }
   }
 }

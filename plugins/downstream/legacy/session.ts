@@ -14,7 +14,7 @@ import { MessageBuffer } from './message-buffer.ts'
 import { Questions } from './questions.ts'
 import { ResumableStreams } from './streams.ts'
 
-/** A stream on which a session's client gets messages that belong to no request. */
+/** A stream for messages that belong to no request. */
 export interface NewsChannel {
   readonly connected: boolean
   send: (text: string) => void
@@ -30,12 +30,12 @@ let lastSession = 0
 export class Session implements ExchangeClient, Listener<View> {
   /** Internal and unique: links, levels and subscriptions are stored under it. */
   readonly id = `session ${++lastSession}`
-  /** The id that the client sends. Clients can choose it (rebuild), so it is used to find the session and for nothing else. */
+  /** The id that the client sends. It only finds the session, since a client can choose it (rebuild). */
   readonly sessionId: string
   readonly view: View
   readonly version: LegacyVersion
   readonly capabilities: ClientCapabilities
-  /** Its place among all sessions, released when it has ended. */
+  /** Released when the session ends. */
   readonly place: Place
   readonly streams: ResumableStreams
   /** Requests in flight, by the client's id. */
@@ -43,7 +43,7 @@ export class Session implements ExchangeClient, Listener<View> {
   level: Level | undefined
   lastUsed = Date.now()
   readonly #channels = new Set<NewsChannel>()
-  // Most sessions are idle, and use neither of these two.
+  // Created on use, since most sessions are idle.
   #questions: Questions | undefined
   /** Messages that wait until the client opens a channel. */
   #waiting: MessageBuffer<{ data: string }> | undefined
@@ -81,7 +81,7 @@ export class Session implements ExchangeClient, Listener<View> {
   /** True when the client can poll a closed stream (SEP-1699). */
   get polls (): boolean { return allowsPolling(this.version) }
 
-  /** True when a GET may open one more stream, or resumes one. */
+  /** True when a GET may resume a stream, or open one more. */
   takesStream (lastEventId: string | undefined): boolean {
     if (this.streams.find(lastEventId)) return true
     return [...this.#channels].filter(({ connected }) => connected).length < limits.streamsPerSession
@@ -114,14 +114,14 @@ export class Session implements ExchangeClient, Listener<View> {
     if (wants(this.level, method, paramsText)) this.send(notificationText(method, paramsText))
   }
 
-  /** Sends a message on one channel. While none is open, messages wait; their number and size are bounded. */
+  /** Sends a message on one channel. Without an open channel it waits in a bounded buffer. */
   send (text: string): void {
     if (this.#ended) return
     const channel = this.#channel()
     if (channel) { channel.send(text); return }
     if (memoryOf(text) > limits.waitingSize) return
     this.#waiting ??= new MessageBuffer(this.owner, limits.waitingMessages, limits.waitingSize)
-    // Of equal notifications one is kept, except log messages: two with the same text are two.
+    // Equal notifications are kept once, except log messages.
     if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) return
     this.#waiting.add({ data: copyOf(text) })
   }
@@ -137,7 +137,7 @@ export class Session implements ExchangeClient, Listener<View> {
     return await this.questions.ask(send, question)
   }
 
-  /** Handles a notification of the client that is meant for the gateway. @returns false when it is meant for the providers */
+  /** Handles a notification for the gateway. @returns false for one that is for the providers */
   receive ({ method, params, paramsText }: Notification): boolean {
     switch (method) {
       case 'notifications/initialized': return true
@@ -171,7 +171,7 @@ export class Session implements ExchangeClient, Listener<View> {
     this.#channels.clear()
   }
 
-  /** The newest open channel: an older one may be dead without notice, when the client's network has changed. */
+  /** The newest open channel. An older one may be dead unnoticed after a change of the client's network. */
   #channel (): NewsChannel | undefined {
     let newest: NewsChannel | undefined
     for (const channel of this.#channels) {
@@ -181,7 +181,7 @@ export class Session implements ExchangeClient, Listener<View> {
     return newest
   }
 
-  /** Waits for the next channel: a client that has just begun its session is about to open one. */
+  /** Waits for the next channel, which a new client is about to open. */
   async #nextChannel (): Promise<NewsChannel | undefined> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, limits.streamOpenTimeout).unref()

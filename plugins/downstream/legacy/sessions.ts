@@ -7,8 +7,8 @@ import { limits, Shares } from '../../base/limits/index.ts'
 import { Session, type Place } from './session.ts'
 
 /**
- * All legacy sessions, found by principal, route and id. An id is not a credential: to another principal it is unknown. Ids that the
- * gateway made are unique; ids that clients choose (rebuild) may be used by several sessions.
+ * All legacy sessions, found by principal, route and id. An id is no credential: it is unknown to other principals. Ids
+ * made by the gateway are unique. Ids chosen by clients (rebuild) may belong to several sessions.
  */
 export class Sessions extends EventEmitter<{ ended: [Session] }> {
   readonly #sessions = new Set<Session>()
@@ -33,7 +33,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
     return session
   }
 
-  /** Takes a place for a session of this caller. Whoever begins none with it releases it. @throws ShareError */
+  /** Takes a place for a session of this caller. Release it if no session begins. @throws ShareError */
   reserve ({ principal }: View, address: string): Place {
     const owner = ownerOf(principal, address)
     return { owner, release: this.#shares.take(owner) }
@@ -45,8 +45,8 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
   }
 
   /**
-   * Begins a session under an unknown id that the client sent, without the client's capabilities, which are lost.
-   * @returns undefined for an invalid id, and when there are too many rebuilds
+   * Begins a session under an unknown id that the client sent. The client's capabilities are unknown.
+   * @returns undefined for an invalid id, or after too many rebuilds
    * @throws ShareError
    */
   rebuild (view: View, id: string, version: LegacyVersion, address: string): Session | undefined {

@@ -1,23 +1,21 @@
 import { createHash } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
 import { ownerOf } from '../../settings/index.ts'
 import type { Gateway, Result } from '../../gateway/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { callableList } from './callable.ts'
-import { elicitationOf, isAccepted } from './elicitation.ts'
+import { callableList, completeResult, completeList, strictest, resultHead } from './result.ts'
 import type { ModernExchange } from './exchange.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome } from './errors.ts'
 import type { ModernRequest } from './request.ts'
-import { completeResult, completeList, strictest } from './result.ts'
 import type { States } from './state.ts'
 
-/** Makes answers of this era of what the gateway answers, and requests of those that come back with a state. */
+/** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
 export interface Answerer {
   /** The answer for a result. A server's own state is sealed. */
   outcome: (exchange: ModernExchange, result: Result) => Outcome | Promise<Outcome>
-  /** The question that stands for an error; undefined: it stays one. */
+  /** The question in place of an error; undefined when the error is answered. */
   question: (error: RpcError, exchange: ModernExchange) => Outcome | undefined
   /** The request with the server's own state. */
   withState: (request: ModernRequest, state: string) => ModernRequest
@@ -26,7 +24,7 @@ export interface Answerer {
 }
 
 /**
- * Which server an exchange is for: another one may have its name by the time that a state comes back.
+ * Identifies the server of an exchange. The name does not suffice: another server may have it when a state comes back.
  * @throws RpcError as `providerOf`
  */
 export async function identityOf (gateway: Pick<Gateway, 'providerOf' | 'sections'>, exchange: ModernExchange): Promise<string> {
@@ -41,7 +39,7 @@ const result = (text: string | Buffer): Outcome => ({ kind: 'result', parts: [te
 export function answerer (gateway: Gateway, states: States): Answerer {
   const until = (): number => Date.now() + limits.parked.time
 
-  /** `input_required` of a server, with its state sealed together with whose it is. */
+  /** `input_required` of a server. Its state is sealed together with the identity of the server. */
   const handedOn = async (text: string, exchange: ModernExchange): Promise<Outcome> => {
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
     const own = completeResult(text, exchange.serverInfo)
@@ -66,7 +64,7 @@ export function answerer (gateway: Gateway, states: States): Answerer {
         return result(completeResult(answer, serverInfo, method === 'resources/read', isOpen))
       }
       const { kind } = answer
-      // A server without such a list changes nothing of what there is.
+      // A server without this kind of list does not affect caching.
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) => catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
       const caching = strictest(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
@@ -82,7 +80,31 @@ export function answerer (gateway: Gateway, states: States): Answerer {
   }
 }
 
-/** A person has agreed, so that a request may be sent once more. @throws RpcError otherwise */
+/** Checks that a person agreed to everything that was asked. @throws RpcError otherwise */
 export function checkAccepted (answersText: string): void {
-  if (!isAccepted(answersText)) throw new RpcError(code.invalidRequest, 'The request needs what was declined')
+  const answers = Object.values(JSON.parse(answersText) as Record<string, unknown>)
+  const isAccepted = answers.length > 0 && answers.every((each) => isObject(each) && each.action === 'accept')
+  if (!isAccepted) throw new RpcError(code.invalidRequest, 'The request needs what was declined')
+}
+
+/**
+ * Translates the error -32042 of legacy servers, which asks for URLs to be opened before a retry, to `input_required`.
+ * @param seal seals the state for the retry
+ * @returns the text of the result; undefined if the client cannot open URLs, or the error names none
+ */
+export function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => string): string | undefined {
+  const { elicitation } = exchange.client.capabilities
+  if (error.code !== code.urlElicitationRequired || !exchange.canSuspend) return undefined
+  if (!isObject(elicitation) || elicitation.url === undefined) return undefined
+  const named = smallMemberOf(memberOf(error.toText(), 'data') ?? '{}', 'elicitations')
+  if (!Array.isArray(named)) return undefined
+  const requests = named.flatMap((each: unknown, at) => {
+    if (!isObject(each) || typeof each.url !== 'string') return []
+    const params = { mode: 'url', message: typeof each.message === 'string' ? each.message : error.message, url: each.url }
+    return [[`elicitation-${at + 1}`, { method: 'elicitation/create', params }]]
+  })
+  if (requests.length === 0) return undefined
+  const inputRequests = JSON.stringify(Object.fromEntries(requests))
+  const head = resultHead('input_required', exchange.serverInfo)
+  return `${head},"inputRequests":${inputRequests},"requestState":${JSON.stringify(seal())}}`
 }

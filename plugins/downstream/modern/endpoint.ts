@@ -11,26 +11,26 @@ import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { ShareError } from '../../base/limits/index.ts'
 import type { Accepted } from '../accept.ts'
-import { credentialHeader, type Endpoint, type Inbound } from '../endpoint.ts'
+import {
+  credentialHeader, InFlight, shutDown, toAnswer, type Endpoint, type Inbound, type LogError
+} from '../endpoint.ts'
 import type { RequestOrigin } from '../exchange.ts'
-import { HttpReply, writeJson } from '../http-reply.ts'
+import { HttpReply, writeJson, AnswerStream } from '../http-reply.ts'
 import type { Received } from '../read-message.ts'
 import { answerer, checkAccepted, identityOf, type Answerer } from './answers.ts'
-import { errorOutcome, ofShare, statusOf } from './errors.ts'
+import { errorOutcome, statusOf } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
 import { ClientSubscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { ParkedCalls } from './parked.ts'
 import { answersIn, type ParkedCall } from './parked-call.ts'
-import { AnswerStream } from './reply.ts'
 import { checkRequest, type ModernRequest } from './request.ts'
 import { discovered } from './result.ts'
 import { notHere, States, type Sealer } from './state.ts'
 
-/** Methods of former revisions that this one does not have, and that are not passed on to a server either. */
+/** Methods of former revisions. They are not passed on to a server. */
 const gone: ReadonlySet<string> = new Set([
   'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
 ])
@@ -39,7 +39,7 @@ const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({
 interface ModernEndpointDeps {
   gateway: Gateway
   snapshot: () => Snapshot
-  logError: (error: unknown, sentence: string) => void
+  logError: LogError
   /** Seals servers' own states, so that every replica can open them. */
   sealer: Sealer | undefined
   usedStates: UsedStates
@@ -47,47 +47,26 @@ interface ModernEndpointDeps {
   isOurs?: ((value: string) => boolean) | undefined
 }
 
-/** A request that came back with the state of an answer. */
+/** A request that was resumed with a state. */
 interface Resumed {
-  /** The server that the state belongs to, as `identityOf` tells; undefined: none. */
+  /** The server of the state (`identityOf`), if it has one. */
   readonly server: string | undefined
   /** Identifies the state. */
   readonly id: string
   readonly answersText: string
-  /** Takes the state. */
+  /** Uses the state, which is valid once. */
   readonly use: () => Promise<void>
 }
 
-/** The exchanges in flight. Each knows its place: that costs less than to look it up in a table. */
-class Exchanges {
-  readonly #list: ModernExchange[] = []
-
-  get size (): number { return this.#list.length }
-
-  /** A copy. */
-  get all (): ModernExchange[] { return this.#list.slice() }
-
-  add (exchange: ModernExchange): void { exchange.place = this.#list.push(exchange) - 1 }
-
-  remove (exchange: ModernExchange): void {
-    const last = this.#list.pop()
-    if (last === undefined || last === exchange) return
-    this.#list[exchange.place] = last
-    last.place = exchange.place
-  }
-}
-
-/** The server side of streamable HTTP for modern clients (MCP 2026-07-28): each request stands for itself. */
+/** The server side of streamable HTTP for modern clients (MCP 2026-07-28), which have no sessions. */
 export class ModernEndpoint implements Endpoint {
   readonly leases: Leases
   readonly parked: ParkedCalls<ModernExchange>
   readonly subscriptions: ClientSubscriptions
   readonly #deps: ModernEndpointDeps
   readonly #answerer: Answerer
-  /** In flight, parked ones included. */
-  readonly #exchanges = new Exchanges()
-  #drained: (() => void) | undefined
-  #closing = false
+  /** The exchanges in flight, with the parked ones. */
+  readonly #exchanges = new InFlight<ModernExchange>()
 
   constructor (deps: ModernEndpointDeps) {
     const { gateway, logError, sealer, usedStates } = deps
@@ -110,11 +89,11 @@ export class ModernEndpoint implements Endpoint {
     if (Array.isArray(message)) throw new RpcError(code.invalidRequest, 'Invalid request: batches are not part of MCP 2026-07-28')
     if (message.kind === 'response') throw new RpcError(code.invalidRequest, 'Invalid request: a response is not sent by a POST')
     if (message.kind === 'notification') {
-      // This revision has none that a client sends over HTTP.
+      // Modern clients send no notifications over HTTP.
       raw.writeHead(202, { 'content-length': 0 }).end()
       return
     }
-    if (this.#closing) throw new errors.Draining()
+    if (this.#exchanges.isClosing) throw new errors.Draining()
     this.#refusing(inbound, message, 400, () => {
       const request = checkRequest(message, headers)
       this.#refusing(inbound, message, 200, () => { this.#begin(inbound, accepted, request) })
@@ -122,29 +101,23 @@ export class ModernEndpoint implements Endpoint {
   }
 
   async close (timeout: number): Promise<void> {
-    this.#closing = true
+    const drained = this.#exchanges.drain(timeout)
     this.subscriptions.close()
-    const error = new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
-    this.parked.endIdle(error)
-    if (this.#exchanges.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#drained = resolve
-        setTimeout(resolve, timeout).unref()
-      })
-    }
-    for (const exchange of this.#exchanges.all) exchange.end(error)
+    this.parked.endIdle(shutDown())
+    await drained
+    for (const exchange of this.#exchanges.values()) exchange.end(shutDown())
     this.leases.close()
   }
 
   revoke (stands: (view: View) => boolean): void {
     this.leases.revoke(stands)
     const error = new RpcError(code.unavailable, 'Access was withdrawn. The request may have run', 'cancelled')
-    for (const exchange of this.#exchanges.all) if (!stands(exchange.view)) exchange.end(error)
+    for (const exchange of this.#exchanges.values()) if (!stands(exchange.view)) exchange.end(error)
     this.parked.forgetOf((view) => !stands(view))
     this.subscriptions.revoke(stands)
   }
 
-  /** Does something, whose errors are the only answer to a request. @param status of errors that have none of their own */
+  /** Runs work whose errors are answered at once. @param status the status of errors that map to none */
   #refusing ({ raw }: Inbound, { idText }: Request, status: number, work: () => void): void {
     try {
       work()
@@ -159,7 +132,7 @@ export class ModernEndpoint implements Endpoint {
     const { method } = request
     const { isOurs, snapshot } = this.#deps
     const origin = { headers, address, isOurs, credentialHeader: credentialHeader(view.principal, snapshot()) }
-    // Tasks are an extension now, which is not offered.
+    // Tasks are an extension of this revision, which is not offered.
     if (gone.has(method) || method.startsWith('tasks/') || method.startsWith('notifications/')) {
       throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }
@@ -185,7 +158,7 @@ export class ModernEndpoint implements Endpoint {
       this.leases.give(client)
       throw error
     }
-    // Looked up again only where the server was not known yet.
+    // Looked up again only if the server was not known yet.
     const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
     const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
     if (!isList) client.exchange = exchange
@@ -196,25 +169,24 @@ export class ModernEndpoint implements Endpoint {
 
   async #handle (exchange: ModernExchange, isList: boolean, resumed: Resumed | undefined): Promise<void> {
     const { gateway, logError } = this.#deps
-    this.#exchanges.add(exchange)
+    const number = this.#exchanges.add(exchange)
     try {
       if (resumed) await this.#take(exchange, resumed)
       const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
       exchange.finish(outcome instanceof Promise ? await outcome : outcome)
     } catch (error) {
-      const known = toRpcError(error, logError)
+      const known = toAnswer(error, logError)
       exchange.finish(this.#answerer.question(known, exchange) ?? errorOutcome(known, exchange.client.capabilities))
     } finally {
-      this.#exchanges.remove(exchange)
+      this.#exchanges.remove(number)
       if (!isList) this.leases.give(exchange.client)
-      if (this.#exchanges.size === 0) this.#drained?.()
     }
   }
 
-  /** Takes the state of an exchange. @throws RpcError when it is not good */
+  /** Uses the state of an exchange. @throws RpcError if it is invalid */
   async #take (exchange: ModernExchange, { server, use }: Resumed): Promise<void> {
     try {
-      // A state goes to the server that gave it, and to no other that may have its name by now.
+      // Another server may have the name of the one that gave the state.
       if (server !== undefined && await identityOf(this.#deps.gateway, exchange) !== server) throw notHere()
       await use()
     } catch (error) {
@@ -235,7 +207,7 @@ export class ModernEndpoint implements Endpoint {
     return reply
   }
 
-  /** A request that comes back with the state of a former answer. */
+  /** Resumes a request with the state of a former answer. */
   #resume (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin): void {
     const { requestState } = request.params
     if (typeof requestState !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "requestState" must be a string')
@@ -256,17 +228,17 @@ export class ModernEndpoint implements Endpoint {
     this.#run(inbound, accepted, own, origin, { server, id, answersText, use })
   }
 
-  /** Takes a parked call up, or fetches its answer, if the caller still sees what was called: else the call ends. */
+  /** Resumes a parked call, or fetches its answer. The call ends if the caller no longer sees its item. */
   async #takeUp ({ view, raw }: Inbound, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void): Promise<void> {
     const { params, paramsText, idText } = request
     try {
       const provider = await this.#deps.gateway.providerOf(new DerivedExchange(call.exchange, { view, params, paramsText }))
       call.provider ??= provider
       if (call.provider !== provider) throw notHere()
-      // Whoever left meanwhile may come back with the same.
+      // A client that left meanwhile may repeat the request.
       if (!raw.destroyed) resume()
     } catch (error) {
-      const known = toRpcError(error, this.#deps.logError)
+      const known = toAnswer(error, this.#deps.logError)
       if (isGone(known)) {
         call.exchange.end(known)
         call.forget()
@@ -282,7 +254,7 @@ export class ModernEndpoint implements Endpoint {
     try {
       if (isObject(meta) && meta[instanceKey] === instance) throw new RpcError(code.invalidRequest, ownAddress)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
-      // There is no session that could not begin: the requests that follow say that a server is away, until it is there.
+      // A server may be away: the next requests report that.
       const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client, true)
       const result = discovered({
         supportedVersions: JSON.stringify(supportedVersions),
@@ -291,7 +263,7 @@ export class ModernEndpoint implements Endpoint {
       }, gateway.serverInfo(view, client))
       writeJson(raw, [resultText(idText, result)])
     } catch (error) {
-      const known = toRpcError(error, logError)
+      const known = toAnswer(error, logError)
       writeJson(raw, [errorText(idText, known.toText())], statusOf(known))
     }
   }
@@ -302,13 +274,5 @@ export class ModernEndpoint implements Endpoint {
   }
 }
 
-/** True where a view does not show what a request names. */
+/** True for an item that the view does not show. */
 const isGone = ({ reason }: RpcError): boolean => reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'
-
-/** The error to answer. Errors that are not meant for clients are logged, and answered as internal ones. */
-function toRpcError (error: unknown, logError: ModernEndpointDeps['logError']): RpcError {
-  if (error instanceof RpcError) return error
-  if (error instanceof ShareError) return ofShare(error)
-  logError(error, 'a request failed unexpectedly')
-  return new RpcError(code.internal, 'Internal error', 'internal')
-}

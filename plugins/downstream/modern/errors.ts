@@ -2,10 +2,17 @@ import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError, type Reason } from '../../../protocol/errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { isModernCode, modernCode } from '../../../protocol/modern/envelope.ts'
-import type { ShareError } from '../../base/limits/index.ts'
-import type { Outcome } from './outcome.ts'
 
-/** HTTP statuses of errors that are about the request as such (MCP 2026-07-28, "Streamable HTTP"); all others have 200. */
+/** The answer to a request. */
+export interface Outcome {
+  readonly kind: 'result' | 'error'
+  /** The text of `result` or `error`, in parts. */
+  readonly parts: ReadonlyArray<string | Buffer>
+  /** The HTTP status. */
+  readonly status: number
+}
+
+/** HTTP statuses of errors in the request itself (MCP 2026-07-28, "Streamable HTTP"). All others have 200. */
 const statuses: Readonly<Record<number, number>> = {
   [code.parse]: 400,
   [code.invalidRequest]: 400,
@@ -15,37 +22,33 @@ const statuses: Readonly<Record<number, number>> = {
   [modernCode.unsupportedVersion]: 400
 }
 
-/** HTTP statuses of errors by their cause, whatever their code: a bound is reached, by all callers or by this one's share (RFC 6585). */
+/** HTTP statuses of bounds that all callers together (503), or this caller (429), have reached. */
 const statusesByReason: Partial<Record<Reason, number>> = { limit: 503, share: 429 }
 
-/** The status of an error that stands alone in its HTTP answer. @param other the status of errors that have none of their own */
+/** The HTTP status of an error. @param other the status of errors that map to none */
 export const statusOf = ({ reason, code }: RpcError, other = 200): number => statusesByReason[reason] ?? statuses[code] ?? other
 
-/** The error for a caller who has had his share, or for all where a bound is reached. */
-export const ofShare = ({ message, isOwners }: ShareError): RpcError =>
-  new RpcError(code.unavailable, message, isOwners ? 'share' : 'limit')
-
 /**
- * An error as this era has it. Codes of former revisions that it must not use have others; and what a server says of the gateway's own
- * request to it says nothing of the client's, except that the client lacks a capability, where that is so.
+ * Translates an error to the modern era. Codes of former revisions are replaced. An error about the gateway's own
+ * request to a server is not the client's error, unless the client lacks a required capability.
  */
 export function errorOutcome (error: RpcError, capabilities: ClientCapabilities): Outcome {
   const told = error.reason === 'upstream' ? ofUpstream(error, capabilities) : error
   const text = told.toText()
   switch (told.code) {
     case code.resourceNotFound: return failed(withMembers(text, { code: String(code.invalidParams) }), 200)
-    // Where it can be put to the client, it is a question (`elicitation.ts`).
+    // A client that can be asked gets a question instead (`elicitationOf`).
     case code.urlElicitationRequired: return unopened(text, told, capabilities)
     default: return isReserved(told.code) ? failed(withMembers(text, { code: String(code.internal) }), 200) : failed(text, statusOf(told))
   }
 }
 
-/** Codes that only MCP defines, and does not yet: servers of earlier revisions were free to use them ("Error Codes"). */
+/** Codes that the modern era reserves for MCP. Legacy servers may use them ("Error Codes"). */
 const isReserved = (number: number): boolean => number >= -32099 && number < modernCode.unsupportedVersion
 
 const openUrls = { elicitation: { url: {} } }
 
-/** An address has to be opened, which the client cannot be asked for: it does not declare that it can, or not during this request. */
+/** -32042 for a client that cannot be asked: it lacks the capability, or the method does not allow questions. */
 function unopened (text: string, { message }: RpcError, capabilities: ClientCapabilities): Outcome {
   if (missingOf(openUrls, capabilities) === undefined) {
     return failed(withMembers(text, { code: String(code.internal), data: undefined }), 200)
@@ -56,7 +59,7 @@ function unopened (text: string, { message }: RpcError, capabilities: ClientCapa
 const failed = (text: string, status: number): Outcome => ({ kind: 'error', parts: [text], status })
 
 function ofUpstream (error: RpcError, capabilities: ClientCapabilities): RpcError {
-  // The session of a modern server has given it a code of all eras already.
+  // The session of a modern server has translated some codes to `invalidRequest` already.
   const mayLack = error.code === modernCode.missingCapability || error.code === code.invalidRequest
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
   if (missing === undefined && !isModernCode(error.code)) return error
@@ -70,7 +73,7 @@ export function missingCapabilities (message: string, requiredCapabilities: Read
   return new RpcError(number, message, 'upstream', JSON.stringify({ code: number, message, data: { requiredCapabilities } }))
 }
 
-/** Those of the capabilities which a server requires that the client does not declare; undefined: there are none. */
+/** The capabilities that a server requires and the client does not declare; undefined if there are none. */
 function missingIn (text: string, capabilities: ClientCapabilities): Record<string, unknown> | undefined {
   const required = smallMemberOf(memberOf(text, 'data') ?? '{}', 'requiredCapabilities')
   return isObject(required) ? missingOf(required, capabilities) : undefined

@@ -9,7 +9,7 @@ import type { RequestOrigin } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import { isAsked } from './input-request.ts'
 import type { ModernClient } from './leases.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome } from './errors.ts'
 import type { ParkedCalls } from './parked.ts'
 import type { ParkedCall } from './parked-call.ts'
 import { paramHeadersIn } from './param-headers.ts'
@@ -18,24 +18,24 @@ import type { ModernRequest } from './request.ts'
 /** A request that waits for the answer. */
 interface Waiting { readonly idText: string, readonly reply: ReplyChannel }
 
-/** Notifications of legacy servers that this era does not have. */
+/** Notifications of legacy servers that modern clients do not know. */
 const unknownHere: ReadonlySet<string> = new Set([
   'notifications/cancelled', 'notifications/elicitation/complete', 'notifications/tasks/status'
 ])
 
-/** What a modern exchange needs beside its request. */
 interface ModernExchangeOptions {
   readonly client: ModernClient
   readonly view: View
   readonly origin: RequestOrigin
   readonly parked: ParkedCalls<ModernExchange>
-  /** The identity of the server that answers, as JSON text; undefined: it does not say. */
+  /** The `serverInfo` of the answering server, as JSON text, if known. */
   readonly serverInfo: () => string | undefined
 }
 
 /**
- * One request of a modern client. A question to the client *parks* it: what waits is answered with `input_required`, and the exchange goes
- * on without a reply until the client's next request with the state of that answer brings another one, and the answers.
+ * One request of a modern client. A question to the client *parks* it: the waiting request is answered with
+ * `input_required`, and the exchange goes on without a reply until the client sends the answers in a new request with
+ * the state.
  */
 export class ModernExchange implements Exchange<View> {
   readonly view: View
@@ -45,11 +45,9 @@ export class ModernExchange implements Exchange<View> {
   params: Record<string, unknown>
   paramsText: string
   capabilities: ModernRequest['capabilities']
-  /** The memory that those take, in bytes. */
+  /** The memory of the capabilities, in bytes. */
   #capabilitiesMemory: number
   cancelled: string | undefined
-  /** Its place among the exchanges in flight. */
-  place = 0
   readonly #options: ModernExchangeOptions
   readonly #onCancel: Array<(reason: string) => void> = []
   #logLevel: Level | undefined
@@ -71,7 +69,7 @@ export class ModernExchange implements Exchange<View> {
     this.#options = options
   }
 
-  // Copied on first use only, since few servers are passed any headers.
+  // Copied on use, since few servers receive headers.
   get headers (): Headers {
     const { headers, credentialHeader } = this.#options.origin
     return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
@@ -88,12 +86,12 @@ export class ModernExchange implements Exchange<View> {
 
   /** True while a request waits for the answer; false while the exchange is parked. */
   get isAwaited (): boolean { return this.#waiting.length > 0 }
-  /** True: its result asks the client something, which it may be asked. */
+  /** True: its result asks the client a question. */
   get isAsked (): boolean { return this.#isAsked }
-  /** True: it has an answer, or needs none any more. */
+  /** True once it is answered or cancelled. */
   get over (): boolean { return this.#over }
 
-  /** A request waits for the answer from now on: the first one, or one that takes the exchange up again. */
+  /** Adds a request that waits for the answer: the first one, or one that resumes the exchange. */
   attach ({ params, paramsText, capabilities, capabilitiesMemory, logLevel, idText }: ModernRequest, reply: ReplyChannel): void {
     this.capabilities = capabilities
     this.#capabilitiesMemory = capabilitiesMemory
@@ -103,16 +101,20 @@ export class ModernExchange implements Exchange<View> {
     this.#waiting.push({ idText, reply })
   }
 
-  /** It begins with a state that no parked call is behind. @param id identifies the state @param answersText the answers to it */
+  /**
+   * Begins with a state without a parked call.
+   * @param id identifies the state
+   * @param answersText its `inputResponses`
+   */
   beginWith (id: string, answersText: string): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
 
-  /** That state is not good, or could not be asked for: nothing attaches to this exchange. */
+  /** Undoes `beginWith` after the state proved invalid. */
   forgetBeginning (): void {
     this.#parked?.forget()
     this.#parked = undefined
   }
 
-  /** The client has left a request before its answer, which is cancellation unless another request waits for the same. */
+  /** The client disconnected before its answer. This cancels the exchange unless another request waits for it. */
   left (reply: ReplyChannel): void {
     this.#waiting = this.#waiting.filter((each) => each.reply !== reply)
     if (this.#waiting.length === 0) this.cancel('the client went away')
@@ -126,7 +128,7 @@ export class ModernExchange implements Exchange<View> {
   notify (method: string, paramsText: string): void {
     const newest = this.#waiting.at(-1)
     if (this.#over || !newest || unknownHere.has(method)) return
-    // Without a level, the client wants no log messages at all.
+    // Without a level, the client wants no log messages.
     if (method === 'notifications/message' && (this.#logLevel === undefined || !wants(this.#logLevel, method, paramsText))) return
     newest.reply.send(notificationText(method, paramsText))
   }
@@ -145,10 +147,10 @@ export class ModernExchange implements Exchange<View> {
 
   pause (): void {}
 
-  /** Answers the requests that wait with `input_required`; the exchange goes on. @param text of the result */
+  /** Answers the waiting requests with `input_required`; the exchange goes on. @param text the text of the result */
   suspend (text: string): void { this.#answer({ kind: 'result', parts: [text], status: 200 }) }
 
-  /** Answers the requests that wait with the outcome that came meanwhile. */
+  /** Answers the waiting requests with an outcome that arrived earlier. */
   deliver (outcome: Outcome): void { this.#answer(outcome) }
 
   /** Ends with an answer. */
@@ -169,7 +171,7 @@ export class ModernExchange implements Exchange<View> {
     for (const run of this.#onCancel) run(reason)
   }
 
-  /** Cancels the request with an answer: it was not the client that gave it up. */
+  /** Cancels the request for the gateway's own reason, and answers with the error. */
   end (error: RpcError): void {
     if (this.#over) return
     this.#over = true

@@ -9,8 +9,8 @@ import { missingCapabilities } from './errors.ts'
 import { asksForInput } from './result.ts'
 
 /**
- * Whether a result asks the client something.
- * @throws RpcError where it is asked what it cannot be asked, or during a request that cannot ask
+ * Whether a result asks the client a question.
+ * @throws RpcError for a question that the client or the method does not allow
  */
 export function isAsked (capabilities: ClientCapabilities, method: string, text: string): boolean {
   if (!asksForInput(text)) return false
@@ -20,9 +20,9 @@ export function isAsked (capabilities: ClientCapabilities, method: string, text:
 }
 
 /**
- * Checks the questions of a server of this era, which are handed on as they are (MCP 2026-07-28, "Server Requirements").
- * @param text of an `input_required`
- * @throws RpcError when it asks nothing, or what is no question; -32021 when it asks what the client has not declared that it can be asked
+ * Checks the questions of a modern server, which are passed on unchanged (MCP 2026-07-28, "Server Requirements").
+ * @param text the text of an `input_required` result
+ * @throws RpcError for no question or an invalid one; -32021 if the client does not declare the capability for it
  */
 export function checkAsked (capabilities: ClientCapabilities, text: string): void {
   if (!saysWhat(text)) throw refused(saysNothing)
@@ -44,13 +44,13 @@ export function checkAsked (capabilities: ClientCapabilities, text: string): voi
 
 const refused = (why: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${why}`, 'upstream')
 
-/** @throws RpcError to answer the server with, when the client has not declared that it can be asked this */
+/** @throws RpcError to answer the server with, if the client does not declare the capability for this question */
 export function requireDeclared (capabilities: ClientCapabilities, asked: AskedFor): void {
   if (!questions.has(asked.method)) throw new RpcError(code.methodNotFound, `The client does not support ${asked.method}`)
   checkDeclared(capabilities, asked)
 }
 
-/** A question as an element of `inputRequests`, as JSON text: without what belongs to the hop that it came on. */
+/** The JSON text of a question in `inputRequests`, without its progress token and elicitation id. */
 export function inputRequest ({ method, params, paramsText }: Question): string {
   const text = withoutProgressToken(paramsText)
   const own = params.elicitationId === undefined ? text : withMembers(text, { elicitationId: undefined })

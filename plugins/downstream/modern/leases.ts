@@ -10,25 +10,25 @@ import { limits, ShareError, Shares } from '../../base/limits/index.ts'
 let last = 0
 
 /**
- * The client of one modern request at a time: a *lease*. Later requests of the same principal, route and capabilities take it again, and
- * with it the links that upstreams have for it; two requests at a time never share one.
+ * The client of one modern request at a time: a *lease*. Later requests of the same principal, route and capabilities
+ * reuse it with its upstream links. Two concurrent requests never share one.
  */
 export class ModernClient implements Client, Listener<View> {
   readonly id = `modern ${++last}`
   readonly view: View
   readonly capabilities: ClientCapabilities
-  /** The lowest level of log messages that its requests want; undefined: they want none. */
+  /** The lowest level of log messages for its requests; undefined: none. */
   readonly level: Level | undefined
   readonly owner: string
-  /** The request that holds it. */
+  /** The request that holds the client. */
   exchange: Exchange<View> | undefined
-  /** Since when no request holds it, in ms since the epoch. */
+  /** The time since which no request holds it, in ms since the epoch. */
   idleSince = Date.now()
-  /** True: it ends when it is given back. */
+  /** True: the client ends when it is given back. */
   isDropped = false
-  /** How many subscriptions use its links: with any, it stays. */
+  /** The number of subscriptions that use its links. A client with any stays. */
   holders = 0
-  /** True: it counts as an idle client of its owner. */
+  /** True while it counts as an idle client of its owner. */
   isCounted = false
   readonly pool: Pool
 
@@ -44,37 +44,35 @@ export class ModernClient implements Client, Listener<View> {
   get principal (): string { return this.view.principal.key }
   get listener (): Listener<View> { return this }
 
-  /** What belongs to no request is for `subscriptions/listen`. */
+  /** Does nothing: messages without a request go to `subscriptions/listen`. */
   deliver (): void {}
 
-  /** A question that a server relates to no request is put on the request that is under way. */
+  /** Asks on the current request a question that belongs to no request. */
   async ask (question: Question): Promise<Response> {
     if (!this.exchange) throw new RpcError(code.internal, 'The client can be asked during a request only', 'internal')
     return await this.exchange.ask(question)
   }
 }
 
-/** What the clients of some requests have in common, and all of them that there are. */
+/** All clients of the same principal, route, capabilities and log level. */
 interface Pool {
   readonly key: string
-  /** They may be kept while no request holds them. */
+  /** True if idle clients are kept. */
   readonly isKept: boolean
   readonly clients: ModernClient[]
   readonly free: ModernClient[]
 }
 
 interface LeasesDeps {
-  /** A client begins: news and withdrawn access concern it from now on. */
+  /** Called when a client begins, which must be told of changes and withdrawn access. */
   began: (client: ModernClient) => void
-  /** A client has ended: its links can go. */
+  /** Called when a client has ended and its links can be closed. */
   ended: (client: ModernClient) => void
 }
 
-/** Which client a modern request is of. Clients that no request holds are kept for a while, since links hang on them. */
+/** Assigns clients to modern requests. Idle clients are kept for a while, since upstream links belong to them. */
 export class Leases {
   readonly #pools = new Map<string, Pool>()
-  /** The pool that was used last, and by what: the next request is often of the same client. */
-  #last: { readonly view: View, readonly address: string, readonly text: string, readonly level: Level | undefined, pool: Pool } | undefined
   readonly #deps: LeasesDeps
   readonly #sweeper: NodeJS.Timeout
   readonly #idle = new Shares(limits.leases.idle, 'idle clients')
@@ -84,13 +82,13 @@ export class Leases {
     this.#sweeper = setInterval(() => { this.#sweep() }, limits.leases.time / 5).unref()
   }
 
-  /** How many clients there are that no request holds. */
+  /** The number of idle clients. */
   get idle (): number { return this.#idle.taken }
 
-  /** A client that no other request holds. Give it back. */
+  /** Takes a client that no other request holds. `give` returns it. */
   take (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
     const pool = this.#pool(view, address, text, level)
-    // Best the first one: what is listed is what its links list, and subscriptions hear what changes there.
+    // The first client is preferred, since lists and subscriptions use its links.
     const [first] = pool.clients
     const at = first ? pool.free.lastIndexOf(first) : -1
     const client = at === -1 ? pool.free.pop() : pool.free.splice(at, 1)[0]
@@ -99,7 +97,10 @@ export class Leases {
     return client
   }
 
-  /** The client for a request that is not sent to any server: always the first one, so that lists never depend on what else runs. */
+  /**
+   * The client for a request that is sent to no server: always the first, so that lists do not depend on concurrent
+   * requests.
+   */
   first (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
     const pool = this.#pool(view, address, text, level)
     const client = pool.clients[0]
@@ -112,7 +113,7 @@ export class Leases {
     return made
   }
 
-  /** The same client, for a subscription that uses its links. It stays until it is released. */
+  /** The first client, for a subscription that uses its links. It stays until `release`. */
   hold (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
     const pool = this.#pool(view, address, text, level)
     const [known] = pool.clients
@@ -132,14 +133,14 @@ export class Leases {
     this.#free(pool, client)
   }
 
-  /** Takes a client back. */
+  /** Returns a client that `take` gave out. */
   give (client: ModernClient): void {
     client.exchange = undefined
     if (client.isDropped) this.#deps.ended(client)
     else this.#free(client.pool, client)
   }
 
-  /** Ends the clients whose view does not stand any more. Those that a request holds end as they are given back. */
+  /** Ends the clients without access to their view. Clients that a request holds end when they are given back. */
   revoke (stands: (view: View) => boolean): void {
     for (const pool of [...this.#pools.values()]) {
       const [client] = pool.clients
@@ -153,13 +154,9 @@ export class Leases {
   }
 
   #pool (view: View, address: string, text: string, level: Level | undefined): Pool {
-    const last = this.#last
-    if (last?.view === view && last.address === address && last.level === level && last.text === text) return last.pool
     const key = keyOf(view, address, text, level)
     let pool = this.#pools.get(key)
     if (!pool) this.#pools.set(key, pool = { key, isKept: memoryOf(key) <= limits.leases.key, clients: [], free: [] })
-    // A larger text would keep what it is a part of.
-    if (pool.isKept) this.#last = { view, address, text, level, pool }
     return pool
   }
 
@@ -172,7 +169,7 @@ export class Leases {
 
   #free (pool: Pool, client: ModernClient): void {
     client.idleSince = Date.now()
-    // What a stranger declares may be large, and another thing each time.
+    // Clients with large capabilities are not kept: a caller could declare others each time.
     if (client.holders > 0 || (pool.isKept && this.#hasPlace(client))) {
       pool.free.push(client)
       return
@@ -181,7 +178,7 @@ export class Leases {
     this.#deps.ended(client)
   }
 
-  /** Takes a place for an idle client; false: there is none, or its owner has had his share. */
+  /** Takes a place for an idle client. @returns false when all are taken, or the owner has its share */
   #hasPlace (client: ModernClient): boolean {
     try {
       this.#idle.add(client.owner, 1)
@@ -215,9 +212,7 @@ export class Leases {
       this.#uncount(client)
       this.#deps.ended(client)
     }
-    if (pool.clients.length > 0) return
-    this.#pools.delete(pool.key)
-    if (this.#last?.pool === pool) this.#last = undefined
+    if (pool.clients.length === 0) this.#pools.delete(pool.key)
   }
 }
 

@@ -13,7 +13,7 @@ import type { ModernRequest } from './request.ts'
 
 const known = new WeakMap<Item, readonly ParamHeader[]>()
 
-/** The headers of a tool, read once. Annotations that are not valid count for nothing: clients leave such tools out. */
+/** The headers of a tool, read once; none for invalid annotations, since clients ignore such tools. */
 function headersOf (item: Item): readonly ParamHeader[] {
   let headers = known.get(item)
   if (headers === undefined) known.set(item, headers = paramHeadersOf(item.text) ?? [])
@@ -24,10 +24,10 @@ function headersOf (item: Item): readonly ParamHeader[] {
 const sendable = /^[\t\x20-\x7e]*$/
 
 /**
- * The `Mcp-Param-*` headers of a request. Values that are too long to be passed on, not of visible ASCII, or hold a credential of this
- * gateway's, are left out.
- * @param credentialHeader the one that authenticated the caller
- * @returns undefined when there are none
+ * The `Mcp-Param-*` headers of a request. Values that are too long, not visible ASCII, or hold a credential for this
+ * gateway are left out.
+ * @param credentialHeader the header with the caller's credential
+ * @returns undefined if there are none
  */
 export function paramHeadersIn (
   headers: Headers,

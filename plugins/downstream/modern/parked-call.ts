@@ -8,14 +8,14 @@ import { memoryOf } from '../../../protocol/text.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
 import { limits, type Release } from '../../base/limits/index.ts'
 import { requireDeclared, inputRequest } from './input-request.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome } from './errors.ts'
 import { resultHead } from './result.ts'
 import { usedAlready, type Binding, type States } from './state.ts'
 
-/** An exchange, as far as parking concerns it. */
+/** An exchange that can be parked. */
 export interface Parkable extends Binding {
   readonly client: { readonly owner: string }
-  /** The capabilities that the latest request declares. Those of earlier requests do not count (MCP 2026-07-28, "Statelessness"). */
+  /** The capabilities of the latest request, which alone count (MCP 2026-07-28, "Statelessness"). */
   readonly capabilities: ClientCapabilities
   readonly serverInfo: string | undefined
   /** The memory that the latest request takes, in bytes. */
@@ -23,18 +23,18 @@ export interface Parkable extends Binding {
   /** True while a request waits for the answer. */
   readonly isAwaited: boolean
   readonly over: boolean
-  /** Answers what waits with `input_required`. @param text of the result */
+  /** Answers the waiting requests with `input_required`. @param text the text of the result */
   suspend: (text: string) => void
-  /** Answers what waits with an outcome that came before. */
+  /** Answers the waiting requests with an earlier outcome. */
   deliver: (outcome: Outcome) => void
   cancel: (reason: string) => void
   end: (error: RpcError) => void
 }
 
-/** The table that a parked call stands in. */
+/** The table of a parked call. */
 export interface CallTable<Exchange extends Parkable> {
   readonly states: States
-  /** Counts what is to be held for a call of an owner. @returns false when there is no room, or the owner has had his share */
+  /** Takes memory for a call. @returns false if there is none, or the owner has its share */
   hold: (owner: string, size: number) => boolean
   free: (owner: string, size: number) => void
   /** A call is over; its answer stays for a while. */
@@ -46,7 +46,7 @@ interface OpenQuestion {
   readonly question: Question
   /** Its memory, in bytes. */
   readonly size: number
-  /** The last round that it was asked in; undefined: none yet. */
+  /** The last round in which it was asked; undefined: none yet. */
   round: number | undefined
   readonly resolve: (response: Response) => void
   readonly reject: (error: RpcError) => void
@@ -58,30 +58,31 @@ interface Answered { readonly round: number, readonly digest: string, readonly a
 const digestOf = (answersText: string): string => hash('sha256', answersText, 'base64url')
 
 /**
- * The questions of one call, in rounds. A round ends the request that waits, with `input_required`, and is answered by the next one
- * that brings its state. Each round is good once; the same answers again, for a while, attach to what the first ones began.
+ * The questions of one call, in rounds. A round ends the request that waits, with `input_required`, and is answered by
+ * the next one that brings its state. Each round is good once; the same answers again, for a while, attach to what the
+ * first ones began.
  */
 export class ParkedCall<Exchange extends Parkable> {
   readonly id: string
   readonly exchange: Exchange
-  /** Where the call goes to, as it was found when it was taken up first. */
+  /** The provider of the call, as found when the call was first resumed. */
   provider: string | undefined
   readonly #table: CallTable<Exchange>
   readonly #release: Release
   readonly #questions = new Map<string, OpenQuestion>()
   #lastQuestion = 0
   #round = 0
-  /** The result that this round was begun with; undefined while a request waits. */
+  /** The `input_required` of this round; undefined while a request waits. */
   #asked: string | undefined
   #answered: Answered | undefined
   #outcome: Outcome | undefined
   #held = 0
-  /** The part of it that is for the latest request. */
+  /** The memory held for the latest request. */
   #heldForRequest = 0
   #gathering: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
 
-  /** @param answersText what the exchange began with; undefined: it has no state yet */
+  /** @param answersText the `inputResponses` with which the exchange began, if it began with a state */
   constructor (
     table: CallTable<Exchange>,
     exchange: Exchange,
@@ -96,7 +97,7 @@ export class ParkedCall<Exchange extends Parkable> {
     if (answersText !== undefined) this.#answered = { round: 0, digest: digestOf(answersText), at: Date.now() }
   }
 
-  /** Puts a question to the client, with the others of the next round. @throws RpcError when it cannot be asked, or the call ends */
+  /** Asks the client in the next round. @throws RpcError if it cannot be asked, or the call ends */
   async ask (question: Question): Promise<Response> {
     requireDeclared(this.exchange.capabilities, question)
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
@@ -115,10 +116,10 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   /**
-   * A request with a state of this call.
-   * @param answersText its `inputResponses`, the text of an object
+   * Resumes the call with a request that has its state.
+   * @param answersText the `inputResponses`, as the text of an object
    * @param attach makes the request wait for the answer
-   * @throws RpcError -32602 when the round was answered before with something else, or too long ago
+   * @throws RpcError -32602 if the round was answered before with something else, or too long ago
    */
   resume (round: number, answersText: string, attach: () => void): void {
     const digest = digestOf(answersText)
@@ -127,7 +128,7 @@ export class ParkedCall<Exchange extends Parkable> {
       Date.now() - this.#answered.at <= limits.parked.again
     if (!isFirst && !isAgain) throw usedAlready()
     attach()
-    // It may be larger than the one before, which had no answers.
+    // The new request may take more memory than the former one.
     this.#free(this.#heldForRequest)
     this.#heldForRequest = 0
     if (isFirst) {
@@ -144,15 +145,15 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   /**
-   * The exchange is over. Questions that only timing relates to it stay open where the client has them: they may be about another call, and
-   * the answers come with the request that fetches the outcome.
+   * The exchange is over. Questions that may belong to another call stay open if the client has them: the answers come
+   * with the request that fetches the outcome.
    * @param outcome undefined: it was cancelled
    */
   finished (outcome: Outcome | undefined): void {
     clearTimeout(this.#gathering)
     const isOut = outcome !== undefined && this.#asked !== undefined
     this.#rejectAll('The request is over', ({ question, round }) => !(isOut && question.outlivesRequest && round === this.#round))
-    // Nobody has a state of it.
+    // No client has a state of the call.
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
     const size = outcome.parts.reduce((sum, part) => sum + (typeof part === 'string' ? memoryOf(part) : part.length), 0)
     const tooLarge = new RpcError(code.internal, 'The answer is too large to be kept until it is fetched', 'limit')
@@ -174,13 +175,13 @@ export class ParkedCall<Exchange extends Parkable> {
   #takeAnswers (answersText: string): void {
     for (const { key, start, end } of membersOf(answersText)) {
       const answer = answersText.slice(start, end)
-      // What is no answer is asked again, as what is missing.
+      // Invalid answers are asked again, like missing ones.
       if (answer.startsWith('{')) this.#take(key)?.resolve({ kind: 'response', id: null, resultText: answer })
     }
     if (this.#questions.size > 0) this.#gather()
   }
 
-  /** The answer was sent: it stays for a client that did not get it. */
+  /** The answer was sent. It is kept for a client that did not receive it. */
   #fetched (): void {
     this.#release()
     this.#table.keep(this)
@@ -217,7 +218,7 @@ export class ParkedCall<Exchange extends Parkable> {
     exchange.suspend(this.#asked)
   }
 
-  /** Refuses the questions that the newest request does not declare. */
+  /** Refuses the questions for which the newest request lacks the capability. */
   #refuse (): void {
     for (const [key, { question }] of [...this.#questions]) {
       try {
@@ -228,7 +229,7 @@ export class ParkedCall<Exchange extends Parkable> {
     }
   }
 
-  /** Rejects open questions. @param which of them; left out: all */
+  /** Rejects open questions. @param which default: all */
   #rejectAll (why: string, which: (open: OpenQuestion) => boolean = () => true): void {
     for (const [key, open] of [...this.#questions]) {
       if (which(open)) this.#take(key)?.reject(new RpcError(code.internal, why, 'internal'))
@@ -243,7 +244,7 @@ export class ParkedCall<Exchange extends Parkable> {
     return open
   }
 
-  /** Holds the memory of the latest request, which is in no other account once it was answered. */
+  /** Takes memory for the latest request, which is counted nowhere else after its answer. */
   #holdRequest (): boolean {
     if (this.#heldForRequest > 0) return true
     const { memory } = this.exchange

@@ -4,11 +4,11 @@ import { BoundedMap, limits, ShareError, Shares } from '../../base/limits/index.
 import { ParkedCall, type CallTable, type Parkable } from './parked-call.ts'
 import type { States } from './state.ts'
 
-/** The calls of modern clients whose servers have asked something, until they are over, and a little longer. */
+/** The calls of modern clients whose servers have asked a question, until shortly after their end. */
 export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchange> {
   readonly states: States
   readonly #calls = new Map<string, ParkedCall<Exchange>>()
-  /** Calls that are over, whose answer may be fetched once more. */
+  /** Finished calls whose answer may be fetched again. */
   readonly #over = new BoundedMap<string, ParkedCall<Exchange>>(limits.parked.answers, { onEvict: (_id, call) => { call.forget() } })
   readonly #shares = new Shares(limits.parked.calls, 'calls that wait for answers of their clients')
   readonly #sizes = new Shares(limits.parked.size, 'questions and answers of calls')
@@ -17,7 +17,7 @@ export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchang
     this.states = states
   }
 
-  /** How many are parked, or were and are under way. */
+  /** The number of calls that are parked, or were and still run. */
   get count (): number { return this.#calls.size }
   /** The memory that is held for them, in bytes. */
   get size (): number { return this.#sizes.taken }
@@ -35,9 +35,9 @@ export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchang
   }
 
   /**
-   * Notes an exchange that begins with a state that no parked call is behind: the same answers again attach to it.
+   * Records an exchange that begins with a state without a parked call, so that a repeated request attaches to it.
    * @param id identifies the state
-   * @returns undefined when there are too many: the same answers again begin another one
+   * @returns undefined if there are too many; a repeated request then begins another exchange
    */
   begin (exchange: Exchange, id: string, answersText: string): ParkedCall<Exchange> | undefined {
     try {
@@ -52,7 +52,7 @@ export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchang
 
   find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#over.get(id) }
 
-  /** Counts what is to be held for a call of an owner. @returns false when there is no room, or the owner has had his share */
+  /** Takes memory for a call. @returns false if there is none, or the owner has its share */
   hold (owner: string, size: number): boolean {
     if (this.#takes(owner, size)) return true
     for (const call of [...this.#over.values()]) call.forget()
@@ -82,14 +82,14 @@ export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchang
     this.#over.delete(id)
   }
 
-  /** Forgets the answers that are kept for views to which this applies. */
+  /** Forgets the kept answers of some views. */
   forgetOf (isGone: (view: View) => boolean): void {
     for (const call of [...this.#calls.values(), ...this.#over.values()]) {
       if (call.exchange.over && isGone(call.exchange.view)) call.forget()
     }
   }
 
-  /** Ends the calls that nobody waits for now. */
+  /** Ends the calls for which no request waits. */
   endIdle (error: RpcError): void {
     for (const { exchange } of [...this.#calls.values()]) if (!exchange.isAwaited) exchange.end(error)
   }

@@ -9,25 +9,24 @@ import type { Request } from '../../../protocol/message.ts'
 import {
   decodeHeader, headerNames, isModernVersion, latestModern, metaKeys, modernCode, modernVersions, nameMemberOf
 } from '../../../protocol/modern/envelope.ts'
-import { checkDeclared } from '../declared.ts'
+import { checkDeclared, type Received } from '../read-message.ts'
 import { single } from '../endpoint.ts'
-import type { Received } from '../read-message.ts'
 
-/** A request of the modern era, checked, without its envelope. */
+/** A checked modern request, without its envelope. */
 export interface ModernRequest extends Request {
   readonly capabilities: ClientCapabilities
-  /** The same, as it was written. */
+  /** The JSON text of the capabilities, as the client sent it. */
   readonly capabilitiesText: string
-  /** The memory that they take, in bytes. */
+  /** The memory of the capabilities, in bytes. */
   readonly capabilitiesMemory: number
-  /** The lowest level of the log messages that it wants; undefined: it wants none. */
+  /** The lowest level of log messages that the client wants; undefined: it wants none. */
   readonly logLevel: Level | undefined
 }
 
 /**
- * Whether what a POST carries is of the modern era: it has the envelope, or the header of such a revision. So is a request that belongs to
- * no session and names any revision in the envelope, or in the header one that is not known: that era has an answer to it. This is asked
- * of every request of legacy clients, too.
+ * Whether a POST is of the modern era: it has the envelope or the header of a modern revision. A request without a
+ * session is modern, too, if its envelope names any revision, or its header an unknown one: the modern era defines the
+ * error for it.
  */
 export function isModern (headers: IncomingHttpHeaders, message: Received): boolean {
   const header = headers[headerNames.version]
@@ -45,7 +44,8 @@ const mismatch = (sentence: string): RpcError => new RpcError(modernCode.headerM
 const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
 
 /**
- * Checks the envelope and the headers of a request (MCP 2026-07-28, "Overview" `_meta`; "Streamable HTTP", Server Validation).
+ * Checks the envelope and the headers of a request (MCP 2026-07-28, "Overview" `_meta`; "Streamable HTTP", Server
+ * Validation).
  * @throws RpcError to answer with HTTP 400: -32602 for the envelope, -32020 for headers, -32022 for the revision
  */
 export function checkRequest (request: Request, headers: IncomingHttpHeaders): ModernRequest {
@@ -67,11 +67,11 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   const logLevel = meta[metaKeys.logLevel]
   if (logLevel !== undefined && !isLevel(logLevel)) throw invalid(`${shown(logLevel)} is no log level`)
   const { text, capabilitiesText, capabilitiesMemory } = withoutEnvelope(request.paramsText)
-  // Written out, since a spread is slow, and this is the path of every call.
+  // Written out, since this is the path of every call and a spread is slow.
   return { kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, capabilitiesMemory, logLevel }
 }
 
-/** The id, and members of the envelope that may be left out. */
+/** Checks the id, and the optional members of the envelope. */
 function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
   if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
   const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
@@ -87,13 +87,13 @@ const isToken = (value: unknown): boolean => typeof value === 'string' || Number
 
 function unsupported (requested: string): RpcError {
   const message = 'Unsupported protocol version'
-  // A revision before this era is served to those who begin with `initialize`, and not in this form.
+  // A legacy revision is supported, but only after `initialize`.
   const data = { supported: isLegacyVersion(requested) ? modernVersions : supportedVersions, requested: requested.slice(0, 200) }
   const text = JSON.stringify({ code: modernCode.unsupportedVersion, message, data })
   return new RpcError(modernCode.unsupportedVersion, message, 'request', text)
 }
 
-/** `Mcp-Method` and `Mcp-Name`. */
+/** Checks `Mcp-Method` and `Mcp-Name`. */
 function checkNames (method: string, params: Readonly<Record<string, unknown>>, headers: IncomingHttpHeaders): void {
   const inHeader = single(headers[headerNames.method])
   if (inHeader !== method) throw mismatch(inHeader === undefined ? 'Mcp-Method is missing' : 'Mcp-Method differs from the method')
@@ -105,18 +105,19 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
   if (decoded === undefined || decoded !== params[member]) throw mismatch(`Mcp-Name differs from params.${member}`)
 }
 
-/** Members of `_meta` that are of this hop alone. The log level is not: a modern server sends what the client wants, and no more. */
+/**
+ * Members of `_meta` for this hop alone. The log level is passed on, so that a modern server sends what the client
+ * wants.
+ */
 const ofThisHop: ReadonlySet<string> = new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
 
-/** Max length of params whose `_meta` is kept, in characters. */
+/** The max length of params whose `_meta` is remembered, in characters. */
 const maxKept = 16 * 1024
 
 interface WithoutEnvelope extends Pick<MetaParts, 'capabilitiesText' | 'capabilitiesMemory'> { readonly text: string }
 
-/** The params without the members of the envelope; all others keep their bytes. @throws RpcError as `checkDeclared` */
+/** The params without the envelope. All other members keep their bytes. @throws RpcError as `checkDeclared` */
 function withoutEnvelope (paramsText: string): WithoutEnvelope {
-  const quick = last === undefined ? undefined : withoutLast(paramsText, last)
-  if (quick !== undefined) return quick
   const members = membersOf(paramsText)
   const at = members.findIndex(({ key }) => key === '_meta')
   const meta = members[at]
@@ -128,20 +129,18 @@ function withoutEnvelope (paramsText: string): WithoutEnvelope {
   return { text, capabilitiesText, capabilitiesMemory }
 }
 
-/** The parts of a `_meta`: the members that are not of this hop, as JSON text, and the capabilities. */
+/** The parts of a `_meta`: the text of the members to pass on (`rest`), and the capabilities. */
 interface MetaParts {
   readonly metaText: string
   readonly rest: string
   readonly capabilitiesText: string
   readonly capabilitiesMemory: number
-  /** How params end whose last member it is. */
-  readonly ending: string
 }
 
-/** Those of the last request: the next one of the same client often has the same. */
+/** The `_meta` of the last request, which is often that of the next one. */
 let last: MetaParts | undefined
 
-/** @param isKept the text that it is a part of, which stays in memory with it, is small @throws RpcError as `checkDeclared` */
+/** @param isKept remembers the parts, and with them the whole text of the params @throws RpcError as `checkDeclared` */
 function partsOf (metaText: string, isKept: boolean): MetaParts {
   if (last?.metaText === metaText) return last
   const rest: string[] = []
@@ -151,25 +150,10 @@ function partsOf (metaText: string, isKept: boolean): MetaParts {
     else if (key === metaKeys.clientCapabilities) capabilitiesText = metaText.slice(start, end)
   }
   const capabilitiesMemory = checkDeclared(capabilitiesText, metaKeys.clientCapabilities)
-  const parts = { metaText, rest: rest.join(), capabilitiesText, capabilitiesMemory, ending: `,"_meta":${metaText}}` }
+  const parts = { metaText, rest: rest.join(), capabilitiesText, capabilitiesMemory }
   if (isKept) last = parts
   return parts
 }
-
-/**
- * The same, without reading the params, where their last member is the `_meta` of the last request, with nothing but the envelope.
- * No string ends in these characters, since its quotes are escaped, and nothing deeper, since a brace would be missing.
- */
-function withoutLast (paramsText: string, { ending, rest, capabilitiesText, capabilitiesMemory }: MetaParts): WithoutEnvelope | undefined {
-  const end = paramsText.length - ending.length
-  // Parts are compared: `endsWith` takes seven times as long.
-  if (rest !== '' || end < 0 || paramsText.slice(end) !== ending) return undefined
-  const before = paramsText.slice(0, end)
-  return mayHaveMeta(before) ? undefined : { text: `${before}}`, capabilitiesText, capabilitiesMemory }
-}
-
-/** Whether there may be another one, as a member or within one. */
-const mayHaveMeta = (text: string): boolean => text.includes('_meta') || text.includes('\\u')
 
 function withoutMember (text: string, members: readonly Member[], at: number, { keyStart, end }: Member): string {
   const next = members[at + 1]

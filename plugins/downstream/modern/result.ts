@@ -1,36 +1,36 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
+import { memberOf, membersOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
-import type { List } from '../../gateway/index.ts'
+import type { List, ListEntry } from '../../gateway/index.ts'
 import { limits } from '../../base/limits/index.ts'
 
-// What each result of this era has beside its own members: its type, who answers, and for some how long it may be kept. All texts are
-// JSON, and keep the bytes of what is not changed.
+// The members that each modern result has beside its own: `resultType`, `serverInfo`, and for some results caching. All
+// texts are JSON, and unchanged members keep their bytes.
 
 const notKept: Caching = { ttlMs: 0, isPublic: false }
 
 /**
- * The beginning of a result's text, up to where a comma or the closing brace has to follow.
- * @param serverInfo as JSON text; undefined: the server does not say who it is, which is no identity to tell
+ * The beginning of a result's text, before a comma or the closing brace.
+ * @param serverInfo as JSON text; undefined: the server does not state it
  */
 export const resultHead = (type: ResultType, serverInfo: string | undefined): string =>
   `{"resultType":"${type}"${serverInfo === undefined ? '' : `,"_meta":{"${metaKeys.serverInfo}":${serverInfo}}`}`
 
 const cachingText = ({ ttlMs, isPublic }: Caching): string => `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 
-/** How a result may be kept. What its server calls public is so to those only who need nothing to get at it. */
+/** How a result may be cached. A public result of a server is public only on a route without authentication. */
 const kept = (said: Caching | undefined, isOpen: boolean): Caching =>
   said ? { ttlMs: Math.min(said.ttlMs, limits.freshLists.most), isPublic: said.isPublic && isOpen } : notKept
 
-/** How a list may be kept that was made of several servers' lists. @param all undefined: a server does not say */
+/** How a merged list may be cached. @param all undefined for a server that does not state it */
 export const strictest = (all: ReadonlyArray<Caching | undefined>, isOpen: boolean): Caching =>
   kept(all.length === 0 ? undefined : all.reduce(strictestCaching), isOpen)
 
 /**
- * A result for a client of this era. The texts of most servers have none of these members, so that nothing of them is read.
- * @param isKept it may be kept, and has to say how long
- * @param isOpen it needs nothing to get at it
+ * A result for a modern client. Most results have none of these members, and are not parsed.
+ * @param isKept true: the result must state its caching
+ * @param isOpen true: the route needs no authentication
  * @throws RpcError for a text that is no object
  */
 export function completeResult (text: string, serverInfo: string | undefined, isKept = false, isOpen = false): string {
@@ -58,13 +58,13 @@ export function completeResult (text: string, serverInfo: string | undefined, is
   return withMembers(text, changes)
 }
 
-/** The `_meta` of a result with who answers; undefined where it has no member. @param meta as it came */
+/** The `_meta` of a result with `serverInfo`; undefined if it has no member. @param meta as received */
 function metaWith (meta: string | undefined, serverInfo: string | undefined): string | undefined {
   const text = withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo })
   return text === '{}' ? undefined : text
 }
 
-/** A result with its type and who answers, the rest as it is; undefined where that is not done by adding to it. */
+/** A result with `resultType` and `serverInfo` inserted; undefined if members must be replaced. */
 function withInfo (text: string, serverInfo: string | undefined): string | undefined {
   const members = membersOf(text)
   const metas = members.filter(({ key }) => key === '_meta')
@@ -82,23 +82,23 @@ function withInfo (text: string, serverInfo: string | undefined): string | undef
   return `{${type}${text.slice(from, meta.start)}${own}${text.slice(meta.end)}`
 }
 
-/** True for a result with which a server asks the client something. */
+/** Whether a result asks the client a question. */
 export const asksForInput = (text: string): boolean =>
   text.includes('"input_required"') && memberOf(text, 'resultType') === '"input_required"'
 
-/** The members of a result that says who answers, for `complete` of an object. */
+/** The result of `server/discover`. */
 export const discovered = (members: Readonly<Record<string, string | undefined>>, serverInfo: string | undefined): string => {
   const own = Object.entries(members).flatMap(([key, value]) => value === undefined ? [] : [`"${key}":${value}`])
   return `${resultHead('complete', serverInfo)},${cachingText(notKept)},${own.join()}}`
 }
 
-/** Lists as this era has them, by the lists of the gateway: each is written once. */
-const lists = new WeakMap<List, { readonly head: string, readonly list: List }>()
+/** The modern form of each list of the gateway, so that it is written once. */
+const completeLists = new WeakMap<List, { readonly head: string, readonly list: List }>()
 
-/** @param caching how long it may be kept */
+/** A list with the members of modern results. */
 export function completeList (list: List, serverInfo: string | undefined, caching: Caching): List {
   const head = `${serverInfo}${cachingText(caching)}`
-  const known = lists.get(list)
+  const known = completeLists.get(list)
   if (known?.head === head) return known.list
   const meta = memberOf(list.extra, '_meta')
   const made = list.withExtra(withMembers(list.extra, {
@@ -107,6 +107,26 @@ export function completeList (list: List, serverInfo: string | undefined, cachin
     ttlMs: String(caching.ttlMs),
     cacheScope: caching.isPublic ? '"public"' : '"private"'
   }))
-  lists.set(list, { head, list: made })
+  completeLists.set(list, { head, list: made })
   return made
 }
+
+/** The callable form of each list of the gateway. */
+const callableLists = new WeakMap<List, List>()
+
+/**
+ * A list without the tools of legacy servers that run as tasks only (`execution.taskSupport`, MCP 2025-11-25), which
+ * modern clients cannot call.
+ */
+export function callableList (list: List): List {
+  if (list.kind !== 'tools') return list
+  const known = callableLists.get(list)
+  if (known) return known
+  const entries = list.entries.filter((entry) => !needsTask(entry))
+  const made = entries.length === list.entries.length ? list : list.with(entries)
+  callableLists.set(list, made)
+  return made
+}
+
+const needsTask = ({ text, isModern }: ListEntry): boolean =>
+  isModern !== true && text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required'

@@ -7,21 +7,21 @@ import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { BoundedMap, limits } from '../../base/limits/index.ts'
 
-// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back with its answers.
-// It comes back from a stranger, so it is encrypted, authenticated, and bound to whose and what for it is.
+// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back
+// with its answers. It is encrypted, authenticated, and bound to its principal and request.
 
 /** Encrypts and authenticates texts with keys that all replicas may have. */
 export interface Sealer {
-  /** @param place what the result is for: it opens with the same place only */
+  /** @param place the purpose, with which alone the result opens */
   seal: (text: string, place: string) => string
   /** @throws Error when it does not open */
   unseal: (sealed: string, place: string) => string
 }
 
 /**
- * The content of a `requestState`, before it is sealed. `call`: a call that waits in this gateway for `inputResponses`, and how many rounds
- * it has had. `server`: a `requestState` that a modern server sent; `after` is the id of the `requestState` that we sent in the round
- * before. `again`: no data; the request is sent to the server a second time.
+ * The content of a `requestState`, before it is sealed. `call`: a call that waits in this gateway for `inputResponses`,
+ * and how many rounds it has had. `server`: a `requestState` that a modern server sent; `after` is the id of the
+ * `requestState` that we sent in the round before. `again`: no data; the request is sent to the server a second time.
  */
 export type State =
   { readonly kind: 'call', readonly id: string, readonly round: number } |
@@ -31,7 +31,6 @@ export type State =
 /** The request that a state belongs to. */
 export interface Binding { readonly view: View, readonly method: string, readonly params: Readonly<Record<string, unknown>> }
 
-/** What is sealed. */
 interface Content { readonly principal: string, readonly request: string, readonly until: number, readonly state: State }
 
 const notValid = (): RpcError => new RpcError(code.invalidParams, 'Invalid params: this requestState is not valid for this request')
@@ -42,27 +41,27 @@ export const notHere = (): RpcError => new RpcError(
   'send the request again without requestState'
 )
 
-/** The round of a state is over. */
 export const usedAlready = (): RpcError => new RpcError(code.invalidParams, 'This requestState was answered already')
 
-/** Ids that are kept; beyond: the oldest is forgotten. */
+/** Max remembered ids. The oldest is forgotten. */
 const maxOver = 10_000
 const nonceLength = 12
 const tagLength = 16
 
-/** Seals states, and opens them for whom and for what they are. */
+/** Seals states, and opens them for their principal and request. */
 export class States {
-  /** Identifies this process, for a clear answer to states of others. */
+  /** Identifies this process, to tell states of others apart. */
   readonly #instance = randomBytes(6).toString('base64url')
   readonly #key = randomBytes(32)
   readonly #sealer: Sealer | undefined
   readonly #used: UsedStates
-  /** The ids of states after whose round another one was answered here: nobody waits for a lost answer of theirs. */
+  /** The ids of states whose next round was answered here. */
   readonly #over = new BoundedMap<string, true>(maxOver)
 
   /**
-   * @param used where a restart forgets what was used, states of servers open in this process only, too: else they were good again
-   * @param sealer undefined: the same
+   * @param used the used states; if a restart forgets them, all states open in this process only, so that none can be
+   * used twice
+   * @param sealer seals states for all replicas; undefined: they open in this process only
    */
   constructor (used: UsedStates, sealer?: Sealer) {
     this.#used = used
@@ -81,9 +80,9 @@ export class States {
   }
 
   /**
-   * Reads a state that came back. That of the round before it is of no use from then on, in this process.
-   * @throws RpcError -32602: it was changed, has expired, is of somebody else, of another request or process, or of a round before one that
-   * was answered
+   * Opens a state that came back. The state of the former round becomes invalid in this process.
+   * @throws RpcError -32602 for a state that was changed, has expired, belongs to another principal, request or
+   * process, or to a former round
    */
   open (sealed: string, binding: Binding): State {
     const { principal, request, until, state } = this.#read(sealed)
@@ -98,10 +97,10 @@ export class States {
   idOf (sealed: string): string { return hash('sha256', sealed, 'base64url') }
 
   /**
-   * Takes a state that no parked call is behind: it is good once. The same answers again are good for a while, since an answer to them may
-   * have been lost.
-   * @param answersText the `inputResponses` that came with it
-   * @throws RpcError -32602: it was used already, -32000: the database that knows cannot be asked now
+   * Uses a state without a parked call, which is valid once. A repeated request with the same answers is accepted for a
+   * while, since its answer may have been lost.
+   * @param answersText the `inputResponses` of the request
+   * @throws RpcError -32602: it was used already, -32000: the database is not available
    */
   async use (sealed: string, answersText: string): Promise<void> {
     const answers = hash('sha256', answersText)
@@ -141,7 +140,7 @@ export class States {
   #boundTo (): Buffer { return Buffer.from(`tool-hub.request-state.${this.#instance}`) }
 }
 
-/** Identifies a request by its route, method, item and arguments, however its members are ordered. */
+/** Identifies a request by its route, method, item and arguments, regardless of the order of members. */
 function digestOf ({ view, method, params }: Binding): string {
   const member = nameMemberOf(method)
   const name = member === undefined ? undefined : params[member]

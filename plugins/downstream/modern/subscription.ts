@@ -11,7 +11,7 @@ import { limits } from '../../base/limits/index.ts'
 import type { EventStream } from '../event-stream.ts'
 import { resultHead } from './result.ts'
 
-/** What a subscription is for (MCP 2026-07-28, `SubscriptionFilter`). */
+/** The filter of a subscription (MCP 2026-07-28, `SubscriptionFilter`). */
 export interface Filter {
   readonly toolsListChanged: boolean
   readonly promptsListChanged: boolean
@@ -43,8 +43,8 @@ export function filterOf ({ notifications }: Readonly<Record<string, unknown>>):
 let last = 0
 
 /**
- * One `subscriptions/listen`: a client, for as long as its stream is open, and its listener (MCP 2026-07-28, "Subscriptions"). Nothing is
- * sent before it is acknowledged.
+ * One `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"): a client and its listener, while the stream is open.
+ * Messages wait for the acknowledgement.
  */
 export class Subscription implements Client, Listener<View> {
   readonly id = `listening ${++last}`
@@ -53,12 +53,12 @@ export class Subscription implements Client, Listener<View> {
   readonly owner: string
   readonly level = undefined
   readonly headers: Headers
-  /** The client of the requests of the same principal: what changes on its links is what is shown. */
+  /** The client of the same principal's requests, whose links the subscription uses. */
   readonly linksOf: Client
   readonly #idText: string
   readonly #stream: EventStream
   #accepted: Filter | undefined
-  /** What came before it was acknowledged. */
+  /** Messages that arrived before the acknowledgement. */
   #early: Array<readonly [method: string, paramsText: string | undefined]> = []
 
   constructor (idText: string, view: View, linksOf: Client, owner: string, headers: Headers, stream: EventStream) {
@@ -81,7 +81,7 @@ export class Subscription implements Client, Listener<View> {
     throw new RpcError(code.internal, 'The client can be asked during a request only', 'internal')
   }
 
-  /** The first message: the part of the filter that is honoured. */
+  /** Sends the first message: the accepted part of the filter. */
   acknowledge (accepted: Filter): void {
     this.#accepted = accepted
     const notifications: Record<string, unknown> = {}
@@ -97,7 +97,7 @@ export class Subscription implements Client, Listener<View> {
     } else if (this.#isWanted(method, this.#accepted)) this.#send(method, paramsText)
   }
 
-  /** Ends the stream for a reason of the gateway's. @param serverInfo as JSON text; undefined: none */
+  /** Ends the stream for the gateway's own reason. @param serverInfo as JSON text */
   end (serverInfo: string | undefined): void {
     const result = withMembers(`${resultHead('complete', serverInfo)}}`, {
       _meta: withMembers('{}', { [metaKeys.serverInfo]: serverInfo, [metaKeys.subscriptionId]: this.#idText })
@@ -106,7 +106,7 @@ export class Subscription implements Client, Listener<View> {
     this.#stream.end()
   }
 
-  /** Ends the stream before it was acknowledged. @param error undefined: one that is not meant for clients */
+  /** Ends the stream before the acknowledgement. @param error default: an internal error */
   fail (error = new RpcError(code.internal, 'Internal error', 'internal')): void {
     this.#stream.write(eventText(errorText(this.#idText, error.toText())))
     this.#stream.end()
@@ -117,7 +117,7 @@ export class Subscription implements Client, Listener<View> {
       case 'notifications/tools/list_changed': return accepted.toolsListChanged
       case 'notifications/prompts/list_changed': return accepted.promptsListChanged
       case 'notifications/resources/list_changed': return accepted.resourcesListChanged
-      // Those of other resources than it is subscribed to do not come here.
+      // Only updates of subscribed resources arrive here.
       case 'notifications/resources/updated': return accepted.resourceSubscriptions.length > 0
       default: return false
     }

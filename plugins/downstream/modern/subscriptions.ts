@@ -51,12 +51,12 @@ export class ClientSubscriptions {
     ).catch((error: unknown) => { this.#logError(error, 'a subscription failed') })
   }
 
-  /** Ends those whose view does not stand any more. */
+  /** Ends the subscriptions without access to their view. */
   revoke (stands: (view: View) => boolean): void {
     for (const subscription of [...this.#open]) if (!stands(subscription.view)) this.#end(subscription)
   }
 
-  /** Ends those that a credential has opened. @param id as in `Principal.credential` */
+  /** Ends the subscriptions that a credential opened. @param id as in `Principal.credential` */
   expire (id: string): void {
     for (const subscription of [...this.#open]) if (subscription.view.principal.credential?.id === id) this.#end(subscription)
   }
@@ -71,7 +71,7 @@ export class ClientSubscriptions {
     subscription.end(this.#gateway.serverInfo(subscription.view, subscription))
   }
 
-  /** The part of a filter that can be honoured: lists that the route has, and resources that were subscribed to in time. */
+  /** The accepted part of a filter: lists that the route has, and resources whose subscription succeeded in time. */
   async #accept (subscription: Subscription, filter: Filter, address: string): Promise<Filter> {
     const { capabilities } = await this.#gateway.describe(subscription.view, subscription, true)
     const has = (name: string): boolean => isObject(capabilities[name])
@@ -81,12 +81,12 @@ export class ClientSubscriptions {
         await this.#gateway.handle(new SubscribeRequest(subscription, uri, address))
         accepted.add(uri)
       } catch (error) {
-        // It is left out of what is acknowledged.
+        // The resource is not acknowledged.
         if (!(error instanceof RpcError)) this.#logError(error, 'a resource could not be subscribed to')
       }
     }
     const subscribing = beginEach(filter.resourceSubscriptions, subscribe)
-    // Whoever left meanwhile was forgotten before this.
+    // A client that left meanwhile was forgotten before its subscriptions began.
     void subscribing.then(() => { if (!subscription.open) this.#forget(subscription) })
     let timer: NodeJS.Timeout | undefined
     await Promise.race([subscribing, new Promise((resolve) => { timer = setTimeout(resolve, limits.newClass) })])
@@ -100,7 +100,10 @@ export class ClientSubscriptions {
   }
 }
 
-/** Begins something for each URI, with other work in between: who serves a URI may be one of thousands of templates. */
+/**
+ * Begins something for each URI, and lets the event loop run meanwhile, since finding a server may compare thousands of
+ * templates.
+ */
 async function beginEach (uris: readonly string[], begin: (uri: string) => Promise<void>): Promise<void> {
   const begun: Array<Promise<void>> = []
   const budget = new LoopBudget()

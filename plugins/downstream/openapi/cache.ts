@@ -1,8 +1,7 @@
 import { Semaphore, Shares } from '../../base/limits/index.ts'
 
 /**
- * A text in UTF-8, in chunks. An undefined chunk is a placeholder, which is filled in each time the text is used. The hash identifies
- * the text.
+ * A UTF-8 text in chunks, and its hash. An undefined chunk is a placeholder, which is filled in with each use.
  */
 export interface CachedText {
   readonly chunks: ReadonlyArray<Buffer | undefined>
@@ -17,13 +16,13 @@ interface CacheLimits {
   readonly maxTexts: number
   /** In bytes, keys included. */
   readonly maxSize: number
-  /** Max texts that are being made or wait for it, with a share for each owner. */
+  /** Max pending texts, with a share for each owner. */
   readonly maxPending: number
 }
 
 /**
- * Texts by key, limited in number and size; the least recently used ones are evicted. They are made one after the other, owners in turns,
- * each once for all callers that wait for it.
+ * Texts by key, bounded in number and size. The least recently used are evicted. Texts are made one at a time, owners
+ * take turns, and concurrent callers share one result.
  */
 export class TextCache {
   readonly #texts = new Map<string, CachedText>()
@@ -38,7 +37,11 @@ export class TextCache {
     this.#waiting = new Shares(limits.maxPending, 'OpenAPI documents that are being written')
   }
 
-  /** The text of a key, made where it is not cached. @param owner who asks for it @throws ShareError where too many texts are pending */
+  /**
+   * The text of a key, made if it is not cached.
+   * @param owner the owner of the request
+   * @throws ShareError if too many are pending
+   */
   async get (key: string, make: () => Promise<CachedText>, owner = ''): Promise<CachedText> {
     const cached = this.#texts.get(key)
     if (cached) {

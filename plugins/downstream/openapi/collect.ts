@@ -3,7 +3,7 @@ import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { isEnabled, overrideOf, selects } from '../../settings/index.ts'
 import { type Section, showItem } from '../../gateway/index.ts'
 
-/** One tool as a view shows it. `description`: the override, where an admin gave one. */
+/** One tool as a view shows it. `description`: the admin's override, if there is one. */
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
 /** One connected server behind a view, with its tools in the order it lists them. */
@@ -14,18 +14,20 @@ export interface ListedServer {
   /** The id of its catalogue. */
   readonly catalogue: number
   readonly items: readonly Item[]
-  /** A tool as the view shows it; undefined: it does not. */
+  /** The tool as the view shows it; undefined if it does not. */
   readonly toTool: (item: Item) => ListedTool | undefined
-  /** Whether a tool is selected, and enabled unless disabled ones are shown as well; its text is not looked at. */
+  /** Whether the view may show a tool, judged by selection and overrides without reading its text. */
   readonly mayShow?: (item: Item, disabled: boolean) => boolean
-  /** Whether a tool has the operationId `<server>_<tool>`, which another server's might have as well; undefined: all have it. */
+  /**
+   * Whether a tool has the plain operationId `<server>_<tool>`, which another server may claim; undefined: all have it.
+   */
   readonly hasPlainId?: ((key: string) => boolean) | undefined
 }
 
-/** Max length of a server's own words about itself, in characters. */
+/** The max length of a server's own description, in characters. */
 const maxWords = 500
 
-/** A server's own words about itself: the description or title in its `serverInfo`, or else the first paragraph of its instructions. */
+/** A server's own description: that or the title in `serverInfo`, or the first paragraph of its instructions. */
 function wordsOf ({ serverInfo, instructions }: Catalogue): string | undefined {
   const [description, title] = [smallMemberOf(serverInfo, 'description'), smallMemberOf(serverInfo, 'title')]
   const words = [description, title, instructions?.trimStart().slice(0, 4 * maxWords).split(/\n\s*\n/, 1)[0]]
@@ -34,7 +36,7 @@ function wordsOf ({ serverInfo, instructions }: Catalogue): string | undefined {
   return words !== undefined && words.length > maxWords ? `${words.slice(0, maxWords).replace(/[\ud800-\udbff]$/, '')}…` : words
 }
 
-/** The servers of a view that can be called now, in the order of configuration. A server that starts on demand is one of them. */
+/** The servers of a view that can be called now, in the order of configuration, with those that start on demand. */
 export function collectServers (
   sections: readonly Section[],
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined

@@ -11,10 +11,10 @@ export interface BodyInput {
   readonly servers: readonly ListedServer[]
   /** Includes disabled tools. */
   readonly disabled: boolean
-  /** The document is a group's: each operation has a server of its own, beside the document's. */
+  /** True for the document of a group: each operation states the URL of the group's server. */
   readonly inGroup: boolean
   /** The caller authenticated, and may need the credentials for the calls, too. Otherwise they are optional: they add tools. */
-  readonly secured: boolean
+  readonly isAuthenticated: boolean
   /** The operations of large tools; one that is missing takes any object. */
   readonly large?: ReadonlyMap<Item, Operation>
 }
@@ -65,13 +65,13 @@ const shared: JsonObject = {
 }
 
 /** The members of a document beside its head and its operations. Pure. */
-export function frameOf ({ servers, secured }: BodyInput): {
+export function frameOf ({ servers, isAuthenticated }: BodyInput): {
   security: JsonObject[]
   tags: JsonObject[]
   components: { schemas: JsonObject; responses: JsonObject; securitySchemes: JsonObject }
 } {
   return {
-    security: secured ? [{ bearerAuth: [] }, { login: [] }] : [{}, { bearerAuth: [] }],
+    security: isAuthenticated ? [{ bearerAuth: [] }, { login: [] }] : [{}, { bearerAuth: [] }],
     tags: servers.map(({ name, description }) => ({ name, ...(description === undefined ? {} : { description }) })),
     components: {
       schemas: shared,
@@ -83,7 +83,7 @@ export function frameOf ({ servers, secured }: BodyInput): {
       },
       securitySchemes: {
         bearerAuth: { type: 'http', scheme: 'bearer', description: 'A bearer key, or an access token' },
-        ...(secured ? { login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'The token of a login' } } : {})
+        ...(isAuthenticated ? { login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'The token of a login' } } : {})
       }
     }
   }
@@ -97,9 +97,10 @@ export const headOf = ({ title, description, version, serverUrl }: Head): JsonOb
 })
 
 /**
- * The operationId of a tool: `<server>_<tool>` as agents' model APIs take it, with a hash as suffix where another tool has that.
- * @param isPlain false: another tool has it, in the document or not
- * @param taken the ids before it; this one is added
+ * The operationId of a tool: `<server>_<tool>` in the characters that model APIs accept, with a hash if another tool
+ * has that id.
+ * @param isPlain false if a tool outside the document has the plain id
+ * @param taken the ids so far; the new one is added
  */
 export function uniqueOperationId (server: string, tool: string, isPlain: boolean, taken: Set<string>): string {
   const base = exposedName(server, '_', tool)

@@ -22,7 +22,8 @@ const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map
 
 /**
  * True for a schema that needs no translation, subschemas included: each keyword has the same meaning in OpenAPI 3.0.3.
- * @param levels max levels examined; since this is asked again for each subschema, the limit bounds the cost of a deep schema
+ * @param levels max levels examined; since this is asked again for each subschema, the limit bounds the cost of a deep
+ * schema
  */
 export function isPortable (schema: unknown, levels = 5): boolean {
   if (!isObject(schema) || levels === 0) return false
@@ -106,8 +107,8 @@ export function keepsAllConstraints (schema: JsonObject, translated: JsonObject)
 const isStringArray = (value: unknown): boolean => Array.isArray(value) && value.every(isString)
 
 /**
- * Translates an exclusive bound, which is a number in JSON Schema, and a boolean beside the inclusive bound in OpenAPI 3.0.3. Where a
- * schema has both, the narrower one counts.
+ * Translates an exclusive bound, which is a number in JSON Schema, and a boolean beside the inclusive bound in OpenAPI
+ * 3.0.3. Where a schema has both, the narrower one counts.
  * @param direction 1 for a minimum, -1 for a maximum
  */
 function translateExclusive (schema: JsonObject, out: JsonObject, keyword: string, inclusive: string, direction: number): void {
@@ -122,7 +123,10 @@ function translateExclusive (schema: JsonObject, out: JsonObject, keyword: strin
   }
 }
 
-/** Many OpenAPI parsers follow `$ref` everywhere, also in values: there it would break the document, or make them fetch a URL. */
+/**
+ * Many OpenAPI parsers follow `$ref` everywhere, also in values: there it would break the document, or make them fetch
+ * a URL.
+ */
 export function hasNoRef (value: unknown): boolean {
   return typeof value !== 'object' || value === null || !JSON.stringify(value).includes('"$ref"')
 }
@@ -176,3 +180,27 @@ export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject 
   if (types.size > 1 || type === 'object') return { enum: values }
   return { type, ...(hasNull ? { nullable: true } : {}), enum: values }
 }
+
+/**
+ * One schema that requires all of several. The first one stays as it is; the others go beside it where that keeps their
+ * meaning, else into `allOf`.
+ */
+export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): JsonObject {
+  const out = { ...first }
+  const separate: JsonObject[] = []
+  for (const other of others) {
+    const keys = Object.keys(other)
+    if (keys.length === 0) continue
+    if (keys[0] === '$ref') separate.push(other)
+    // One combining keyword has the same meaning beside any others.
+    else if (isCombination(keys) && !Object.hasOwn(out, keys[0] ?? '')) Object.assign(out, other)
+    // Other keywords may interact: they go beside annotations only.
+    else if (Object.keys(out).every((key) => annotationKeywords.has(key))) Object.assign(out, { ...other, ...out })
+    else separate.push(other)
+  }
+  if (separate.length === 0) return out
+  if (separate.length === 1 && separate[0] && Object.keys(out).length === 0) return separate[0]
+  return { ...out, allOf: [...(Array.isArray(out.allOf) ? out.allOf as JsonObject[] : []), ...separate] }
+}
+
+const isCombination = (keys: readonly string[]): boolean => keys.length === 1 && ['anyOf', 'oneOf', 'not'].includes(keys[0] ?? '')

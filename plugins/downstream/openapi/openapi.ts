@@ -45,10 +45,10 @@ interface OpenApiDeps {
 /** The longest `serverUrl`, in bytes. */
 const longestUrl = 2_048
 
-/** Characters of a document for each tool, beside those that the tool was listed with. */
+/** The estimated characters of an operation beside the text of its tool. */
 const operationSize = 700
 
-/** Characters of a document that are turned into bytes at once. */
+/** The size of a chunk, in characters. */
 const chunkSize = 64 * 1024
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
@@ -64,10 +64,10 @@ export class OpenApi {
 
   /**
    * The OpenAPI 3.0.3 document of everything that a caller may run, or of one group or server.
-   * It describes the moment of the call, however long the writing takes.
-   * @param address of the caller
-   * @param hold takes memory for it, in bytes, before it is written; throws where there is none
-   * @throws NoSuch, InvalidInput, NotFound; ShareError, also for a document that would be larger than `limits.documentSize`
+   * It describes the state at the time of the call.
+   * @param address the address of the caller
+   * @param hold takes memory for the document, in bytes, before it is written; throws if there is none
+   * @throws NoSuch, InvalidInput, NotFound; ShareError, also for a document beyond `limits.documentSize`
    */
   async document (
     principal: Principal,
@@ -93,7 +93,7 @@ export class OpenApi {
     const expected = expectedSize(servers, disabled)
     if (expected > limits.documentSize) throw tooLarge()
     hold(expected)
-    const secured = principal.kind !== 'anonymous'
+    const isAuthenticated = principal.kind !== 'anonymous'
     const owner = ownerOf(principal, address)
     // Names and catalogues say what is connected; overrides and selections belong to the settings' version.
     const key = JSON.stringify([
@@ -101,7 +101,7 @@ export class OpenApi {
       this.#deps.snapshot().version,
       format,
       disabled,
-      secured,
+      isAuthenticated,
       servers.map((each) => [each.name, each.catalogue]),
       listed.contested
     ])
@@ -109,7 +109,7 @@ export class OpenApi {
       key,
       async () => {
         const large = await translateLarge(servers, disabled, format, owner)
-        return await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', secured, large }, format))
+        return await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', isAuthenticated, large }, format))
       },
       owner
     )
@@ -144,7 +144,7 @@ export class OpenApi {
 
   #all (principal: Principal): View { return this.#deps.access.open(principal, {}, 'server') }
 
-  /** The servers of a view; `contested`: the catalogues of those whose tools could have the same operationIds, connected or not. */
+  /** The servers of a view. `contested`: the catalogues of servers whose tools could have the same operationIds. */
   #listed (view: View): { servers: ListedServer[], contested: ReadonlyArray<readonly [name: string, catalogue: number | undefined]> } {
     const sections = this.#deps.gateway.sections(view, plainClient)
     const contested = contestedOf(sections.map(({ server }) => server.name))
@@ -156,8 +156,8 @@ export class OpenApi {
   }
 
   /**
-   * Tells who has an operationId that tools of several servers could have, by the rule for names of tools on merged routes: an id keeps
-   * its meaning while a server is away, and whatever is listed later.
+   * Decides which tool has a contested operationId, by the rule for tool names on merged routes: an id keeps its
+   * meaning while a server is away, and when others list new tools.
    */
   #plainIds (sections: readonly Section[]): (at: number, key: string) => boolean {
     let precedence: Precedence | undefined
@@ -167,13 +167,13 @@ export class OpenApi {
     }
   }
 
-  /** Where the operations are, as the operator says it: never from what a client sends. */
+  /** The base URL of the operations, from the configuration and never from a request. */
   #base (): string {
     return `${this.#deps.base()}/api`
   }
 }
 
-/** The names that tools of another one of these servers could have as the beginning of their operationIds, and those that begin so. */
+/** The servers whose prefix of operationIds begins with the prefix of another one, with those others. */
 function contestedOf (names: readonly string[]): Set<string> {
   const byPrefix = new Map<string, Set<string>>()
   for (const name of names) {
@@ -193,12 +193,12 @@ function contestedOf (names: readonly string[]): Set<string> {
 const describedScope = (scope: View['scope']): string =>
   scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`
 
-/** The size of a document, as far as it can be told from what its tools were listed with, in characters. */
+/** The estimated size of a document, in characters. */
 function expectedSize (servers: readonly ListedServer[], disabled: boolean): number {
   const sizeOf = ({ text }: Item): number => text.length + operationSize
   const all = servers.reduce((sum, { items }) => items.reduce((sum, item) => sum + sizeOf(item), sum), 0)
   if (all <= limits.documentSize) return all
-  // Some of these may not be shown. To look into their texts would take as long as many a document.
+  // Excludes the tools that are not shown, as far as that is known without reading their texts.
   return servers.reduce((sum, { items, mayShow }) =>
     items.reduce((sum, item) => mayShow?.(item, disabled) === false ? sum : sum + sizeOf(item), sum), 0)
 }
@@ -209,7 +209,7 @@ const tooLarge = (): ShareError => new ShareError(
   false
 )
 
-/** The pieces of a text in few chunks, made in turns of the event loop; none where it is too large for a document. */
+/** Joins the pieces of a text to few chunks; none if the text exceeds the size of a document. */
 async function joined (pieces: Iterable<TextPiece>): Promise<CachedText> {
   try {
     return await chunksOf(pieces)
@@ -248,7 +248,7 @@ async function chunksOf (pieces: Iterable<TextPiece>): Promise<CachedText> {
   return { chunks, hash: hash.digest('base64url') }
 }
 
-/** An address that a document may name, as it was given. @throws InvalidInput */
+/** Checks a `serverUrl`. @throws InvalidInput */
 function checkedUrl (text: string): string {
   const url =
     Buffer.byteLength(text) <= longestUrl && /^https?:\/\/[^\s{}\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined

@@ -17,12 +17,12 @@ export interface Operation {
   readonly components: ReadonlyMap<string, JsonObject>
 }
 
-/** Max query parameters; a tool with more takes a body. */
+/** Max query parameters. A tool with more takes a body. */
 const maxParameters = 10
-/** Max length of one path segment, in characters: a URL must fit into the head of a request. */
+/** Max length of one path segment, in characters, so that a URL fits into the head of a request. */
 const maxSegment = 4_096
 
-/** A tool as an operation; undefined where no URL can name it. Pure. */
+/** A tool as an operation; undefined if no URL can name it. Pure. */
 export function toOperation (server: string, { key, text }: Item): Operation | undefined {
   const segments = [server, key].map(pathSegment)
   if (segments.includes(undefined)) return undefined
@@ -42,7 +42,10 @@ export function toOperation (server: string, { key, text }: Item): Operation | u
   }
 }
 
-/** A name as a path segment; undefined for `.` and `..`, which would be resolved, and for a lone surrogate, which cannot be encoded. */
+/**
+ * A name as a path segment; undefined for `.` and `..`, which would be resolved, and for a lone surrogate, which cannot
+ * be encoded.
+ */
 function pathSegment (name: string): string | undefined {
   if (name === '.' || name === '..') return undefined
   try {
@@ -53,7 +56,7 @@ function pathSegment (name: string): string | undefined {
   }
 }
 
-/** The query parameters of a tool that takes at most ten, all of them scalar; undefined: the tool takes a body. */
+/** The query parameters of a tool with at most ten scalar ones; undefined if the tool takes a body. */
 function parametersOf (schema: unknown, translator: SchemaTranslator): JsonObject[] | undefined {
   // A quick test, which decides for most tools that take a body.
   if (isObject(schema) && isObject(schema.properties) && !Object.values(schema.properties).every((each) => isScalar(each, schema))) {

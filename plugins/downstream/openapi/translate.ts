@@ -1,16 +1,8 @@
 import { isObject } from '../../../protocol/json.ts'
 import { isScalar, resolveRef } from '../../base/json-schema/index.ts'
-import { joinSchemas } from './join.ts'
 import {
-  annotationKeywords,
-  hasNoRef,
-  isNullOnly,
-  isPortable,
-  keepsAllConstraints,
-  translateEnum,
-  translateKeywords,
-  translateType,
-  type JsonObject
+  joinSchemas, annotationKeywords, hasNoRef, isNullOnly, isPortable, keepsAllConstraints, translateEnum,
+  translateKeywords, translateType, type JsonObject
 } from './keywords.ts'
 
 /** A schema of OpenAPI 3.0.3. `exact`: it accepts what the original accepts; otherwise it accepts more, never less. */
@@ -19,7 +11,10 @@ interface Translated { readonly schema: JsonObject, readonly exact: boolean }
 const acceptsAnything: Translated = { schema: {}, exact: true }
 const inexactAnything: Translated = { schema: {}, exact: false }
 
-/** Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not a keyword of JSON Schema, so its meaning in the original is unknown. */
+/**
+ * Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not a keyword of JSON Schema, so its meaning in the
+ * original is unknown.
+ */
 const unsupportedKeywords = new Set([
   'patternProperties',
   'propertyNames',
@@ -50,8 +45,9 @@ const combiningKeywords = ['allOf', 'anyOf', 'oneOf', 'then', 'not']
 const maxInlined = 500
 
 /**
- * Translates a JSON Schema (2020-12, or an earlier draft) into the schemas of OpenAPI 3.0.3. A constraint that OpenAPI 3.0.3 cannot
- * express is left out, so that the translation accepts more. A referenced schema becomes a component, which makes recursion possible.
+ * Translates a JSON Schema (2020-12, or an earlier draft) into the schemas of OpenAPI 3.0.3. A constraint that OpenAPI
+ * 3.0.3 cannot express is left out, so that the translation accepts more. A referenced schema becomes a component,
+ * which makes recursion possible.
  */
 export class SchemaTranslator {
   /** The schemas that the translations refer to, by name. */
@@ -161,7 +157,9 @@ export class SchemaTranslator {
     return { schema: { $ref: `#/components/schemas/${name}` }, exact: translated.exact }
   }
 
-  /** A choice among schemas. A choice between null and one other schema of a single type is that schema as `nullable`. */
+  /**
+   * A choice among schemas. A choice between null and one other schema of a single type is that schema as `nullable`.
+   */
   #choice (keyword: 'anyOf' | 'oneOf', choices: unknown[]): Translated {
     const translated = choices.map((each) => this.translate(each))
     const [other, ...more] = translated.filter(({ schema }) => !isNullOnly(schema))
@@ -230,7 +228,10 @@ export class SchemaTranslator {
   }
 }
 
-/** The schema that takes the keywords of arrays: the whole, or the alternative of type array; undefined where no array is accepted. */
+/**
+ * The schema that takes the keywords of arrays: the whole, or the alternative of type array; undefined where no array
+ * is accepted.
+ */
 function arraySchemaOf (
   schema: JsonObject,
   own: JsonObject,

@@ -17,19 +17,18 @@ export const writeHead = (head: JsonObject, { open, members, separator }: Notati
 export const writeServers = (url: string, { members, separator }: Notation): string =>
   `${members({ servers: [{ url }] }, 2)}${separator}`
 
-/** A part of a document's text. Where it has a `rest`, the text of `writeServers` goes between `text` and `rest`. */
+/** A part of a document's text. The text of `writeServers` goes between `text` and `rest`, if there is a `rest`. */
 export interface TextPiece { readonly text: string, readonly rest?: string }
 
-/** Thrown where a document would have more characters than a document may have. */
+/** Thrown when a document exceeds its max size. */
 export class TooLarge extends Error {}
 
-/** Min length of a piece of components, in characters: shorter ones are joined. */
+/** Min length of a piece of components, in characters. Shorter ones are joined. */
 const minPiece = 4_096
 
 /**
- * The part of a document after its head, piece by piece. A piece has at most one large tool. Pure, except that the text of each item is
- * cached.
- * @throws TooLarge where its components alone are
+ * The part of a document after its head, piece by piece. A piece has at most one large tool.
+ * @throws TooLarge if the components alone exceed the max size
  */
 export function * writeBody (input: BodyInput, format: Format): Generator<TextPiece> {
   const { close, separator, members, begin, end } = notations[format]
@@ -70,7 +69,7 @@ class Operations {
     }
   }
 
-  /** The text of one operation; undefined where the tool is not listed, or cannot be an operation. */
+  /** The text of one operation; undefined if the tool is not shown, or cannot be an operation. */
   #piece (listed: ListedServer, tool: ListedTool | undefined): TextPiece | undefined {
     if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
     const { item, description } = tool
@@ -100,7 +99,7 @@ class Operations {
   }
 }
 
-/** The parts of an operation that are the same in all documents of a format, as text; and the two that are not, unwritten. */
+/** The texts of an operation that are the same in all documents of a format, and the two values that are not. */
 interface OperationText extends Pick<Operation, 'summary' | 'description'> {
   /** The key of the path. */
   readonly start: string
@@ -115,7 +114,7 @@ type Kept = Readonly<Record<Format, WeakMap<Item, { server: string; operation: O
 
 /** The texts of the items by format, with the server that they were written for. */
 let kept: Kept = { json: new WeakMap(), yaml: new WeakMap() }
-/** In bytes of memory, those of items that are gone included. */
+/** The memory of all texts since the last reset, in bytes. */
 let keptSize = 0
 
 function keep (item: Item, server: string, operation: OperationText | undefined, format: Format): void {

@@ -2,7 +2,7 @@ import { PlainClient, type Client, type Exchange, type Headers } from '../../../
 import type { Response } from '../../../protocol/message.ts'
 import { ownerOf, type View } from '../../settings/index.ts'
 
-/** One request of a plain HTTP caller: there is nobody behind it to ask, and no stream for notifications. */
+/** One request of a plain HTTP caller, who can neither be asked nor notified. */
 export class PlainExchange implements Exchange<View> {
   readonly view: View
   readonly method: string
@@ -16,8 +16,8 @@ export class PlainExchange implements Exchange<View> {
   cancelled: string | undefined
 
   /**
-   * @param client the session that the request belongs to; by default none
-   * @param paramsText the JSON text of the params, where it is at hand
+   * @param client the session of the request; default: none
+   * @param paramsText the JSON text of the params, if it is known
    */
   constructor (
     view: View,
@@ -55,6 +55,29 @@ export class PlainExchange implements Exchange<View> {
 
 const plain = new PlainClient('', '')
 
-/** A caller without a session, as a client. @param address counts what a caller without credentials holds */
+/** A caller without a session, as a client. @param address the owner of what a caller without credentials holds */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, ownerOf(principal, address))
+
+/**
+ * Tells whether a caller disconnected before its answer. Used on the path of every call, where an AbortSignal is
+ * expensive.
+ */
+export class Disconnect {
+  #hasHappened = false
+  #listener: (() => void) | undefined
+
+  /**
+   * Calls `run` when the caller disconnects, or at once if it has. Replaces the former `run`, whose request has ended.
+   */
+  listen (run: () => void): void {
+    this.#listener = run
+    if (this.#hasHappened) run()
+  }
+
+  happen (): void {
+    if (this.#hasHappened) return
+    this.#hasHappened = true
+    this.#listener?.()
+  }
+}

@@ -5,9 +5,9 @@ import { errors } from '../../base/errors/index.ts'
 import { inexactNumber } from '../../base/json-schema/index.ts'
 
 /**
- * The arguments in a query: texts, and lists of texts for repeated names.
+ * The arguments in a query. A repeated name has a list of values.
  * @param search the query without the question mark
- * @throws InvalidInput when it is not percent-encoded UTF-8
+ * @throws InvalidInput if it is not percent-encoded UTF-8
  */
 export function fromQuery (search: string): Record<string, unknown> {
   const args = new Map<string, string | string[]>()
@@ -33,9 +33,9 @@ function decoded (text: string): string {
 }
 
 /**
- * The arguments in a body; none in an empty one.
- * @param hold takes memory for the values of a large one
- * @throws InvalidJson; InvalidInput when it is not an object, or has a number that cannot be passed on exactly; ShareError
+ * The arguments in a body. An empty body has none.
+ * @param hold takes memory for the values of a large body
+ * @throws InvalidJson; InvalidInput if it is no object, or has an inexact number; ShareError
  */
 export function fromBody (text: string, hold: HoldMemory): Record<string, unknown> {
   const value = exactJson(text, hold)
@@ -44,9 +44,9 @@ export function fromBody (text: string, hold: HoldMemory): Record<string, unknow
 }
 
 /**
- * Parses a JSON text, all of whose numbers must be exact as JavaScript numbers; an empty text is an object without members.
- * @param hold takes memory for the values of a large one
- * @throws InvalidJson; InvalidInput when a number is not exact; ShareError
+ * Parses JSON whose numbers JavaScript can represent exactly. An empty text is an empty object.
+ * @param hold takes memory for the values of a large text
+ * @throws InvalidJson; InvalidInput for an inexact number; ShareError
  */
 export function exactJson (text: string, hold: HoldMemory): unknown {
   if (text.trim() === '') return {}

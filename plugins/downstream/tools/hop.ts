@@ -1,13 +1,16 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys } from '../../../protocol/modern/envelope.ts'
+import type { Snapshot } from '../../../db/store.ts'
+import { withoutHeaders } from '../../../protocol/exchange.ts'
+import { passthroughNames } from '../../../schemas/server.ts'
+import type { Principal } from '../../settings/index.ts'
 
-/** No changes. */
 const none: Readonly<Record<string, string | undefined>> = {}
 
 /**
- * The members of a modern server's result that say how it came here, and nothing to plain HTTP callers: its type, how long it may be
- * kept, and in `_meta` who answered. As changes for `withMembers`; none for results of earlier revisions, where such members are the
- * server's own.
+ * The changes for `withMembers` that remove the envelope of a modern server's result: its type, caching, and
+ * `serverInfo`. Results of legacy servers are not changed, since such members are their own.
  */
 export function ofHop (result: string): Readonly<Record<string, string | undefined>> {
   if (!result.includes('"resultType"') || memberOf(result, 'resultType') === undefined) return none
@@ -18,8 +21,22 @@ export function ofHop (result: string): Readonly<Record<string, string | undefin
   return { ...changes, _meta: rest === '{}' ? undefined : rest }
 }
 
-/** The text of a result without them; one that has none keeps its bytes. */
+/** A result without its modern envelope. Others keep their bytes. */
 export function withoutHop (result: string): string {
   const changes = ofHop(result)
   return changes === none ? result : withMembers(result, changes)
+}
+
+/** Selects the headers of a caller that may be passed to a server. */
+export type OwnHeaders = (principal: Principal, server: string, headers: IncomingHttpHeaders) => IncomingHttpHeaders
+
+/**
+ * Removes `Authorization` if it identified the user. `passedOn` removes bearer keys and the gateway's own credentials
+ * from any header later. Headers for a server that receives none are not copied.
+ */
+export const ownHeaders = (snapshot: () => Snapshot): OwnHeaders => ({ kind }, server, headers) => {
+  const config = snapshot().servers.get(server)?.config
+  if (config === undefined || passthroughNames(config).length === 0) return headers
+  const isByToken = kind === 'access-token' || (kind === 'user' && headers['x-auth-token'] === undefined)
+  return isByToken ? withoutHeaders(headers, ['authorization']) : headers
 }

@@ -1,54 +1,47 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { Table } from '../../../protocol/table.ts'
 import type { View } from '../../settings/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import type { Disconnect } from './disconnect.ts'
-import type { PlainExchange } from './exchange.ts'
+import { InFlight } from '../endpoint.ts'
+import type { Disconnect, PlainExchange } from './exchange.ts'
 
-/** A request that runs for a plain HTTP caller. */
 interface InFlightCall {
   readonly exchange: PlainExchange
   readonly server: string
-  /** Answered instead of the result: access was withdrawn. */
+  /** The answer in place of the result after access was withdrawn. */
   refusal: Error | undefined
 }
 
-/** The requests that run for plain HTTP callers. The gateway bounds their number. */
+/** The running requests of plain HTTP callers. The gateway bounds their number. */
 export class InFlightCalls {
   readonly #gateway: Pick<Gateway, 'handle' | 'redact'>
-  /** By numbers in the order of their start. */
-  readonly #running = new Table<number, InFlightCall>()
-  #started = 0
-  #drained: (() => void) | undefined
-  #closing = false
+  readonly #running = new InFlight<InFlightCall>()
 
   constructor (gateway: Pick<Gateway, 'handle' | 'redact'>) {
     this.#gateway = gateway
   }
 
   /**
-   * Runs one request until it is answered or its caller goes away.
+   * Runs one request until its answer, or until its caller disconnects.
    * @returns the text of its result
-   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal that `withdraw` gives
+   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal of
+   * `withdraw`
    */
   async run (exchange: PlainExchange, server: string, gone: Disconnect): Promise<string> {
-    if (this.#closing) throw new errors.Draining()
+    if (this.#running.isClosing) throw new errors.Draining()
     gone.listen(() => { exchange.cancel('the caller went away') })
     const call: InFlightCall = { exchange, server, refusal: undefined }
-    const number = ++this.#started
-    this.#running.set(number, call)
+    const number = this.#running.add(call)
     try {
       return String(await this.#gateway.handle(exchange))
     } catch (error) {
       throw call.refusal ?? this.toHttp(error, server, exchange)
     } finally {
-      this.#running.take(number)
-      if (this.#running.size === 0) this.#drained?.()
+      this.#running.remove(number)
     }
   }
 
-  /** A JSON-RPC error as an HTTP error, without the server's secrets; other errors stay. @param request the one that failed */
+  /** Translates a JSON-RPC error to an HTTP error without the server's secrets. Other errors are returned unchanged. */
   toHttp (error: unknown, server: string, { method, params }: Pick<PlainExchange, 'method' | 'params'>): unknown {
     if (!(error instanceof RpcError)) return error
     const message = this.#gateway.redact(server, error.message)
@@ -66,7 +59,7 @@ export class InFlightCalls {
     }
   }
 
-  /** Ends the calls that would not be begun any more. @param refusalOf the error that a caller gets now; undefined: the call goes on */
+  /** Ends calls whose access was withdrawn. @param refusalOf the error for the caller; undefined: the call goes on */
   withdraw (refusalOf: (view: View, server: string) => Error | undefined): void {
     for (const call of this.#running.values()) {
       call.refusal ??= refusalOf(call.exchange.view, call.server)
@@ -74,15 +67,9 @@ export class InFlightCalls {
     }
   }
 
-  /** Waits for the calls in flight; those that are left then answer with an error. @param timeout in ms */
+  /** Waits for the calls in flight, then fails the rest. @param timeout in ms */
   async close (timeout: number): Promise<void> {
-    this.#closing = true
-    if (this.#running.size > 0) {
-      await new Promise<void>((resolve) => {
-        this.#drained = resolve
-        setTimeout(resolve, timeout).unref()
-      })
-    }
+    await this.#running.drain(timeout)
     for (const { exchange } of this.#running.values()) exchange.cancel('the gateway is shutting down; the call may have run')
   }
 }

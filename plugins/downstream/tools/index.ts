@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { mayRun } from '../../settings/index.ts'
-import { ownHeaders } from './own-headers.ts'
+import { ownHeaders } from './hop.ts'
 import { Tools } from './tools.ts'
 
 declare module 'fastify' {

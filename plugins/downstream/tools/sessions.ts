@@ -6,14 +6,15 @@ import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
 /**
- * Bounds of sessions. `idle`: max time that one is kept without a call, in ms; `most`: max sessions; beyond: the least recently used one
- * that has no call in flight ends. The last quarter is for owners of less than a tenth: others give up one of their own.
+ * Bounds of sessions. `idle`: max time without a call, in ms. `most`: max sessions; beyond it, the least recently used
+ * session without a call in flight ends. In the last quarter, an owner of a tenth of all sessions ends one of its own
+ * first.
  */
 interface SessionBounds { readonly idle: number, readonly most: number }
 
 /**
- * The sessions that plain HTTP callers name in `x-session-id`: calls with the same id, of the same principal, use one link of their own
- * at each server. The caller chooses the id, which opens nothing: it is only ever looked up together with the principal.
+ * The sessions that plain HTTP callers name in `x-session-id`. Calls of one principal with the same id share a link at
+ * each server. The id is chosen by the caller and is no credential: it is looked up together with the principal.
  */
 export class RestSessions {
   /** In the order of use. */
@@ -24,7 +25,7 @@ export class RestSessions {
   readonly #release: (client: Client) => void
   readonly #sweeping: NodeJS.Timeout
 
-  /** @param release ends what providers remember of a session */
+  /** @param release releases a session at its providers */
   constructor ({ idle, most }: SessionBounds, release: (client: Client) => void) {
     this.#sessions = new BoundedMap(most, {
       isEvictable: (_name, { open }) => open === 0,
@@ -37,8 +38,8 @@ export class RestSessions {
   }
 
   /**
-   * Executes one call in the session that its caller names; in none where it names none.
-   * @throws InvalidInput for an id that is not valid · ShareError where the caller's sessions are all in use, and take up its share
+   * Executes one call in the session of an id, or without a session.
+   * @throws InvalidInput for an invalid id; ShareError if the caller's share of sessions is in use
    */
   async in<Result> (
     principal: Principal,
@@ -60,7 +61,7 @@ export class RestSessions {
     }
   }
 
-  /** Ends the sessions of principals whose credentials do not count any more. */
+  /** Ends the sessions of principals without access. */
   withdraw (stands: (principal: Principal) => boolean): void {
     for (const [name, session] of this.#sessions) if (!stands(session.principal)) this.#end(name, session)
   }
@@ -82,7 +83,7 @@ export class RestSessions {
     return session
   }
 
-  /** Ends an owner's oldest session, where another one would be more than its share. @throws ShareError */
+  /** Ends an owner's oldest idle session if another one would exceed its share. @throws ShareError */
   #makeRoom (owner: string): void {
     if (this.#sessions.size < this.#most * 3 / 4) return
     const own = [...this.#sessions].filter(([, { client }]) => client.owner === owner)

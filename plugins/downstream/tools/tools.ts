@@ -6,12 +6,10 @@ import type { HoldMemory } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { limits } from '../../base/limits/index.ts'
-import { Disconnect } from './disconnect.ts'
-import { sessionlessClient, PlainExchange } from './exchange.ts'
+import { Disconnect, sessionlessClient, PlainExchange } from './exchange.ts'
 import { fromBody, fromQuery } from './given.ts'
-import { ofHop, withoutHop } from './hop.ts'
+import { ofHop, withoutHop, type OwnHeaders } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
-import type { OwnHeaders } from './own-headers.ts'
 import { RestSessions } from './sessions.ts'
 import { inputOf, type ToolInput } from './tool-input.ts'
 
@@ -19,18 +17,18 @@ import { inputOf, type ToolInput } from './tool-input.ts'
 export interface Caller {
   readonly principal: Principal
   readonly headers: IncomingHttpHeaders
-  /** The address that it called from. */
+  /** The IP address. */
   readonly address: string
-  /** Tells when it goes away. */
+  /** Tells when the caller disconnects. */
   readonly gone: Disconnect
-  /** Takes memory for the arguments in its body. */
+  /** Takes memory for the arguments in the body. */
   readonly hold: HoldMemory
 }
 
-/** A tool of a server, as a route names it. `name`: the group or server that the route asks through, where it says so. */
+/** A tool as a route names it. `name`: the group or server through which the route reaches it, if given. */
 export interface ToolWord { server: string, tool: string, name?: string }
 
-/** Arguments as they arrived: the query of the address, and the body where there is one. */
+/** The query of the URL, and the body if there is one. */
 interface Given { search: string, body?: string }
 
 /** Runs tools and prompts for plain HTTP callers. */
@@ -53,9 +51,9 @@ export class Tools {
 
   /**
    * Calls a tool of one server.
-   * @returns the text of the result as the tool gave it, failed or not, with `toolName` and `arguments` beside its members
-   * @throws NoSuch for a server or tool that this principal does not see, InvalidInput for arguments that do not fit its input schema,
-   * UpstreamFailed, UpstreamSlow, ShareError
+   * @returns the text of the tool's result, failed or not, with the members `toolName` and `arguments` added
+   * @throws NoSuch for a server or tool that the caller does not see, InvalidInput for arguments that do not fit the
+   * schema, UpstreamFailed, UpstreamSlow, ShareError
    */
   async call (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#access.server(caller.principal, server)
@@ -68,7 +66,7 @@ export class Tools {
     return withMembers(result, { ...ofHop(result), toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
   }
 
-  /** @throws NoSuch for a server that this principal does not see, or a prompt that it is known not to have */
+  /** @throws NoSuch for a server that the principal does not see, or a prompt that the server is known not to have */
   mustHavePrompt (principal: Principal, server: string, name: string): void {
     const view = this.#access.server(principal, server)
     const client = sessionlessClient(view)
@@ -78,8 +76,8 @@ export class Tools {
 
   /**
    * Fills in a prompt of one server.
-   * @param args MCP wants texts; other values are sent as their JSON text
-   * @returns the text of the result as the server gave it, with `messages` in any case
+   * @param args strings, as MCP requires; other values are sent as their JSON text
+   * @returns the text of the server's result; missing `messages` are an empty array
    * @throws as `call`
    */
   async prompt (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
@@ -88,14 +86,14 @@ export class Tools {
       Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
     )
     const result = (await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts })).trimStart()
-    // It is not parsed: it may have many megabytes.
+    // Not parsed, since it may have many megabytes.
     const text = result.startsWith('{') ? withoutHop(result) : '{}'
     return memberOf(text, 'messages')?.startsWith('[') === true ? text : withMembers(text, { messages: '[]' })
   }
 
   /**
    * Reads a resource of any server that the caller sees, or a built-in one.
-   * @returns the text of the result as the server gave it
+   * @returns the text of the server's result
    * @throws NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow, ShareError
    */
   async read (caller: Caller, uri: string): Promise<string> {
@@ -111,15 +109,15 @@ export class Tools {
   }
 
   /**
-   * Executes a tool on an open route (DECISIONS §8). Arguments that do not fit its input schema never reach the upstream.
-   * @returns the text of the result as the tool gave it, failed or not
-   * @throws as `call`; NoSuch says the same of everything that does not exist and that is not open to this caller
+   * Executes a tool on an open route. Arguments that do not fit its input schema never reach the server.
+   * @returns the text of the tool's result, failed or not
+   * @throws as `call`; NoSuch does not tell a missing tool from one that is closed to the caller
    */
   async open (caller: Caller, word: ToolWord, given: Given): Promise<string> {
     try {
       return await this.#open(caller, word, given)
     } catch (error) {
-      // The name that the route has: on routes of groups tools have another one.
+      // Names the tool as the route does, since it may have another name in the view.
       throw error instanceof errors.NoSuch ? noSuch('tool', word.tool) : error
     }
   }
@@ -127,7 +125,7 @@ export class Tools {
   async #open (caller: Caller, { server, tool, name }: ToolWord, { search, body }: Given): Promise<string> {
     const query = fromQuery(search)
     const { group } = query
-    // A tool's own argument of that name comes first.
+    // An argument of the tool with this name has precedence.
     const isArgument = body === undefined && this.#inputOf(server, tool)?.names('group') === true
     const isWord = name === undefined && group !== undefined && !isArgument
     const view = this.#openView(caller.principal, server, name, isWord ? group : undefined)
@@ -143,7 +141,7 @@ export class Tools {
     return withoutHop(await this.#fit(caller, view, server, input, exposed, read()))
   }
 
-  /** Access may have ended: calls that would not be begun any more end, and sessions. */
+  /** Ends the calls and sessions of callers that have lost their access. */
   withdraw (standingOf: StandingOf): void {
     this.#sessions.withdraw((principal) => standingOf(principal) !== undefined)
     this.#calls.withdraw((view, server) => {
@@ -153,7 +151,7 @@ export class Tools {
     })
   }
 
-  /** Waits for the calls in flight; those that are left then answer with an error. @param timeout in ms */
+  /** Waits for the calls in flight, then fails the rest. @param timeout in ms */
   async close (timeout: number): Promise<void> {
     this.#sessions.close()
     await this.#calls.close(timeout)
@@ -164,13 +162,13 @@ export class Tools {
     return this.#access.open(principal, name === undefined ? { server } : { name }, 'tool')
   }
 
-  /** The input of a tool, by one of the names that the view takes. */
+  /** The input of a tool, by a name in the view. */
   #input (view: View, name: string): ToolInput | undefined {
     const target = this.#gateway.lookUp(view, sessionlessClient(view), 'tools', name)
     return target && this.#inputOf(target.provider, target.key)
   }
 
-  /** The input of a tool, by its own name. */
+  /** The input of a tool, by its name at the server. */
   #inputOf (server: string, tool: string): ToolInput | undefined {
     return inputOf(this.#gateway.catalogue(server), tool)
   }
@@ -180,7 +178,7 @@ export class Tools {
   }
 
   /**
-   * The same, once it is known what the server lists. A body that cannot be read counts only where there is such a tool.
+   * As `#exposed`, once the server's tools are known. An unreadable body is reported only for an existing tool.
    * @throws NoSuch, UpstreamFailed
    */
   async #exposedLater (
@@ -193,7 +191,10 @@ export class Tools {
     return exposed
   }
 
-  /** Looks something up once it is known what a tool's server lists: one that is connecting is waited for. @throws UpstreamFailed */
+  /**
+   * Looks something up once the server's tools are known, and waits for a server that connects.
+   * @throws UpstreamFailed
+   */
   async #learnt<Found> (
     { headers, address }: Caller, view: View, server: string, params: { name: string, arguments: unknown }, look: () => Found
   ): Promise<Found> {
@@ -207,9 +208,9 @@ export class Tools {
   }
 
   /**
-   * Executes a tool with arguments that fit its schema.
-   * @param name the tool's, as the view takes it
-   * @throws InvalidInput that names those that do not fit
+   * Executes a tool with arguments that fit its schema, and waits for its result where it runs as a task.
+   * @param name the tool's name in the view
+   * @throws InvalidInput that names the arguments that do not fit
    */
   async #fit (
     caller: Caller,
@@ -248,7 +249,10 @@ export class Tools {
     }
   }
 
-  /** Sends one request, in the session that `x-session-id` names. Anonymous callers have none: it would not be theirs alone. */
+  /**
+   * Sends one request, in the session of `x-session-id`. Anonymous callers have no sessions, since they would share
+   * them.
+   */
   async #send (
     caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
   ): Promise<string> {

@@ -32,7 +32,10 @@ type Sent<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: Item[Me
 /** Sees what every admin sees on the global route. */
 const everything = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway', isAdmin: true }, { kind: 'global' })
 
-/** The built-in prompts, or resources, as the management API reads and writes them. Its routes admit admins only where they write. */
+/**
+ * The built-in prompts, or resources, as the management API reads and writes them. Its routes admit admins only where
+ * they write.
+ */
 export class BuiltInSection<Item extends BuiltIn, Shown> {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'surface'>

@@ -1,12 +1,13 @@
 import { lookalikeMethod, unknownMethod } from '../../../protocol/lookalikes.ts'
-import { completionComplete, callTool, getPrompt, readResource } from './items.ts'
-import { listMethod } from './lists.ts'
+import { callTool, completionComplete, getPrompt, listMethod, readResource } from './items.ts'
 import type { Method } from './method.ts'
-import { setLevel } from './set-level.ts'
-import { subscribe, unsubscribe } from './subscriptions.ts'
+import { setLevel, subscribe, unsubscribe } from './listening.ts'
 import { listTasks, task } from './tasks.ts'
 
-/** The methods of clients' requests that the gateway knows. Those of sessions (`initialize`) are handled by an era's adapter. */
+/**
+ * The methods of clients' requests that the gateway knows. Those of sessions (`initialize`) are handled by an era's
+ * adapter.
+ */
 const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', async () => '{}'],
   ['tools/list', listMethod('tools')],
@@ -33,7 +34,9 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
 export const isNotification = (method: string): boolean =>
   method.startsWith('notifications/') && lookalikeMethod(method) === undefined
 
-/** Methods that open what is between a client and the gateway. Those of the client's era are answered by its adapter. */
+/**
+ * Methods that open what is between a client and the gateway. Those of the client's era are answered by its adapter.
+ */
 const ofOneHop: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'subscriptions/listen'])
 
 /** An unknown method is forwarded if the view has a single provider, which may know it. */

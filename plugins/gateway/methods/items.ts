@@ -1,6 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { listKinds, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
 import { NotConnected } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
@@ -97,4 +98,19 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
     return await forwarder.send(exchange, target.provider, undefined)
   }
   throw new RpcError(code.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ref/resource with a uri')
+}
+
+/** `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`. Large ones have several pages. */
+export const listMethod = (kind: ListKind): Method => async ({ resolver, news, hooks }, exchange) => {
+  const { view, client } = exchange
+  const surface = await resolver.settled(exchange)
+  resolver.mustBeKnown(view, surface, client)
+  if (view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) {
+    throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+  }
+  const { list } = surface.parts[kind]
+  news.saw(client, list)
+  let { entries } = list
+  for (const hook of hooks.onList) { const next = hook(exchange, kind, entries); entries = next instanceof Promise ? await next : next }
+  return (entries === list.entries ? list : list.with(entries)).page(exchange.params.cursor)
 }

@@ -5,10 +5,9 @@ import type { HookLists } from '../hooks.ts'
 import type { List } from '../list.ts'
 import type { News } from '../news.ts'
 import type { ProviderTable } from '../providers.ts'
-import type { ResourceLinks } from '../resource-links.ts'
+import type { ResourceLinks, TaskOwners } from '../result-notes.ts'
 import type { ItemResolver } from '../resolve.ts'
 import type { Surfaces } from '../surfaces.ts'
-import type { TaskOwners } from '../task-owners.ts'
 
 /** The text of a result, or a list that is serialized later. */
 export type Result = string | List

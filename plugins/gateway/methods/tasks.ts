@@ -2,7 +2,10 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { elementsOf, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import type { Method } from './method.ts'
 
-/** `tasks/get`, `tasks/result`, `tasks/cancel` and other methods of tasks (MCP 2025-11-25), for the owner of the task only. */
+/**
+ * `tasks/get`, `tasks/result`, `tasks/cancel` and other methods of tasks (MCP 2025-11-25), for the owner of the task
+ * only.
+ */
 export const task: Method = async ({ surfaces, forwarder, tasks }, exchange) => {
   const { view, client, params: { taskId } } = exchange
   const provider = tasks.providerOf(taskId, view.principal.key, surfaces.of(view, client).providers)

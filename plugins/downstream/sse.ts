@@ -1,19 +1,74 @@
 import { randomBytes } from 'node:crypto'
-import { code, RpcError } from '../../../protocol/errors.ts'
-import { allowsBatch } from '../../../protocol/legacy/versions.ts'
-import { errorText, resultText, type Request } from '../../../protocol/message.ts'
-import { ownerOf, type Principal, type View } from '../../settings/index.ts'
-import { errors } from '../../base/errors/index.ts'
-import type { Gateway } from '../../gateway/index.ts'
-import { limits, Shares } from '../../base/limits/index.ts'
-import { acceptedBy } from '../accept.ts'
-import type { Endpoint, Inbound } from '../endpoint.ts'
-import { EventStream } from '../event-stream.ts'
-import { readMessage, type Received } from '../read-message.ts'
-import { initialize } from '../legacy/initialize.ts'
-import type { LegacyRequests } from '../legacy/requests.ts'
-import type { Sessions } from '../legacy/sessions.ts'
-import { SseConnection } from './connection.ts'
+import fp from 'fastify-plugin'
+import { eventText } from '../../protocol/event-stream.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
+import { allowsBatch } from '../../protocol/legacy/versions.ts'
+import { errorText, resultText, type Request } from '../../protocol/message.ts'
+import { type View, ownerOf, type Principal } from '../settings/index.ts'
+import { errors } from '../base/errors/index.ts'
+import type { Gateway } from '../gateway/index.ts'
+import { limits, Shares } from '../base/limits/index.ts'
+import { EventStream } from './event-stream.ts'
+import type { NewsChannel, Session } from './legacy/session.ts'
+import type { ReplyChannel } from './reply-channel.ts'
+import { acceptedBy } from './accept.ts'
+import type { Endpoint, Inbound } from './endpoint.ts'
+import { readMessage, type Received } from './read-message.ts'
+import { initialize } from './legacy/initialize.ts'
+import type { LegacyRequests } from './legacy/requests.ts'
+import type { Sessions } from './legacy/sessions.ts'
+
+/**
+ * A client of the SSE transport: the stream on which it receives all messages, and the session that `initialize`
+ * begins.
+ */
+class SseConnection implements NewsChannel {
+  readonly id: string
+  readonly view: View
+  readonly #stream: EventStream
+  session: Session | undefined
+  /** True while its `initialize` is handled. */
+  initializing = false
+  /** The number of answers that are still to be sent. */
+  #pending = 0
+  #ending = false
+
+  /** @param id what the client sends as `sessionId`; never a credential */
+  constructor (id: string, view: View, stream: EventStream) {
+    this.id = id
+    this.view = view
+    this.#stream = stream
+  }
+
+  get connected (): boolean { return this.#stream.open }
+  get stream (): EventStream { return this.#stream }
+
+  /** Sends the address to which the client posts its messages, as the first event. */
+  sendEndpoint (url: string): void { this.#stream.write(`event: endpoint\ndata: ${url}\n\n`) }
+
+  send (text: string): void { this.#stream.write(eventText(text)) }
+
+  /** Ends the stream after the last pending answer. */
+  end (): void {
+    this.#ending = true
+    if (this.#pending === 0) this.#stream.end()
+  }
+
+  /** The channel for the answers to one POST: always the stream. */
+  openReply (answers: number): ReplyChannel {
+    this.#pending += answers
+    return {
+      canStream: true,
+      send: (text) => { this.send(text) },
+      finish: (parts) => {
+        if (parts) this.send(parts.join(''))
+        this.#pending--
+        if (this.#ending) this.end()
+      },
+      pause: () => {}
+    }
+  }
+}
 
 interface SseEndpointDeps {
   gateway: Gateway
@@ -24,11 +79,11 @@ interface SseEndpointDeps {
 }
 
 /**
- * The server side of HTTP with SSE, the transport of revision 2024-11-05: a GET opens the stream on which the client gets all messages; it
- * posts its own to the address that the first event names. A connection is bound to the principal that opened it, and its session ends
- * with the stream.
+ * The server side of HTTP with SSE, the transport of revision 2024-11-05. A GET opens the stream on which the client
+ * receives all messages. The client posts its own to the address in the first event. A connection belongs to the
+ * principal that opened it, and its session ends with the stream.
  */
-export class SseEndpoint implements Endpoint {
+class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
   readonly #connections = new Map<string, SseConnection>()
   readonly #shares = new Shares(limits.sessions, 'SSE connections')
@@ -44,7 +99,7 @@ export class SseEndpoint implements Endpoint {
   open ({ view, headers, raw, address }: Inbound): void {
     const { sessions, requests, messagesPath } = this.#deps
     if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
-    if (requests.closing) throw new errors.Draining()
+    if (requests.isClosing) throw new errors.Draining()
     const release = this.#shares.take(ownerOf(view.principal, address))
     const id = randomBytes(32).toString('base64url')
     const stream = new EventStream(raw, {})
@@ -63,7 +118,8 @@ export class SseEndpoint implements Endpoint {
   /**
    * A POST: messages of a client, which are answered on its stream.
    * @param id the `sessionId` of the query
-   * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal; Draining instead of it
+   * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal;
+   * Draining instead of it
    */
   post (
     principal: Principal,
@@ -79,8 +135,8 @@ export class SseEndpoint implements Endpoint {
     if (id === undefined || id === '') throw new errors.SessionIdRequired()
     const connection = this.#connections.get(id)
     if (!connection || connection.view.principal.key !== principal.key) {
-      // The streams end while the gateway drains: their clients shall come back, not begin again.
-      throw this.#deps.requests.closing ? new errors.Draining() : new errors.SessionUnknown()
+      // While the gateway drains, its streams end. Their clients must retry, not start a new session.
+      throw this.#deps.requests.isClosing ? new errors.Draining() : new errors.SessionUnknown()
     }
     return connection
   }
@@ -99,7 +155,7 @@ export class SseEndpoint implements Endpoint {
     this.#deps.requests.receive(session, messages, { view: session.view, headers, address }, (answers) => connection.openReply(answers))
   }
 
-  /** Requests in flight are drained and failed together with those of all legacy sessions; then the streams end. */
+  /** Drains the requests of all legacy sessions, then ends the streams. */
   async close (timeout: number): Promise<void> {
     await this.#deps.requests.drain(timeout)
     for (const connection of this.#connections.values()) connection.end()
@@ -124,9 +180,21 @@ export class SseEndpoint implements Endpoint {
       session.addChannel(connection, connection.stream)
       reply.finish([resultText(request.idText, result)])
     } catch (error) {
-      reply.finish([errorText(request.idText, requests.toRpcError(error).toText())])
+      reply.finish([errorText(request.idText, requests.toAnswer(error).toText())])
     } finally {
       connection.initializing = false
     }
   }
 }
+
+declare module 'fastify' {
+  interface FastifyInstance { sse: SseEndpoint }
+}
+
+/** `app.sse`: the SSE transport for clients of revision 2024-11-05, beside streamable HTTP. */
+export default fp(async (app) => {
+  const { sessions, requests } = app.downstream
+  const endpoint = new SseEndpoint({ gateway: app.gateway, sessions, requests, messagesPath: `${app.config.basePath}/messages` })
+  app.downstream.add(endpoint)
+  app.decorate('sse', endpoint)
+}, { name: 'sse', dependencies: ['config', 'gateway', 'downstream'] })

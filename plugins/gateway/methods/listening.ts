@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { withoutProgressToken } from '../../../protocol/progress.ts'
+import { isLevel } from '../../../protocol/listener.ts'
+import { limits } from '../../base/limits/index.ts'
+import type { Method } from './method.ts'
+
+/** `resources/subscribe`. */
+export const subscribe: Method = async ({ resolver, providers, news }, exchange) => {
+  const { client } = exchange
+  const { provider: name, key } = await resolver.reader(exchange)
+  const provider = providers.use(name, client)
+  if (!provider.subscribe) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+  const wanted = news.wantedBy(client)
+  const isNew = wanted?.add(client, key) === true
+  // It becomes a request of the gateway's own, without the client's progress token, which could equal that of another
+  // request.
+  try {
+    return await provider.subscribe(client, key, withoutProgressToken(exchange.paramsText))
+  } catch (error) {
+    if (isNew) wanted?.remove(key)
+    throw error
+  }
+}
+
+/** `resources/unsubscribe`. A client may end a subscription whether the resource is still shown or not. */
+export const unsubscribe: Method = async ({ resolver, providers, news }, exchange) => {
+  const { client, params: { uri } } = exchange
+  const wasWanted = typeof uri === 'string' && news.wantedBy(client)?.remove(uri) === true
+  const provider = typeof uri === 'string' ? providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri)) : undefined
+  if (provider?.unsubscribe) return await provider.unsubscribe(client, String(uri), withoutProgressToken(exchange.paramsText))
+  if (!wasWanted) await resolver.reader(exchange)
+  return '{}'
+}
+
+/**
+ * `logging/setLevel`: requests the lowest level that any client wants of each provider of the view; the gateway filters
+ * the rest.
+ */
+export const setLevel: Method = async ({ resolver, providers }, exchange) => {
+  const { client, params: { level }, view: { scope } } = exchange
+  if (!isLevel(level)) {
+    throw new RpcError(code.invalidParams, `Invalid params: "level" must be a log level, not ${JSON.stringify(level) ?? 'nothing'}`)
+  }
+  const { capabilities } = await resolver.settled(exchange)
+  const logging = [...capabilities].filter(([, { logging }]) => logging !== undefined).map(([name]) => name)
+  if (scope.kind === 'server' && logging.length === 0) throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
+  const { listener } = client
+  if (!listener) return '{}'
+  const former = listener.level
+  listener.level = level
+  const done = Promise.all(logging.map(async (name) => {
+    try {
+      await providers.use(name, client).setLevel?.(client)
+    } catch (error) {
+      // A provider that is not connected gets the level when it connects.
+      if (scope.kind !== 'server' || !(error instanceof RpcError) || error.code === code.unavailable) return
+      listener.level = former
+      throw error
+    }
+  }))
+  // With several providers, none is awaited: one may be slow.
+  await (scope.kind === 'server' ? done : Promise.race([done, sleep(limits.firstAnswerBudget, undefined, { ref: false })]))
+  return '{}'
+}

@@ -1,0 +1,61 @@
+import { isObject, smallMemberOf, elementsOf, memberOf } from '../../protocol/json.ts'
+import { memoryOf } from '../../protocol/text.ts'
+import { limits, OwnedMap } from '../base/limits/index.ts'
+
+/** The principal that a task belongs to, and the provider that runs it. */
+interface TaskOwner { readonly principal: string, readonly provider: string }
+
+/**
+ * The owners of tasks (MCP 2025-11-25). A task id does not identify its provider or principal: servers choose the ids,
+ * and two servers may choose the same one.
+ */
+export class TaskOwners {
+  readonly #owned = new OwnedMap<true>(limits.tasks)
+
+  /** Records the task that a result announces. */
+  note (result: string, owner: TaskOwner): void {
+    if (!result.includes('"taskId"')) return
+    const task = smallMemberOf(result, 'task')
+    if (!isObject(task) || typeof task.taskId !== 'string' || memoryOf(task.taskId) > limits.rememberedId) return
+    this.#owned.set(owner.principal, keyOf(owner.provider, task.taskId), true)
+  }
+
+  /** The first of these providers that runs a task of this principal with this id. */
+  providerOf (taskId: unknown, principal: string, providers: readonly string[]): string | undefined {
+    return providers.find((provider) => this.owns(taskId, principal, provider))
+  }
+
+  owns (taskId: unknown, principal: string, provider: string): boolean {
+    return typeof taskId === 'string' && this.#owned.get(principal, keyOf(provider, taskId)) === true
+  }
+}
+
+const keyOf = (provider: string, taskId: string): string => JSON.stringify([provider, taskId])
+
+/** The max memory of a remembered URI, in bytes. */
+const maxUri = 1_024
+/** The max number of blocks that are read, and the max length of each in characters. */
+const maxBlocks = 10_000
+const maxBlock = 64 * 1024
+
+/**
+ * The resources that results of tools linked to, and the provider of each link. Such a resource need not be in any list
+ * (MCP, "Resource Links"), and is read from the provider that linked to it.
+ */
+export class ResourceLinks {
+  readonly #providers = new OwnedMap<string>(limits.resourceLinks)
+
+  /** Records the resource links in a result. @param principal the receiver of the result */
+  note (result: string, principal: string, provider: string): void {
+    if (!result.includes('"resource_link"')) return
+    for (const text of elementsOf(memberOf(result, 'content') ?? '', maxBlocks)) {
+      if (text.length > maxBlock || !text.includes('"resource_link"')) continue
+      const block: unknown = JSON.parse(text)
+      if (!isObject(block) || block.type !== 'resource_link' || typeof block.uri !== 'string') continue
+      if (memoryOf(block.uri) <= maxUri) this.#providers.set(principal, block.uri, provider)
+    }
+  }
+
+  /** The provider that last linked a principal to a resource. */
+  providerOf (uri: string, principal: string): string | undefined { return this.#providers.get(principal, uri) }
+}

@@ -1,0 +1,77 @@
+import type { ListingHistory } from '../../protocol/lists.ts'
+import { limits } from '../base/limits/index.ts'
+import { showsKey, type Precedence } from './precedence.ts'
+import type { Section, Target } from './section.ts'
+import { literalsOf, matchesTemplate, type ResourceTemplate } from './templates.ts'
+
+/** The characters of a template's literals. */
+const lengthOf = (literals: readonly string[]): number => literals.reduce((sum, { length }) => sum + length, 0)
+
+export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<ResourceTemplate<Target>> {
+  return [...targets]
+    .map(([uriTemplate, target]) => {
+      const literals = literalsOf(uriTemplate)
+      return { literals, target, length: lengthOf(literals) }
+    })
+    .sort((one, other) => other.length - one.length)
+}
+
+/** The templates of a merged route, each once, with those that their servers no longer list. */
+export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target>> {
+  const kind = 'resourceTemplates'
+  const found = precedence.claimants.flatMap(({ at, section, claims }) => {
+    const items = new Map(section.catalogue?.lists[kind].map((item) => [item.key, item]))
+    return [...claims.keys(kind)]
+      .filter((key) => showsKey(section, kind, key) && precedence.ownsUri(at, kind, key))
+      .map((key) => {
+        const literals = literalsOf(key)
+        return {
+          literals,
+          target: { provider: section.server.name, key, item: items.get(key) },
+          ofAdmin: section.ofAdmin,
+          late: lateness(claims.first(kind, key)),
+          length: lengthOf(literals)
+        }
+      })
+  })
+  return found
+    // Among several servers, a template that matches everything must not capture the others' resources.
+    .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
+    // Among servers of one rank, a template never precedes one that was listed earlier.
+    .sort((one, other) => Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || other.length - one.length)
+}
+
+const lateness = (first: ReturnType<ListingHistory['first']>): number => first === undefined || first.isInitial ? 0 : first.reading
+
+/** The templates of admins' servers; none if all servers are admins'. */
+export function adminsTemplates (
+  sections: readonly Section[],
+  templates: ReadonlyArray<ResourceTemplate<Target>>
+): ReadonlyArray<ResourceTemplate<Target>> {
+  if (sections.every(({ ofAdmin }) => ofAdmin)) return []
+  const admins = new Set(sections.filter(({ ofAdmin }) => ofAdmin).map(({ server }) => server.name))
+  return templates.filter(({ target }) => admins.has(target.provider))
+}
+
+/** Tests whether a template matches a URI, which is then reserved. True also beyond the bound on comparisons. */
+export function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
+  let left: number = limits.templateComparisons
+  return (uri) => {
+    left -= templates.length
+    const work = { left: limits.templateWork }
+    return templates.length > 0 && (left < 0 || templates.some(({ literals }) => matchesTemplate(literals, uri, work)) || work.left < 0)
+  }
+}
+
+/**
+ * The server that a URI belongs to on a merged route.
+ * @param admins the templates of admins' servers, which precede users' resources
+ */
+export function ownerIn (precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => string | undefined {
+  return (uri) => {
+    const owner = precedence.ownerOf(uri)
+    const work = { left: limits.templateWork }
+    const template = owner?.ofAdmin === false ? admins.find(({ literals }) => matchesTemplate(literals, uri, work)) : undefined
+    return template?.target.provider ?? owner?.server.name
+  }
+}

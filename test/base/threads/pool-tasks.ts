@@ -1,0 +1,11 @@
+// Tasks of pool.test.ts.
+export async function run (task: string): Promise<unknown> {
+  if (task === 'endless') for (;;);
+  if (task === 'throws') throw new Error('of its own')
+  if (task === 'greedy') {
+    const kept: unknown[] = []
+    for (;;) kept.push(JSON.parse(`[${'{"a":[1,2,3],"b":{"c":"ddddd"}},'.repeat(100_000)}1]`))
+  }
+  if (task.startsWith('wait')) await new Promise((resolve) => { setTimeout(resolve, Number(task.slice(4))) })
+  return task
+}
