@@ -1,4 +1,4 @@
-import { exits, CommandError } from './failure.ts'
+import { exits, CommandError } from './errors.ts'
 
 /** What an HTTP answer is made of, wherever it came from. */
 interface Answer { readonly status: number, readonly text: string }

@@ -10,9 +10,6 @@ const entries = [
   'server',
   'app',
   'cli/main',
-  'cli/backup',
-  'cli/db',
-  'cli/restore',
   'plugins/extensions/compression/worker',
   'plugins/upstream/openapi/describe/worker'
 ]

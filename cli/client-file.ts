@@ -5,10 +5,10 @@ import { orderedEntries } from '../db/order.ts'
 import { isObject } from '../protocol/json.ts'
 import { adopt } from '../schemas/foreign-config.ts'
 import { readForeign, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
-import { piped } from './ask.ts'
-import { exits, CommandError } from './failure.ts'
-import { processIo, type Io } from './io.ts'
-import { parseJsonc } from './jsonc.ts'
+import { piped, processIo, type Io } from './io.ts'
+import { exits, CommandError } from './errors.ts'
+import { inTextOrder } from '../db/text-order.ts'
+import { withoutMark } from '../protocol/text.ts'
 
 /** A server of a client's file as it is to be stored. */
 interface Imported { readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[] }
@@ -169,4 +169,20 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
       ? []
       : [`Not imported: ${whole.join(', ')}. Start the gateway with the file itself for that (docs/coming-from-mcphub.md)`]
   ]
+}
+
+/** As deep as servers stand under their names: in `projects.<folder>.mcpServers`, as Claude Code writes them. */
+const orderedLevels = 4
+
+/**
+ * Parses JSON as editors write their settings: with comments, and commas before a closing bracket. Their places become spaces, so that
+ * positions in errors stay right. `orderedEntries` has the members of objects in the order of the text, down to where servers stand.
+ * @throws SyntaxError
+ */
+export function parseJsonc (text: string): unknown {
+  const blank = (part: string): string => part.replace(/[^\n]/g, ' ')
+  const withoutComments = withoutMark(text)
+    .replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g, (part) => part.startsWith('"') ? part : blank(part))
+  const json = withoutComments.replace(/"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])/g, (part) => part === ',' ? ' ' : part)
+  return inTextOrder(json, JSON.parse(json) as unknown, orderedLevels)
 }

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { Value } from '@sinclair/typebox/value'
 import { isSame, type LocalAccess, readEnvironment, readLocalAccess, storedAt } from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
 import { httpApi, type ManagementApi } from './api.ts'
-import { placesOf } from './backup/places.ts'
-import { exits, CommandError } from './failure.ts'
+import { exits, CommandError } from './errors.ts'
 import { processIo, type Environment, type Io } from './io.ts'
 
 /** Which gateway is meant. `needsGateway`: the settings alone will not do. */
@@ -85,4 +85,14 @@ function environment (env: Environment): ReturnType<typeof readEnvironment> {
   } catch (error) {
     throw new CommandError(error instanceof Error ? error.message : String(error), exits.usage)
   }
+}
+
+/** Where a gateway with this environment keeps what it keeps on disk. */
+export interface Places { readonly settings: string, readonly dataDir: string, readonly bundles: string, readonly key: string }
+
+/** @param cwd the folder that its paths are relative to */
+export function placesOf ({ SETTINGS_PATH, DATA_DIR }: Pick<Env, 'SETTINGS_PATH' | 'DATA_DIR'>, cwd = '.'): Places {
+  const settings = resolve(cwd, SETTINGS_PATH)
+  const dataDir = DATA_DIR === undefined ? join(dirname(settings), '.tool-hub') : resolve(cwd, DATA_DIR)
+  return { settings, dataDir, bundles: join(dataDir, 'bundles'), key: join(dataDir, 'encryption.key') }
 }

@@ -1,8 +1,8 @@
+import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import type { ManagementApi } from './api.ts'
 import { connect } from './connect.ts'
-import type { Io } from './io.ts'
-import { Output } from './output.ts'
+import type { Io, Environment } from './io.ts'
 
 /** One run of the command line. */
 export interface Run extends Io {
@@ -39,3 +39,95 @@ export async function withApi (
 }
 
 export const segment = encodeURIComponent
+
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
+
+/** How results are shown: JSON for programs, tables and colours for people. */
+interface OutputOptions { readonly json: boolean, readonly color: boolean }
+
+/** Texts of servers may hold control characters, which a terminal would obey. Line breaks and tabs become spaces. */
+export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
+
+/** The same for a text of several lines, such as the last words of a process: each is kept, and those after the first are indented. */
+export const plainLines = (text: string): string => text.split('\n').map(printable).join('\n  ')
+
+/** Writes results to stdout, and remarks to stderr. */
+export class Output {
+  readonly json: boolean
+  readonly #color: boolean
+  readonly #io: Pick<Io, 'stdout' | 'stderr'>
+
+  constructor (io: Pick<Io, 'stdout' | 'stderr'>, { json, color }: OutputOptions) {
+    this.#io = io
+    this.json = json
+    this.#color = color
+  }
+
+  /** Whether people see colours: on a terminal, unless NO_COLOR or --no-color says otherwise (no-color.org). */
+  static colors (environment: Environment, isTerminal: boolean): boolean {
+    return isTerminal && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb'
+  }
+
+  style (style: Style, text: string): string { return this.#color ? styleText(style, text, { validateStream: false } as never) : text }
+
+  /** A result: as JSON where that is asked for, else as text. */
+  result (value: unknown, text: string | (() => string)): void {
+    this.text(this.json ? JSON.stringify(value, null, 2) : typeof text === 'string' ? text : text())
+  }
+
+  /** The text of a result, without its last line break. */
+  text (text: string): void { if (text !== '') this.#io.stdout.write(`${text}\n`) }
+
+  /** A sentence for people, which is no result. */
+  remark (sentence: string): void { this.#io.stderr.write(`${sentence}\n`) }
+
+  warn (sentence: string): void { this.remark(`${this.style('yellow', 'warning:')} ${printable(sentence)}`) }
+
+  /** Columns with a heading each, as wide as their longest cell. The last one may be as long as it likes. */
+  table (
+    headings: readonly string[],
+    rows: ReadonlyArray<readonly string[]>,
+    paint: (cell: string, column: number) => string = (cell) => cell
+  ): string {
+    const cells = [headings, ...rows.map((row) => row.map(printable))]
+    const widths = headings.map((_heading, column) => Math.max(...cells.map((row) => [...row[column] ?? ''].length)))
+    return cells.map((row, at) => row.map((cell, column) => {
+      const padding = column === row.length - 1 ? '' : ' '.repeat((widths[column] ?? 0) - [...cell].length)
+      return `${at === 0 ? this.style('bold', cell) : paint(cell, column)}${padding}`
+    }).join('  ').trimEnd()).join('\n')
+  }
+
+  /** The colour of a server's status. */
+  status (status: string): string {
+    if (status === 'connected') return this.style('green', status)
+    if (status === 'disconnected') return this.style('red', status)
+    return status === 'disabled' ? this.style('dim', status) : this.style('yellow', status)
+  }
+}
+
+/** Prints the progress and the result of a maintenance command: as text on stderr, or as one JSON value with `--json`. */
+export class Report {
+  readonly #io: Pick<Io, 'stdout' | 'stderr'>
+  /** The progress messages so far, with `--json`: they are part of the result. */
+  readonly #remarks: string[] | undefined
+
+  constructor (io: Pick<Io, 'stdout' | 'stderr'>, isJson: boolean) {
+    this.#io = io
+    this.#remarks = isJson ? [] : undefined
+  }
+
+  /** Prints a progress message, or keeps it for the JSON result. */
+  readonly print = (message: string): void => {
+    if (this.#remarks) this.#remarks.push(message)
+    else this.#io.stderr.write(`${message}\n`)
+  }
+
+  /** Prints the result: the sentence, or the value with `--json`. */
+  result (value: object, sentence: string): void {
+    if (this.#remarks) this.#io.stdout.write(`${JSON.stringify({ ...value, remarks: this.#remarks }, null, 2)}\n`)
+    else this.print(sentence)
+  }
+}
+
+/** The input of a maintenance command (backup, restore, db). */
+export interface Task { readonly io: Io, readonly report: Report }

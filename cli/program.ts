@@ -8,11 +8,11 @@ import { addEditCommands } from './commands/edit.ts'
 import { addGroupCommands } from './commands/groups.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLogsCommand } from './commands/logs.ts'
-import { addScripts } from './commands/scripts.ts'
+import { addMaintenanceCommands } from './commands/maintenance.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addUserCommands } from './commands/users.ts'
 import type { Run } from './context.ts'
-import { exits, CommandError } from './failure.ts'
+import { exits, CommandError } from './errors.ts'
 import type { Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 import { problemOfOption } from '../schemas/env.ts'
@@ -81,7 +81,7 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
   addKeyCommands(program, run)
   addUserCommands(program, run)
   addCheckCommand(program, run)
-  addScripts(program, run)
+  addMaintenanceCommands(program, run)
   addLogsCommand(program, run)
   addCompletion(program, run)
   return program.addHelpText(

@@ -19,8 +19,8 @@ import { withMarks } from '../../db/restored-users.ts'
 import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
-import { files, linesOf, type BackupDescription } from './contents.ts'
-import type { Places } from './places.ts'
+import { files, linesOf, type BackupDescription } from './archive.ts'
+import type { Places } from '../connect.ts'
 
 /** Where a backup is restored to. It is checked and locked, and not yet changed. */
 export interface RestoreTarget {

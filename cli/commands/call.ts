@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { isObject } from '../../protocol/json.ts'
-import { piped } from '../ask.ts'
+import { piped } from '../io.ts'
 import { segment, withApi, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
+import { exits, CommandError } from '../errors.ts'
 import { jsonOf, serverPath, type ServerRow } from './servers.ts'
 
 interface Content { type: string, text?: string, mimeType?: string, uri?: string, resource?: { uri?: string, text?: string } }

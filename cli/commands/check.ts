@@ -6,9 +6,9 @@ import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { namesOfNothing } from '../../plugins/settings/index.ts'
 import { expandVariables } from '../../plugins/upstream/index.ts'
 import { doubtsOf, misspeltIn, type Env } from '../../schemas/env.ts'
-import { placesOf } from '../backup/places.ts'
+import { placesOf } from '../connect.ts'
 import { outputOf, type Run } from '../context.ts'
-import { CommandError } from '../failure.ts'
+import { CommandError } from '../errors.ts'
 import type { Environment } from '../io.ts'
 
 interface Finding { level: 'error' | 'warning', place: string, message: string }

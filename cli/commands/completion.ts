@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
+import { exits, CommandError } from '../errors.ts'
 
 /** The words that may follow a chain of commands. */
 interface Node { readonly path: string, readonly words: readonly string[] }

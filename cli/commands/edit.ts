@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { isObject } from '../../protocol/json.ts'
-import { isAttended, piped } from '../ask.ts'
+import { isAttended, piped } from '../io.ts'
 import { withApi, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
+import { exits, CommandError } from '../errors.ts'
 import { collectOption, jsonOf, pairs, serverPath, type ServerRow } from './servers.ts'
 
 type Config = Record<string, unknown>

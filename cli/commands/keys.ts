@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { segment, withApi, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
+import { exits, CommandError } from '../errors.ts'
 import { collectOption } from './servers.ts'
 
 interface Key {

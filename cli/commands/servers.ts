@@ -4,9 +4,8 @@ import { isObject } from '../../protocol/json.ts'
 import { withoutMark } from '../../protocol/text.ts'
 import { isHttpAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
 import type { ManagementApi } from '../api.ts'
-import { segment, withApi, type Context, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
-import { printable, plainLines, type Output } from '../output.ts'
+import { segment, withApi, type Context, type Run, printable, plainLines, type Output } from '../context.ts'
+import { exits, CommandError } from '../errors.ts'
 
 interface Item { name?: string, uri?: string, description?: string, enabled: boolean }
 export interface ServerRow {

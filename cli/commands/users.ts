@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { randomBytes } from 'node:crypto'
-import { ask, isAttended, piped } from '../ask.ts'
+import { ask, isAttended, piped } from '../io.ts'
 import { segment, withApi, type Run } from '../context.ts'
 
 interface User { username: string, isAdmin: boolean }

@@ -3,11 +3,11 @@ import { diff } from './strategies/diff.ts'
 import { json } from './strategies/json.ts'
 import { log } from './strategies/log.ts'
 import { search } from './strategies/search.ts'
-import { text as plain } from './strategies/text.ts'
-import { figure, type Renderings, type Strategy, type StrategyName } from './strategies/strategy.ts'
+import { figure, type Renderings, type Strategy, type StrategyName, counted } from './strategies/strategy.ts'
 import { isCutInRuns, type CountTokens } from './tokens.ts'
+import { truncate } from '../../../protocol/text.ts'
 
-const strategies: Readonly<Record<StrategyName, Strategy>> = { json, log, search, diff, text: plain }
+const strategies: Readonly<Record<StrategyName, Strategy>> = { json, log, search, diff, text: cutText }
 
 export interface CompressionOptions {
   strategy: StrategyName | 'auto'
@@ -39,17 +39,17 @@ export function compress (text: string, options: CompressionOptions, count: Coun
   let body = fit(strategies[wanted](text), room, count)
   if (body === undefined) {
     used = 'text'
-    body = fit(plain(text), room, count) ?? ''
+    body = fit(cutText(text), room, count) ?? ''
   }
   const draft = titled(longest(used), body)
   if (count(draft) > maxOutputTokens) return tiny(text, maxOutputTokens, before, count)
-  const compressed = counted(draft, (after) => titled(heading(used, figure(after)), body), count)
+  const compressed = withCount(draft, (after) => titled(heading(used, figure(after)), body), count)
   if (compressed.after >= before || compressed.text.length >= text.length) return undefined
   return { ...compressed, strategy: used, before }
 }
 
 /** A text that says how many tokens it has itself: the number is put in until it is right, mostly once. */
-function counted (draft: string, saying: (tokens: number) => string, count: CountTokens): { text: string, after: number } {
+function withCount (draft: string, saying: (tokens: number) => string, count: CountTokens): { text: string, after: number } {
   let text = draft
   let after = count(text)
   for (let round = 0; round < 4; round++) {
@@ -98,4 +98,38 @@ export function fit (renderings: Renderings | undefined, max: number, count: Cou
     } else high = level - 1
   }
   return fitting
+}
+
+/** Keeps the first two thirds and the last third of the length, cut at line ends where one is near. */
+function cutText (text: string): Renderings {
+  return {
+    highest: text.length,
+    render: (level, most) => {
+      if (level > most) return undefined
+      const head = headOf(text, Math.ceil(level * 2 / 3))
+      const tail = tailOf(text.slice(head.length), Math.floor(level / 3))
+      const missing = text.length - head.length - tail.length
+      return missing === 0 ? text : `${head}\n[… ${counted(missing, 'character')} left out …]\n${tail}`
+    }
+  }
+}
+
+/** A line's end is preferred within this part of the length. */
+const near = 0.2
+
+function headOf (text: string, length: number): string {
+  const head = truncate(text, length)
+  if (head.length === text.length) return head
+  const lineEnd = head.lastIndexOf('\n')
+  return lineEnd > length * (1 - near) ? head.slice(0, lineEnd) : head
+}
+
+function tailOf (text: string, length: number): string {
+  if (length === 0) return ''
+  let from = Math.max(0, text.length - length)
+  // The second half of a surrogate pair does not begin a text.
+  const code = text.charCodeAt(from)
+  if (from > 0 && code >= 0xdc00 && code <= 0xdfff) from++
+  const lineEnd = text.indexOf('\n', from)
+  return text.slice(from > 0 && lineEnd !== -1 && lineEnd - from < length * near ? lineEnd + 1 : from)
 }

@@ -5,8 +5,7 @@ import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { limits } from '../../base/limits/index.ts'
 import { Compressor } from './compressor.ts'
-import { Originals } from './originals.ts'
-import { originalsProvider, originalsPrefix } from './provider.ts'
+import { Originals, originalsProvider, originalsPrefix } from './originals.ts'
 import type { ResultOptions } from './result.ts'
 
 const Options = SystemSections.properties.toolResultCompression

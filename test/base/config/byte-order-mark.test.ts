@@ -1,7 +1,7 @@
 // A byte order mark before a document is nothing, whoever reads it.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { parseJsonc } from '../../../cli/jsonc.ts'
+import { parseJsonc } from '../../../cli/client-file.ts'
 import { jsonOf } from '../../../cli/commands/servers.ts'
 import { parseSettings } from '../../../db/json/parse.ts'
 import { readManifest } from '../../../plugins/management/bundles/manifest.ts'

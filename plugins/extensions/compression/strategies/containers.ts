@@ -1,5 +1,5 @@
 import { skipString, type Member } from '../../../../protocol/json.ts'
-import { Offsets } from './offsets.ts'
+import { Offsets } from './lines.ts'
 import { bounds } from './strategy.ts'
 
 /** Thrown where a text would have to be read too often, as one that is nested in many levels around a large value. */

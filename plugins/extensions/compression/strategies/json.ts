@@ -3,7 +3,6 @@ import { scanJson } from '../../../../protocol/json-scanner.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { Containers, TooCostly } from './containers.ts'
 import { eachLine } from './lines.ts'
-import { schemaOf, type Schema } from './schema.ts'
 import { bounds, counted, figure, type Renderings, type Strategy } from './strategy.ts'
 
 /** How much of a value is written: items of an array, keys of an object, characters of a string, levels below the top. */
@@ -178,4 +177,69 @@ function writtenString (text: string, characters: number): string {
   const value = JSON.parse(text) as string
   const head = truncate(value, characters)
   return JSON.stringify(`${head}… (${counted(value.length - head.length, 'more character')})`)
+}
+
+/** How many items are looked at, also of those within items, how many keys are told, and how deep. */
+const schemaBounds = { items: 20_000, inner: 5, keys: 30, depth: 3, characters: 600 }
+
+/** The type of an array's items, in TypeScript notation: `{id: number, name?: string, tags: string[]}`. */
+interface Schema {
+  readonly type: string
+  /** All items were looked at. False: of a long array one in some, and others may be of other types. */
+  readonly isOfAll: boolean
+}
+
+/**
+ * The type of the items of an array.
+ * @throws TooCostly
+ */
+function schemaOf (array: string, containers: Containers): Schema {
+  const { count, at } = containers.elements(array)
+  // Odd, so that it does not meet every other item only.
+  const step = count <= schemaBounds.items ? 1 : Math.ceil(count / schemaBounds.items) | 1
+  const sample: string[] = []
+  for (let index = 0; index < count; index += step) sample.push(at(index))
+  const type = typeOf(sample, schemaBounds.depth, containers)
+  return { type: type.length <= schemaBounds.characters ? type : `${truncate(type, schemaBounds.characters)}…`, isOfAll: step === 1 }
+}
+
+function typeOf (texts: readonly string[], depth: number, containers: Containers): string {
+  const types = new Set<string>()
+  const objects: string[] = []
+  const arrays: string[] = []
+  for (const text of texts) {
+    const first = text.charAt(0)
+    if (first === '{') objects.push(text)
+    else if (first === '[') arrays.push(text)
+    else types.add(first === '"' ? 'string' : first === 't' || first === 'f' ? 'boolean' : first === 'n' ? 'null' : 'number')
+  }
+  if (objects.length > 0) types.add(depth === 0 ? 'object' : typeOfObjects(objects, depth, containers))
+  if (arrays.length > 0) {
+    const elements = depth === 0 ? [] : arrays.flatMap((text) => firstOf(text, containers))
+    const type = elements.length === 0 ? 'unknown' : typeOf(elements, depth - 1, containers)
+    types.add(type.includes(' | ') ? `(${type})[]` : `${type}[]`)
+  }
+  return types.size === 0 ? 'unknown' : [...types].join(' | ')
+}
+
+/** The first elements of an array. */
+function firstOf (array: string, containers: Containers): string[] {
+  const { count, at } = containers.elements(array)
+  return Array.from({ length: Math.min(count, schemaBounds.inner) }, (_, index) => at(index))
+}
+
+function typeOfObjects (objects: readonly string[], depth: number, containers: Containers): string {
+  const values = new Map<string, string[]>()
+  for (const text of objects) {
+    for (const { key, start, end } of containers.members(text).first) {
+      const known = values.get(key)
+      if (known) known.push(text.slice(start, end))
+      else if (values.size < schemaBounds.keys) values.set(key, [text.slice(start, end)])
+    }
+  }
+  const parts = [...values].map(([key, texts]) => {
+    const name = /^[\w$]+$/.test(key) ? key : JSON.stringify(truncate(key, 60))
+    return `${name}${texts.length < objects.length ? '?' : ''}: ${typeOf(texts, depth - 1, containers)}`
+  })
+  return `{${parts.join(', ')}}`
 }

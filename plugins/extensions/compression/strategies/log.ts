@@ -1,6 +1,5 @@
-import { eachLine, inTurns, lineAt, plainLine, short, withGaps } from './lines.ts'
+import { eachLine, inTurns, lineAt, plainLine, short, withGaps, Offsets } from './lines.ts'
 import { Neighbours, type Entries } from './neighbours.ts'
-import { Offsets } from './offsets.ts'
 import { bounds, counted, type Strategy } from './strategy.ts'
 
 /** What tells a failure; not where it is a part of a path or of another name. */

@@ -1,5 +1,4 @@
-import { inTurns, lineAt } from './lines.ts'
-import type { Offsets } from './offsets.ts'
+import { inTurns, lineAt, type Offsets } from './lines.ts'
 
 /** Entries: one line each, and those right after it that differ from it in numbers, ids and times only. */
 export interface Entries {

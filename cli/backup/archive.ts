@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { access, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { access, mkdir, open, readFile, rm, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { Type, type Static } from '@sinclair/typebox'
+import { ZipFile } from 'yazl'
 import {
   type ArchiveBounds, ArchiveError, bundleNameProblem, extract, readEntries
 } from '../../plugins/management/index.ts'
@@ -99,5 +100,37 @@ export async function openBackup (path: string, folder: string): Promise<{ descr
       throw new Error(`The backup ${path} cannot be used: ${reason}. Nothing was changed.`)
     }
     throw error
+  }
+}
+
+/** Writes a zip archive. @param paths where each file is, by its name in the archive */
+export async function pack (target: string, paths: ReadonlyMap<string, string>): Promise<void> {
+  const zip = new ZipFile()
+  for (const [name, path] of paths) zip.addFile(path, name)
+  zip.end()
+  await Promise.race([
+    pipeline(zip.outputStream, createWriteStream(target, { flags: 'wx', mode: 0o600, flush: true })),
+    // A file that cannot be read is told here, and never ends the stream.
+    new Promise((_resolve, reject) => { zip.on('error', reject) })
+  ])
+}
+
+/** The files below a folder, by their paths in it, and the paths of links and devices, which archives do not have. */
+export async function filesOf (folder: string): Promise<{ paths: Map<string, string>, others: string[] }> {
+  const root = await realpath(folder)
+  const paths = new Map<string, string>()
+  const others: string[] = []
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isFile()) paths.set(path.slice(root.length + 1), path)
+    else if (!entry.isDirectory()) others.push(path)
+  }
+  return { paths, others }
+}
+
+/** Counts the sealed secrets of a file of JSON texts (`plugins/base/secrets/seal.ts`), by the ids of their keys. */
+export async function countSealed (path: string, counts: Record<string, number>): Promise<void> {
+  for await (const line of linesOf(path)) {
+    for (const [, id = ''] of line.matchAll(/"v1\.([0-9a-f]{8})\.[\w-]{20,}"/g)) counts[id] = (counts[id] ?? 0) + 1
   }
 }
