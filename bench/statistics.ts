@@ -1,3 +1,4 @@
+
 /** The spread of the values of several rounds. */
 export interface Spread { median: number, min: number, max: number }
 
@@ -12,4 +13,16 @@ export function quantile (sorted: ArrayLike<number>, fraction: number): number {
   const low = sorted[Math.floor(position)] ?? NaN
   const high = sorted[Math.ceil(position)] ?? NaN
   return low + (high - low) * (position - Math.floor(position))
+}
+
+/** The values of several rounds as `median (min–max)`. */
+export function cell (values: number[], digits: number): string {
+  const { median, min, max } = spread(values)
+  return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`
+}
+
+/** A Markdown table, the first column aligned left, the others right. */
+export function table (header: string[], rows: string[][]): string {
+  const rule = header.map((_, i) => i === 0 ? '---' : '---:')
+  return [header, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
