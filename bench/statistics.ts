@@ -1,4 +1,3 @@
-
 /** The spread of the values of several rounds. */
 export interface Spread { median: number, min: number, max: number }
 

@@ -11,18 +11,18 @@ export interface Run extends Io {
   exitCode: number
 }
 
-/** What a command works with. */
+/** The needs of a command that uses the management API. */
 export interface Context { readonly api: ManagementApi, readonly out: Output, readonly run: Run }
 
 interface GlobalOptions { json?: boolean, color?: boolean, url?: string }
 
-/** How the results of a command are shown, by its options and those of the program. */
+/** The output of a command, by its options and those of the program. */
 export function outputOf (run: Run, command: Command): Output {
   const { json = false, color = true } = command.optsWithGlobals<GlobalOptions>()
   return new Output(run, { json, color: color && Output.colors(run.env, run.stdout.isTTY === true) })
 }
 
-/** Runs a command with the management API, which is closed afterwards. @param needsGateway the settings alone will not do */
+/** Runs a command with the management API. @param needsGateway the command needs a running gateway */
 export async function withApi (
   run: Run,
   command: Command,
@@ -42,16 +42,15 @@ export const segment = encodeURIComponent
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
-/** How results are shown: JSON for programs, tables and colours for people. */
 interface OutputOptions { readonly json: boolean, readonly color: boolean }
 
-/** Texts of servers may hold control characters, which a terminal would obey. Line breaks and tabs become spaces. */
+/** Replaces control characters, which a terminal would obey, in a server's text. Line breaks and tabs become spaces. */
 export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
 
-/** The same for a text of several lines, such as the last words of a process: each is kept, and those after the first are indented. */
+/** Makes each line of a text printable, and indents all but the first. */
 export const plainLines = (text: string): string => text.split('\n').map(printable).join('\n  ')
 
-/** Writes results to stdout, and remarks to stderr. */
+/** Writes results to stdout, and remarks and warnings to stderr. */
 export class Output {
   readonly json: boolean
   readonly #color: boolean
@@ -63,27 +62,33 @@ export class Output {
     this.#color = color
   }
 
-  /** Whether people see colours: on a terminal, unless NO_COLOR or --no-color says otherwise (no-color.org). */
+  /** Whether the environment allows colours: at a terminal, without NO_COLOR (no-color.org). */
   static colors (environment: Environment, isTerminal: boolean): boolean {
     return isTerminal && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb'
   }
 
   style (style: Style, text: string): string { return this.#color ? styleText(style, text, { validateStream: false } as never) : text }
 
-  /** A result: as JSON where that is asked for, else as text. */
+  /** Writes a result: the value as JSON with `--json`, else the text. */
   result (value: unknown, text: string | (() => string)): void {
     this.text(this.json ? JSON.stringify(value, null, 2) : typeof text === 'string' ? text : text())
   }
 
-  /** The text of a result, without its last line break. */
+  /** Writes a result with the API's warnings: as a member with `--json`, else as lines on stderr. */
+  resultWithWarnings (value: object, warnings: readonly string[], text: string): void {
+    this.result({ ...value, ...(warnings.length > 0 && { warnings }) }, text)
+    if (!this.json) for (const warning of warnings) this.warn(warning)
+  }
+
+  /** Writes a text and a line break; nothing for an empty text. */
   text (text: string): void { if (text !== '') this.#io.stdout.write(`${text}\n`) }
 
-  /** A sentence for people, which is no result. */
+  /** Writes a remark that is not part of the result. */
   remark (sentence: string): void { this.#io.stderr.write(`${sentence}\n`) }
 
   warn (sentence: string): void { this.remark(`${this.style('yellow', 'warning:')} ${printable(sentence)}`) }
 
-  /** Columns with a heading each, as wide as their longest cell. The last one may be as long as it likes. */
+  /** A table whose columns are as wide as their longest cell. The last column is not padded. */
   table (
     headings: readonly string[],
     rows: ReadonlyArray<readonly string[]>,
@@ -97,7 +102,7 @@ export class Output {
     }).join('  ').trimEnd()).join('\n')
   }
 
-  /** The colour of a server's status. */
+  /** A server's status in its colour. */
   status (status: string): string {
     if (status === 'connected') return this.style('green', status)
     if (status === 'disconnected') return this.style('red', status)

@@ -3,12 +3,12 @@ import { errorCode } from '../db/error-code.ts'
 /** The exit codes of the command line (docs/cli.md). */
 export const exits = { ok: 0, failed: 1, usage: 2, unreachable: 3, forbidden: 4, toolError: 5 } as const
 
-/** Why a command failed, as a sentence, with the exit code that says so. */
+/** The failure of a command: a message for the user, and an exit code. */
 export class CommandError extends Error {
   readonly exit: number
-  /** The code of the API's error, if it has one. */
+  /** The error code of the API, if the response has one. */
   readonly code: string | undefined
-  /** The results of the API's answer, where it has some all the same. */
+  /** The results of a batch in which every item failed. */
   results: unknown
 
   constructor (message: string, exit: number = exits.failed, code?: string) {
@@ -30,19 +30,19 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTEMPTY: 'it is a folder',
   ENAMETOOLONG: 'its name is too long'
 }
-/** Failures of writing, whichever path the error names: a copy names its source. */
+/** Codes of failed writes, whatever path the error names: the error of a copy names the source. */
 const ofWriting = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 interface Place {
   /** The file or folder that the command writes, as the user named it. */
   readonly target: string
-  /** The folder that is written to; beyond it, paths are those of what is read. */
+  /** The folder that the command writes to. Paths outside it are read. */
   readonly within: string
-  /** A sentence that tells the user what to change. */
+  /** Tells the user what to change. */
   readonly advice: string
 }
 
-/** An error of the file system as a sentence without internal paths; any other error as it is. */
+/** Describes an error of the file system without internal paths. Returns any other error unchanged. */
 export function explain (error: unknown, { target, within, advice }: Place): unknown {
   const code = errorCode(error)
   if (!(error instanceof Error) || code === undefined || !('syscall' in error)) return error

@@ -1,5 +1,6 @@
-// The command line, `tool-hub`: starts the gateway, and works with one that runs, or with its settings while it is down.
+// The command line, `tool-hub`: starts the gateway, manages a running one, or edits its settings while it is down.
 import { Command, CommanderError } from 'commander'
+import { messageOf } from '../protocol/errors.ts'
 import { addCallCommand } from './commands/call.ts'
 import { addCheckCommand } from './commands/check.ts'
 import { addCompletion } from './commands/completion.ts'
@@ -36,7 +37,7 @@ export async function main (argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** @param env of the run, which options change */
+/** Registers all commands. @param env the environment of the run, which options change */
 function programOf (run: Run, env: Record<string, string | undefined>): Command {
   const { stdout, stderr } = run
   const program = new Command('tool-hub')
@@ -63,7 +64,7 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
     .description('start the gateway')
     .option('--port <number>', 'the port to listen on (PORT)')
     .option('--host <address>', 'the address to listen on (HOST)')
-    // A command that is misspelt comes here.
+    // An unknown command is parsed as an argument of the default command.
     .allowExcessArguments()
     .action(async ({ port, host }: ServeOptions, { args: [word] }: Command) => {
       if (word !== undefined) throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
@@ -96,7 +97,7 @@ function unknownCommand (word: string, names: readonly string[]): string {
   return `There is no command ${JSON.stringify(word)}: ${hint}`
 }
 
-/** How many letters have to be put in, left out or replaced to make one word of the other. */
+/** The edit distance of two words: insertions, deletions and replacements of letters. */
 function distance (one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (const [at, letter] of [...one].entries()) {
@@ -110,11 +111,11 @@ function distance (one: string, other: string): number {
   return row[other.length] ?? 0
 }
 
-/** Prints an error once, as JSON where that is asked for. */
+/** Prints an error, as JSON with `--json`. @returns its exit code */
 function exitOf (error: unknown, { stderr }: Io, isJson: boolean): number {
-  // Commander has printed it.
+  // Commander has printed the error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exits.ok : exits.usage
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   const { exit = exits.failed, code } = error instanceof CommandError ? error : {}
   stderr.write(`${isJson ? JSON.stringify({ success: false, message, code }) : `tool-hub: ${message}`}\n`)
   return exit

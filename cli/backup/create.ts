@@ -49,7 +49,7 @@ export async function createBackup ({ io, report }: Task, { file, withKey, force
     await writeFile(put(files.description), JSON.stringify(description, null, 2))
     const archive = join(work, 'archive')
     await pack(archive, content)
-    // A backup is valid only if it can be read back.
+    // Verifies that the backup can be restored.
     await openBackup(archive, join(work, 'check'))
     const handle = await open(archive, 'r')
     await handle.sync().finally(async () => { await handle.close() })
@@ -88,14 +88,14 @@ async function putTables (env: Env, dbUrl: string, put: (name: string) => string
         failure = error
         throw error
       })
-    // The transaction takes any error for one of the database.
+    // The transaction reports every error as one of the database.
     }).catch((error: unknown) => { throw failure ?? error })
   } finally {
     await driver.end()
   }
 }
 
-/** Packs the current version of each bundle into an archive of its own. */
+/** Packs the current version of each bundle into a separate archive. */
 async function putBundles ({ bundles }: Places, work: string, put: (name: string) => string, { print }: Report): Promise<void> {
   for (const name of await readdir(bundles).catch(() => [])) {
     const folder = join(bundles, name, current)
@@ -108,7 +108,7 @@ async function putBundles ({ bundles }: Places, work: string, put: (name: string
   }
 }
 
-/** Says what the backup cannot open by itself. */
+/** Prints which keys the secrets of the backup need. */
 function tellOfKeys (
   { print }: Report,
   env: Env,

@@ -55,14 +55,14 @@ export async function restoreBackup (
     })
   } finally {
     await rm(work, { recursive: true, force: true }).catch(() => {})
-    // Only if it is empty: then this command made it.
+    // Fails unless the folder is empty, as after this command created it.
     await rmdir(places.dataDir).catch(() => {})
   }
 }
 
 /**
- * An empty variable counts as unset, so that DB_URL_FILE counts beside an empty DB_URL, by which somebody may mean the settings file.
- * @throws Failure when both are given
+ * Refuses DB_URL_FILE beside an empty DB_URL: the empty variable counts as unset, but may mean the settings file.
+ * @throws CommandError
  */
 function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>): void {
   if (dbUrl !== '' || dbUrlFile === '') return
@@ -73,13 +73,13 @@ function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Re
   )
 }
 
-/** @throws Error for the backup of a database that is to become a settings file */
+/** Refuses to restore the backup of a database to a settings file. @throws Error */
 function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
   if (kind === 'file' || dbUrl !== undefined) return
   throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a settings file of that.')
 }
 
-/** Configs in a database are sealed, so the folder that they name cannot be written anew. @throws Error */
+/** Checks the bundle folder, whose path in the sealed configs of a database cannot be changed. @throws Error */
 function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: readonly string[], places: Places): void {
   if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
   throw new Error(
@@ -88,7 +88,7 @@ function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: reado
   )
 }
 
-/** Puts all in place; the settings last, in one step. What was there before is put back when one of the steps fails. */
+/** Puts bundles, key and settings in place, the settings last. Undoes the steps before one that fails. */
 async function change (target: RestoreTarget, work: string, places: Places, bundles: readonly string[]): Promise<void> {
   const undo: Array<() => Promise<void>> = []
   const fresh = join(work, 'unpacked')
@@ -116,9 +116,9 @@ async function change (target: RestoreTarget, work: string, places: Places, bund
 }
 
 /**
- * Checks that the secrets of a backup can be opened once it is restored, and that its key does not take the place of another one.
- * @param isAllowed the operator accepts that they cannot
- * @throws Error with one sentence
+ * Checks that the secrets of a backup can be opened after the restore, and that its key would not replace another one.
+ * @param isAllowed the operator accepts secrets that cannot be opened
+ * @throws Error
  */
 export async function checkKeys (
   { sealedWith }: BackupDescription,
