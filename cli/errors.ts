@@ -1,4 +1,5 @@
 import { errorCode } from '../db/error-code.ts'
+import { messageOf } from '../protocol/errors.ts'
 
 /** The exit codes of the command line (docs/cli.md). */
 export const exits = { ok: 0, failed: 1, usage: 2, unreachable: 3, forbidden: 4, toolError: 5 } as const
@@ -49,4 +50,16 @@ export function explain (error: unknown, { target, within, advice }: Place): unk
   const path = 'path' in error && typeof error.path === 'string' ? error.path : within
   if (!path.startsWith(within) && !ofWriting.has(code)) return new Error(`${path} cannot be read (${code}). Let this user read it.`)
   return new Error(`${target} cannot be written: ${reasons[code] ?? 'the system refuses it'} (${code}). ${advice}`)
+}
+
+/** Prints an error, as JSON or after a prefix. @returns its exit code */
+export function printError (
+  error: unknown,
+  { stderr }: { readonly stderr: { readonly write: (text: string) => unknown } },
+  { isJson, prefix }: { isJson: boolean, prefix: string }
+): number {
+  const message = messageOf(error)
+  const { exit = exits.failed, code } = error instanceof CommandError ? error : {}
+  stderr.write(`${isJson ? JSON.stringify({ success: false, message, code }) : `${prefix}${message}`}\n`)
+  return exit
 }

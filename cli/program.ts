@@ -1,6 +1,5 @@
 // The command line, `tool-hub`: starts the gateway, manages a running one, or edits its settings while it is down.
 import { Command, CommanderError } from 'commander'
-import { messageOf } from '../protocol/errors.ts'
 import { addCallCommand } from './commands/call.ts'
 import { addCheckCommand } from './commands/check.ts'
 import { addCompletion } from './commands/completion.ts'
@@ -13,7 +12,7 @@ import { addMaintenanceCommands } from './commands/maintenance.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addUserCommands } from './commands/users.ts'
 import type { Run } from './context.ts'
-import { exits, CommandError } from './errors.ts'
+import { exits, CommandError, printError } from './errors.ts'
 import type { Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 import { problemOfOption } from '../schemas/env.ts'
@@ -33,7 +32,9 @@ export async function main (argv: readonly string[], io: Io): Promise<number> {
     await program.parseAsync(argv, { from: 'user' })
     return run.exitCode
   } catch (error) {
-    return exitOf(error, io, program.opts<{ json?: boolean }>().json === true)
+    // Commander has printed its own errors.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exits.ok : exits.usage
+    return printError(error, io, { isJson: program.opts<{ json?: boolean }>().json === true, prefix: 'tool-hub: ' })
   }
 }
 
@@ -109,14 +110,4 @@ function distance (one: string, other: string): number {
     row = next
   }
   return row[other.length] ?? 0
-}
-
-/** Prints an error, as JSON with `--json`. @returns its exit code */
-function exitOf (error: unknown, { stderr }: Io, isJson: boolean): number {
-  // Commander has printed the error.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exits.ok : exits.usage
-  const message = messageOf(error)
-  const { exit = exits.failed, code } = error instanceof CommandError ? error : {}
-  stderr.write(`${isJson ? JSON.stringify({ success: false, message, code }) : `tool-hub: ${message}`}\n`)
-  return exit
 }

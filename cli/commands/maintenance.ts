@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { type Run, type Task, Report } from '../context.ts'
+import { printError } from '../errors.ts'
 
 interface BackupOptions { withKey?: boolean, force?: boolean }
 interface RestoreOptions { replace?: boolean, keepTokens?: boolean, withoutKey?: boolean }
@@ -18,7 +19,7 @@ export function addMaintenanceCommands (program: Command, run: Run): void {
     .option('--force', 'overwrite an existing file')
     .action(async (file: string | undefined, { withKey = false, force = false }: BackupOptions, command: Command) => {
       const { createBackup } = await import('../backup/create.ts')
-      await createBackup(taskOf(run, command), { file, withKey, force })
+      await perform(run, command, async (task) => { await createBackup(task, { file, withKey, force }) })
     })
 
   program.command('restore')
@@ -30,7 +31,7 @@ export function addMaintenanceCommands (program: Command, run: Run): void {
     .action(async (file: string, options: RestoreOptions, command: Command) => {
       const { replace = false, keepTokens = false, withoutKey = false } = options
       const { restoreBackup } = await import('../backup/restore.ts')
-      await restoreBackup(taskOf(run, command), { file, replace, keepTokens, withoutKey })
+      await perform(run, command, async (task) => { await restoreBackup(task, { file, replace, keepTokens, withoutKey }) })
     })
 
   addDatabaseCommands(program, run)
@@ -47,7 +48,7 @@ In a clone, options follow two dashes: npm run db:import -- --replace`)
     .description('create or update the tables')
     .action(async (_options, command: Command) => {
       const { migrate } = await import('../backup/database.ts')
-      await migrate(taskOf(run, command))
+      await perform(run, command, migrate)
     })
 
   db.command('import')
@@ -56,7 +57,7 @@ In a clone, options follow two dashes: npm run db:import -- --replace`)
     .option('--replace', 'replace existing settings')
     .action(async (file: string | undefined, { replace = false }: ImportOptions, command: Command) => {
       const { importSettings } = await import('../backup/database.ts')
-      await importSettings(taskOf(run, command), { file, replace })
+      await perform(run, command, async (task) => { await importSettings(task, { file, replace }) })
     })
 
   db.command('export')
@@ -66,9 +67,16 @@ In a clone, options follow two dashes: npm run db:import -- --replace`)
     .option('--masked', 'even if secrets cannot be opened: with masks in their places, which db import does not accept')
     .action(async (file: string | undefined, { force = false, masked = false }: ExportOptions, command: Command) => {
       const { exportSettings } = await import('../backup/database.ts')
-      await exportSettings(taskOf(run, command), { file, force, masked })
+      await perform(run, command, async (task) => { await exportSettings(task, { file, force, masked }) })
     })
 }
 
-const taskOf = (run: Run, command: Command): Task =>
-  ({ io: run, report: new Report(run, command.optsWithGlobals<{ json?: boolean }>().json === true) })
+/** Runs a command, and prints its error without the name of the program. */
+async function perform (run: Run, command: Command, work: (task: Task) => Promise<void>): Promise<void> {
+  const { json: isJson = false } = command.optsWithGlobals<{ json?: boolean }>()
+  try {
+    await work({ io: run, report: new Report(run, isJson) })
+  } catch (error) {
+    run.exitCode = printError(error, run, { isJson, prefix: '' })
+  }
+}

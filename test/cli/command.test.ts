@@ -22,7 +22,7 @@ test('backup and restore: JSON, names that begin with a dash, and failures of th
   const { file, kind, remarks } = JSON.parse(out) as { file: string, kind: string, remarks: string[] }
   assert.deepEqual([basename(file), kind, remarks], ['-x.zip', 'file', []])
   const nowhere = await cli(env)('backup', join(folder, 'nope/b.zip'))
-  assert.deepEqual([nowhere.code, /^tool-hub: \S+nope\/b\.zip cannot be written: its folder does not exist \(ENOENT\)\. Name a file/.test(nowhere.err)], [1, true], nowhere.err)
+  assert.deepEqual([nowhere.code, /^\S+nope\/b\.zip cannot be written: its folder does not exist \(ENOENT\)\. Name a file/.test(nowhere.err)], [1, true], nowhere.err)
   const isFolder = await cli(env)('--json', 'backup', '--force', folder)
   assert.match((JSON.parse(isFolder.err) as { message: string }).message, /cannot be written: it is a folder/)
   const refused = await cli(env)('restore', '--json', file)

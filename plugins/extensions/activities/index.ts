@@ -11,13 +11,10 @@ declare module 'fastify' {
   interface FastifyInstance { activities: ActivityLog }
 }
 
-/** How long what still waits may take to be written when the process ends, in ms. */
+/** Max time to write the waiting activities when the process ends, in ms. */
 const closeTimeout = 2_000
 
-/**
- * `app.activities`: the record of calls, where there is a database. It observes the gateway's calls, and removes what is older than
- * ACTIVITY_RETENTION.
- */
+/** `app.activities`: records calls in the database, if there is one, for ACTIVITY_RETENTION. */
 export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
   const kept = span(retention)
@@ -31,7 +28,7 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
     : 'ACTIVITY_RETENTION is 0'
   app.decorate('activities', new ActivityLog(store ?? reason, since))
   if (activities) {
-    // With 0, what was recorded before goes.
+    // A retention of 0 removes all former records.
     const expiry = new Retention(activities, kept)
     app.addHook('onReady', async () => { expiry.start() })
     app.addHook('onClose', async () => { await expiry.close() })
@@ -54,12 +51,12 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   app.addHook('onClose', async () => { await recorder.close(closeTimeout) })
 }, { name: 'activities', dependencies: ['config', 'settings', 'gateway', 'logs', 'metrics'] })
 
-/** Time between two rounds, in ms. */
+/** Time between two rounds of removal, in ms. */
 const interval = 60_000
-/** Pause between two steps of a round, in ms: calls are written and read meanwhile. */
+/** Pause between two steps of a round, in which the database serves others, in ms. */
 const stepPause = 100
 
-/** Removes activities that are older than they are kept, in small steps. Of several replicas, one does so at a time. */
+/** Removes expired activities in small steps. `expire` lets one replica at a time do so. */
 class Retention {
   readonly #store: Pick<Activities, 'expire'>
   readonly #kept: number
@@ -67,7 +64,7 @@ class Retention {
   #round: Promise<void> | undefined
   #closed = false
 
-  /** @param kept how long activities are kept, in ms */
+  /** @param kept max age of activities, in ms */
   constructor (store: Pick<Activities, 'expire'>, kept: number) {
     this.#store = store
     this.#kept = kept
@@ -78,7 +75,7 @@ class Retention {
     this.#begin()
   }
 
-  /** Resolves when no step is running. */
+  /** Resolves when no step runs any more. */
   async close (): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)
@@ -87,7 +84,7 @@ class Retention {
 
   #begin (): void {
     this.#round ??= this.#run().catch(() => {
-      // What is left is removed in a later round.
+      // A later round tries again.
     }).finally(() => { this.#round = undefined })
   }
 
