@@ -11,9 +11,9 @@ const strategies: Readonly<Record<StrategyName, Strategy>> = { json, log, search
 
 export interface CompressionOptions {
   strategy: StrategyName | 'auto'
-  /** Texts of fewer tokens stay as they are. */
+  /** Texts of fewer tokens are not compressed. */
   minTokens: number
-  /** Max tokens of the compressed text, its first line included, which is shorter where this is less than 40. */
+  /** Max tokens of the compressed text with its first line, which is shorter if this is less than 40. */
   maxOutputTokens: number
 }
 
@@ -22,17 +22,17 @@ export interface Compressed { text: string, strategy: StrategyName, before: numb
 
 /**
  * Compresses one text.
- * @returns undefined where the text is short, or would not get shorter
+ * @returns undefined if the text is short, or would not become shorter
  */
 export function compress (text: string, options: CompressionOptions, count: CountTokens): Compressed | undefined {
   const { strategy, minTokens, maxOutputTokens } = options
-  // A token has one character or more, or less than one only where a character takes several bytes.
+  // A token has at least one byte.
   if (Buffer.byteLength(text) < minTokens) return undefined
   const before = count(text)
   if (before < minTokens) return undefined
   const wanted = strategy === 'auto' ? detect(text) : strategy
   const heading = headingFor(maxOutputTokens, isCutInRuns(text) ? `about ${figure(before)}` : figure(before))
-  // The first line's figures are known at the end; here they are as long as they can get.
+  // The figures of the first line are not known yet; these are the longest possible.
   const longest = (used: StrategyName): string => heading(used, figure(before))
   const room = maxOutputTokens - count(longest(wanted)) - 2
   let used = wanted
@@ -48,7 +48,7 @@ export function compress (text: string, options: CompressionOptions, count: Coun
   return { ...compressed, strategy: used, before }
 }
 
-/** A text that says how many tokens it has itself: the number is put in until it is right, mostly once. */
+/** Inserts the number of tokens of a text into the text itself, until it is right. */
 function withCount (draft: string, saying: (tokens: number) => string, count: CountTokens): { text: string, after: number } {
   let text = draft
   let after = count(text)
@@ -63,26 +63,26 @@ function withCount (draft: string, saying: (tokens: number) => string, count: Co
 
 const titled = (heading: string, body: string): string => body === '' ? heading : `${heading}\n${body}`
 
-/** The first line: `after` is the number of tokens that are left. */
+/** Writes the first line. `after`: tokens of the compressed text. */
 type Heading = (strategy: StrategyName, after: string) => string
 
-/** @param max of the whole text; what has little room gets a shorter line */
+/** @param max tokens of the whole text; a low number gets a shorter line */
 function headingFor (max: number, before: string): Heading {
   if (max < 40) return (strategy, after) => `[compressed, ${strategy}: ${before} to ${after} tokens]`
   return (strategy, after) => `[compressed, strategy ${strategy}: ${before} tokens became ${after}; the original is linked]`
 }
 
-/** For a target that has room for no figures. */
+/** The result for a target without room for figures. */
 function tiny (text: string, max: number, before: number, count: CountTokens): Compressed | undefined {
   const short = ['[compressed]', '…'].find((each) => count(each) <= max)
   if (short === undefined || short.length >= text.length || count(short) >= before) return undefined
   return { text: short, strategy: 'text', before, after: count(short) }
 }
 
-/** A longer text is not counted: so many characters to a token is not a text that anybody writes. */
+/** Characters per token beyond which a text is not counted, since it has more tokens than allowed. */
 const longestToken = 16
 
-/** The longest rendering of at most `max` tokens; undefined where even the shortest has more. */
+/** The longest rendering of at most `max` tokens; undefined if the shortest has more. */
 export function fit (renderings: Renderings | undefined, max: number, count: CountTokens): string | undefined {
   if (renderings === undefined) return undefined
   const most = Math.max(0, max * longestToken)
@@ -114,7 +114,7 @@ function cutText (text: string): Renderings {
   }
 }
 
-/** A line's end is preferred within this part of the length. */
+/** The part of the length within which a line end is preferred. */
 const near = 0.2
 
 function headOf (text: string, length: number): string {
@@ -127,7 +127,7 @@ function headOf (text: string, length: number): string {
 function tailOf (text: string, length: number): string {
   if (length === 0) return ''
   let from = Math.max(0, text.length - length)
-  // The second half of a surrogate pair does not begin a text.
+  // The text must not begin with the second half of a surrogate pair.
   const code = text.charCodeAt(from)
   if (from > 0 && code >= 0xdc00 && code <= 0xdfff) from++
   const lineEnd = text.indexOf('\n', from)

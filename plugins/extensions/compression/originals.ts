@@ -15,12 +15,12 @@ interface OriginalsLimits {
   part: number
 }
 
-/** A part of an original: `text` from `offset` to `end`, in bytes of UTF-8. `size` is that of the whole. */
+/** A part of an original: `text` from `offset` to `end`, in bytes of UTF-8. `size`: of the whole. */
 interface OriginalPart { text: string, mimeType: string, offset: number, end: number, size: number }
 
 /**
- * The texts of results before they were compressed, for the principals that got these results. They are kept for some time, in memory;
- * where they get too large, the principal that holds most loses its oldest.
+ * Keeps the original texts of compressed results in memory for some time, each for the principal that received the result.
+ * Beyond the max size, the principal that holds most loses its oldest.
  */
 export class Originals {
   readonly #kept = new Map<string, Kept>()
@@ -37,7 +37,7 @@ export class Originals {
   /** The size of all, in bytes. */
   get size (): number { return this.#size }
 
-  /** Keeps an original. @returns false when it is larger than all that may be kept */
+  /** Keeps an original. @returns false if it is larger than the max size of all */
   keep (uri: string, principal: string, original: OriginalBytes): boolean {
     const size = original.bytes.length
     if (size > this.#limits.originals) return false
@@ -48,7 +48,7 @@ export class Originals {
     return true
   }
 
-  /** Forgets what has been kept long enough. */
+  /** Removes expired originals. */
   expire (): void {
     const before = this.#now() - this.#limits.kept
     for (const [uri, { at }] of this.#kept) {
@@ -58,10 +58,10 @@ export class Originals {
   }
 
   /**
-   * A part of an original. Parts begin and end between characters, so that parts in a row make the whole.
+   * Reads a part of an original. Parts begin and end between characters, so that consecutive parts make the whole.
    * @param offset in bytes
    * @param length in bytes; a part is never longer than `limits.part`
-   * @returns undefined when there is none of that URI for this principal
+   * @returns undefined without an original of this URI for this principal
    */
   read (uri: string, principal: string, offset = 0, length = Infinity): OriginalPart | undefined {
     this.expire()
@@ -70,7 +70,7 @@ export class Originals {
     const { bytes, mimeType } = kept
     const start = characterAt(bytes, Math.min(offset, bytes.length))
     const wanted = Math.min(start + Math.min(length, this.#limits.part), bytes.length)
-    // A part has one character at least.
+    // A part has at least one character.
     const end = characterAt(bytes, wanted) > start ? characterAt(bytes, wanted) : characterAfter(bytes, start)
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return { text, mimeType, offset: start, end, size: bytes.length }
@@ -105,7 +105,7 @@ export class Originals {
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** Where the character begins that contains the byte at an index. */
+/** The start of the character that contains the byte at an index. */
 function characterAt (bytes: Uint8Array, index: number): number {
   while (index > 0 && isContinuation(bytes[index])) index--
   return index
@@ -117,12 +117,12 @@ function characterAfter (bytes: Uint8Array, index: number): number {
   return index
 }
 
-/** The URIs of originals: `tool-hub://originals/<id>/<number>`, for a part of it with `?offset=0&length=20000`, in bytes. */
+/** URIs of originals: `tool-hub://originals/<id>/<number>`; of a part with `?offset=0&length=20000`, in bytes. */
 export const originalsPrefix = 'tool-hub://originals/'
 
-/** Reads originals. A part's `_meta` tells where it begins and ends, and where the next one begins. */
+/** A provider that reads originals. `_meta` of a part has its offset, its end and the offset of the next part. */
 export const originalsProvider = (originals: Originals): Provider & { readonly uriPrefix: string } => ({
-  // No server can have this name.
+  // A name that no server can have.
   name: 'tool-hub:originals',
   uriPrefix: originalsPrefix,
   catalogue: () => undefined,
