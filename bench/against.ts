@@ -1,9 +1,7 @@
-import type { Bench, Measurement } from './bench.ts'
+import { type Bench, type Measurement, startGateway, type Gateway } from './gateway.ts'
 import { compare, type Comparison, type Target } from './compare.ts'
-import { startGateway, type Gateway } from './gateway.ts'
-import { echoCall, toolList } from './jobs.ts'
-import { waitUntilListed } from './tools.ts'
-import { httpServer, startEcho, stdioServer } from './upstreams.ts'
+import { echoCall, toolList } from './session.ts'
+import { waitUntilListed, httpServer, startEcho, stdioServer } from './upstreams.ts'
 
 /** The `dist/server.js` of another build, for example of an earlier commit. */
 export const otherBuild = process.env.BENCH_AGAINST

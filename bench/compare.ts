@@ -1,7 +1,7 @@
-import { drive, type Driven, type Job, type Load } from './drive.ts'
-import { figuresOf, type Figures } from './figures.ts'
-import type { Endpoint } from './session.ts'
-import { cell, table } from './table.ts'
+import { type Endpoint, ModernRequests, PlainRequests, Session } from './session.ts'
+import { cell, table, quantile } from './statistics.ts'
+import { Connection } from './connection.ts'
+import { cpuTime } from './processes.ts'
 
 /** An endpoint to measure. Its CPU time is measured if its pid is given. `job`: its own, in place of the comparison's. */
 export interface Target { name: string, endpoint: Endpoint, pid?: number, job?: Job }
@@ -53,4 +53,72 @@ async function measure (targets: Target[], job: Job, { calls, inFlight }: Load):
     }
   }
   return new Map([...drives].map(([name, driven]) => [name, figuresOf(driven)]))
+}
+
+/** A request that is sent many times: by default of JSON-RPC. `id` counts from 1. */
+export interface Job {
+  /** The body of the request as JSON text. */
+  request: (id: number) => string
+  /** Whether a `result` is correct for the request with this id. */
+  isCorrect: (result: unknown, id: number) => boolean
+  /** The request is plain HTTP, without a session, and the body of the response is the result. */
+  isPlain?: true
+  /** The name that the headers of MCP 2026-07-28 repeat: the request is one of that revision, without a session. */
+  modern?: { method: string, name: string }
+}
+
+export interface Load { calls: number, inFlight: number }
+
+/** The cost of a drive in ms: CPU time of the measured process, wall-clock time, and each call's latency. */
+export interface Driven { cpu: number, wall: number, latencies: number[] }
+
+/**
+ * Sends `calls` requests, in one session where they are MCP's, with `inFlight` at any time, each on its own connection.
+ * @throws at the first wrong response
+ */
+export async function drive (endpoint: Endpoint, job: Job, { calls, inFlight }: Load, pid?: number): Promise<Driven> {
+  const connections = await Promise.all(Array.from({ length: inFlight }, async () => await Connection.open(endpoint.port)))
+  try {
+    const [first] = connections
+    if (first === undefined) throw new Error('nothing in flight')
+    const session = job.isPlain
+      ? new PlainRequests(endpoint)
+      : job.modern ? new ModernRequests(endpoint, job.modern) : await Session.open(first, endpoint)
+    const latencies: number[] = []
+    let sent = 0
+    const work = async (connection: Connection): Promise<void> => {
+      while (sent < calls) {
+        const id = ++sent
+        const began = performance.now()
+        const response = await connection.send(session.encode(job.request(id)))
+        latencies.push(performance.now() - began)
+        if (!job.isCorrect(session.resultOf(response, id), id)) throw new Error(`wrong response to request ${id}: ${response.body.slice(0, 500)}`)
+      }
+    }
+    const used = (): number => pid === undefined ? 0 : cpuTime(pid)
+    const cpuBefore = used()
+    const began = performance.now()
+    await Promise.all(connections.map(work))
+    const wall = performance.now() - began
+    const cpu = used() - cpuBefore
+    await session.end(first)
+    return { cpu, wall, latencies }
+  } finally {
+    for (const connection of connections) connection.close()
+  }
+}
+
+/** The figures of one round of one target: CPU in ms per call, calls per second, latencies in ms. */
+export interface Figures { cpu: number, rate: number, p50: number, p99: number }
+
+/** The figures of several drives, taken together. */
+export function figuresOf (drives: Driven[]): Figures {
+  const latencies = Float64Array.from(drives.flatMap(({ latencies }) => latencies)).sort()
+  const sum = (figure: 'cpu' | 'wall'): number => drives.reduce((total, drive) => total + drive[figure], 0)
+  return {
+    cpu: sum('cpu') / latencies.length,
+    rate: latencies.length / sum('wall') * 1_000,
+    p50: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99)
+  }
 }

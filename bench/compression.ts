@@ -1,9 +1,9 @@
 import { compress } from '../plugins/extensions/compression/compress.ts'
 import { detect } from '../plugins/extensions/compression/detect.ts'
 import { loadTokenCounter, type CountTokens } from '../plugins/extensions/compression/tokens.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Bench, Measurement } from './gateway.ts'
 import { readInputs, type Asked } from './compression/inputs.ts'
-import { table } from './table.ts'
+import { table } from './statistics.ts'
 
 /**
  * Compression of results, with the settings that it has by default: what real outputs become, and whether what an agent may want to know

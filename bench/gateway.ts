@@ -1,9 +1,10 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, statSync } from 'node:fs'
 import { bearerKey, freePort, path } from '../test/helpers/hub.ts'
-import type { Bench } from './bench.ts'
 import { Connection } from './connection.ts'
-import { waitFor } from './processes.ts'
+import { waitFor, type Processes } from './processes.ts'
 import type { Endpoint } from './session.ts'
 import type { Listening } from './upstreams.ts'
 
@@ -65,4 +66,38 @@ async function health (port: number): Promise<number> {
   } finally {
     connection.close()
   }
+}
+
+const entry = path('dist/server.js')
+const folders = ['schemas', 'protocol', 'db', 'plugins', 'routes'].map(path)
+
+/** Runs `npm run build` where dist is missing, or older than a source. */
+export function ensureBuilt (log: (progress: string) => void): void {
+  const built = statSync(entry, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  if (Math.max(...sources().map((file) => statSync(file).mtimeMs)) <= built) return
+  log('npm run build')
+  const { status } = spawnSync('npm', ['run', 'build'], { cwd: path('.'), stdio: ['ignore', 2, 2], timeout: 180_000 })
+  if (status !== 0) throw new Error('npm run build failed')
+}
+
+function sources (): string[] {
+  const inside = folders.flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)))
+  return [...inside.filter((name) => name.endsWith('.ts')), path('app.ts'), path('server.ts')]
+}
+
+/** The resources of a measurement. */
+export interface Bench {
+  processes: Processes
+  /** A temporary folder, removed at the end. */
+  folder: string
+  /** Fewer rounds and calls. */
+  quick: boolean
+  /** Prints a line of progress. */
+  log: (progress: string) => void
+}
+
+export interface Measurement {
+  title: string
+  /** Resolves with the Markdown below the title. Processes that it leaves running are stopped after it. */
+  run: (bench: Bench) => Promise<string>
 }

@@ -1,14 +1,11 @@
 import { get } from 'node:http'
-import type { Bench, Measurement } from './bench.ts'
+import { type Bench, type Measurement, startGateway } from './gateway.ts'
 import { Connection } from './connection.ts'
-import { drive } from './drive.ts'
-import { startGateway } from './gateway.ts'
-import { echoCall } from './jobs.ts'
-import { memoryOf, type Memory } from './memory.ts'
-import { Session, type Endpoint } from './session.ts'
-import { cell, table } from './table.ts'
-import { waitUntilListed } from './tools.ts'
-import { httpServer, startEcho, type Listening } from './upstreams.ts'
+import { drive } from './compare.ts'
+import { echoCall, Session, type Endpoint } from './session.ts'
+import { memoryOf, type Memory } from './processes.ts'
+import { cell, table } from './statistics.ts'
+import { waitUntilListed, httpServer, startEcho, type Listening } from './upstreams.ts'
 
 /** The memory of an idle session, without a socket or with its GET stream open. */
 export const idle: Measurement = { title: 'Idle sessions', run }

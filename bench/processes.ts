@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readdirSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
 
 /** A process that was started here. */
 export interface Running {
@@ -94,4 +96,56 @@ export async function waitFor (condition: () => Promise<boolean>, running: Runni
     if (performance.now() > end) throw new Error('not ready after 30 s', { cause })
     await sleep(2)
   }
+}
+
+/** CPU time of a process and its live threads so far, in ms: from the scheduler's nanoseconds, else from clock ticks of 10 ms. */
+export function cpuTime (pid: number): number {
+  const nanoseconds = readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + scheduled(pid, thread), 0)
+  return nanoseconds > 0 ? nanoseconds / 1e6 : ticks(pid) * 10
+}
+
+/** CPU time of a thread in nanoseconds; 0 where the kernel has no such figure, or the thread has ended. */
+function scheduled (pid: number, thread: string): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0])
+  } catch {
+    return 0
+  }
+}
+
+/** utime + stime in clock ticks: the 14th and 15th field. Fields are counted from the end of the name, which may contain spaces. */
+function ticks (pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return Number(fields[11]) + Number(fields[12])
+}
+
+/** Memory of a process, in KiB. */
+export interface Memory {
+  /** Resident set size before a garbage collection. */
+  standing: number
+  /** Resident set size after a garbage collection. */
+  collected: number
+  /** Used by JavaScript after a garbage collection, inside and outside V8's heap. */
+  heap: number
+}
+
+/** Idle time before the first reading, and after the garbage collection, in ms. */
+const settleTime = 2_000
+const collectionTime = 500
+
+/** The memory of a process with the memory probe, after 2 s without work, and again after a garbage collection. */
+export async function memoryOf ({ child, pid }: Running): Promise<Memory> {
+  await sleep(settleTime)
+  const standing = resident(pid)
+  const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) })
+  child.send('collect')
+  const [{ heap }] = await answered as [{ heap: number }]
+  await sleep(collectionTime)
+  return { standing, collected: resident(pid), heap: heap / 1_024 }
+}
+
+/** Resident set size in KiB, summed over the pages; that in /proc/<pid>/status lags behind. */
+function resident (pid: number): number {
+  return Number(/^Rss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))?.[1])
 }

@@ -1,12 +1,11 @@
 import { ToolIndex, type SearchTool } from '../plugins/extensions/smart-routing/words/index.ts'
-import type { Bench, Measurement } from './bench.ts'
+import type { Bench, Measurement } from './gateway.ts'
 import { measureCost } from './search/cost.ts'
-import { plainBm25 } from './search/plain-bm25.ts'
-import { measure } from './search/quality.ts'
+import { plainBm25, measure } from './search/quality.ts'
 import { modelName, searchesByModel } from './search/sentence-model.ts'
 import { readOthers, readQuestions, readTools, type Question } from './search/questions.ts'
 import { syntheticTools } from './search/synthetic.ts'
-import { table } from './table.ts'
+import { table } from './statistics.ts'
 
 /**
  * Search by words, without configuration: whether the right tool of real servers is among the first results of a question, how many tokens

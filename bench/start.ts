@@ -1,8 +1,6 @@
-import type { Bench, Measurement } from './bench.ts'
-import { startGateway } from './gateway.ts'
-import { startReference, httpServer, startEcho, stdioServer, type Listening } from './upstreams.ts'
-import { cell, table } from './table.ts'
-import { waitUntilListed } from './tools.ts'
+import { type Bench, type Measurement, startGateway } from './gateway.ts'
+import { startReference, httpServer, startEcho, stdioServer, type Listening, waitUntilListed } from './upstreams.ts'
+import { cell, table } from './statistics.ts'
 
 /** Time from spawning the gateway to its first /health, and to a `tools/list` on /mcp with the tools of all responsive upstreams. */
 export const start: Measurement = { title: 'Start with 50 upstreams', run }

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from '../test/helpers/hub.ts'
 import { Connection } from './connection.ts'
 import { waitFor, type Processes, type Running } from './processes.ts'
+import { toolList, Session, resultOf, type Endpoint } from './session.ts'
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
@@ -39,3 +40,18 @@ export function httpServer ({ port }: Listening, path = '/mcp'): { type: string,
 
 /** Settings of the echo upstream over stdio. */
 export const stdioServer = { type: 'stdio', command: process.execPath, args: [file('echo-stdio.mjs')] }
+
+/** Repeats `tools/list` in one session until it has `count` tools. Returns the time since the server was spawned, in ms. */
+export async function waitUntilListed ({ running }: Listening, endpoint: Endpoint, count: number): Promise<number> {
+  const { request, isCorrect } = toolList(count)
+  const connection = await Connection.open(endpoint.port)
+  try {
+    const session = await Session.open(connection, endpoint)
+    let id = 0
+    const listed = await waitFor(async () => isCorrect(resultOf(await connection.send(session.encode(request(++id))), id), id), running)
+    await session.end(connection)
+    return listed
+  } finally {
+    connection.close()
+  }
+}

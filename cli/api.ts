@@ -1,16 +1,16 @@
-import { exits, CommandError } from './failure.ts'
+import { exits, CommandError } from './errors.ts'
 
-/** What an HTTP answer is made of, wherever it came from. */
+/** An HTTP response, received by HTTP or from the app in this process. */
 interface Answer { readonly status: number, readonly text: string }
 
-/** Sends one request. @throws Failure when nobody answers */
+/** Sends one request. @throws CommandError without a response */
 type Send = (method: string, path: string, body: string | undefined) => Promise<Answer>
 
-/** The management API, by HTTP or within this process. */
+/** A client of the management API, by HTTP or within this process. */
 export class ManagementApi {
   readonly #send: Send
   readonly #close: () => Promise<void>
-  /** The address of the gateway; undefined: it is down, and its settings are worked on here. */
+  /** The address of the gateway; undefined: the gateway is down, and this process works on its settings. */
   readonly url: string | undefined
   readonly headers: Readonly<Record<string, string>>
 
@@ -24,12 +24,12 @@ export class ManagementApi {
     this.headers = headers
   }
 
-  /** The whole answer of a request that succeeded. @throws Failure with the API's sentence */
+  /** Sends a request. @returns the whole body of a successful response @throws CommandError with the API's message */
   async whole<Value> (method: string, path: string, body?: object): Promise<Value> {
     const { status, text } = await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body))
     const answer = parsed(text)
     if (status < 400 && answer !== undefined) return answer as Value
-    // Where tools are called, `error` is the code.
+    // The routes that call tools send the code as `error`.
     const { message, error, code = error, errors } = answer ?? {}
     const findings = findingsOf(errors).filter((each) => !String(message).includes(each)).join(', ')
     if (this.url !== undefined && (answer === undefined || code === 'TH_NOT_FOUND')) {
@@ -48,13 +48,13 @@ export class ManagementApi {
     throw failure
   }
 
-  /** `data` of the answer. @throws Failure */
+  /** Sends a GET request. @returns `data` of the response @throws CommandError */
   async get<Value> (path: string): Promise<Value> { return (await this.whole<{ data: Value }>('GET', path)).data }
 
   async close (): Promise<void> { await this.#close() }
 }
 
-/** The sentences in `errors` of an error response: its elements are strings, or objects with a `message` (schema errors). */
+/** The messages in `errors` of an error response, whose elements are strings or objects with a `message`. */
 const findingsOf = (errors: unknown): string[] => (Array.isArray(errors) ? errors as unknown[] : []).flatMap((each) => {
   if (typeof each === 'string') return [each]
   return typeof each === 'object' && each !== null && 'message' in each && typeof each.message === 'string' ? [each.message] : []
@@ -68,7 +68,7 @@ function parsed (text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** By HTTP. @param base the address of the gateway, with its base path */
+/** The management API by HTTP. @param base the address of the gateway, with its base path */
 export function httpApi (base: string, key: string): ManagementApi {
   const headers = { authorization: `Bearer ${key}` }
   return new ManagementApi(async (method, path, body) => {

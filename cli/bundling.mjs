@@ -1,4 +1,4 @@
-/** What all bundles of our sources have in common, for esbuild: of the gateway (cli/build.mjs) and of the tests (test/build.mjs). */
+/** The esbuild options of all bundles: of the gateway (cli/build.mjs) and of the tests (test/build.mjs). */
 export const bundling = {
   chunkNames: 'chunks/[name]-[hash]',
   bundle: true,

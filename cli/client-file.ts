@@ -1,19 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
+import { messageOf } from '../protocol/errors.ts'
 import { orderedEntries } from '../db/order.ts'
 import { isObject } from '../protocol/json.ts'
 import { adopt } from '../schemas/foreign-config.ts'
 import { readForeign, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
-import { piped } from './ask.ts'
-import { exits, CommandError } from './failure.ts'
-import { processIo, type Io } from './io.ts'
-import { parseJsonc } from './jsonc.ts'
+import { piped, processIo, type Io } from './io.ts'
+import { exits, CommandError } from './errors.ts'
+import { inTextOrder } from '../db/text-order.ts'
+import { withoutMark } from '../protocol/text.ts'
 
-/** A server of a client's file as it is to be stored. */
+/** A server of a client's file, converted to the form that the gateway stores. */
 interface Imported { readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[] }
 
-/** A group of MCPHub's. */
+/** A group of an MCPHub file. */
 export interface ImportedGroup {
   readonly name: string
   readonly description?: string
@@ -29,9 +30,9 @@ export interface ClientFile {
 
 /**
  * Reads the configuration file of a client.
- * @param answer gives a value for an input of VS Code; undefined: it is left to the gateway's environment
- * @param project the folder whose servers of Claude Code's `projects` are read as well
- * @throws Failure
+ * @param answer returns the value of a VS Code input; undefined: the gateway takes it from its environment
+ * @param project a folder in Claude Code's `projects`, whose servers are read too
+ * @throws CommandError
  */
 export async function readClientFile (
   path: string,
@@ -62,7 +63,7 @@ export async function readClientFile (
     servers: foreign.servers.filter((server) => !left.includes(server)).map(({ name, config }) => {
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
       const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
-      // Some clients hand numbers to commands; the gateway itself takes texts only.
+      // Some clients allow numbers as arguments; the gateway allows strings only.
       const { args } = read
       const texts = Array.isArray(args) ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) } : {}
       const { config: adopted, warnings } = adopt({ ...read, ...texts }, { inputs, editor })
@@ -77,13 +78,13 @@ export async function readClientFile (
   }
 }
 
-/** opencode switches a server of another file on or off; Zed keeps settings of an extension that brings its own server. */
+/** Whether an entry has no server: opencode enables servers of another file, Zed stores settings of extensions. */
 const isSettingsAlone = (config: unknown): boolean =>
   isObject(config) && Object.keys(config).length > 0 &&
   Object.entries(config).every(([name, value]) =>
     ['enabled', 'disabled', 'settings', 'remote'].includes(name) || (name === 'source' && value === 'extension'))
 
-/** The name of a project in a file of Claude Code. @throws Failure when it is not in it */
+/** The key of a project in a file of Claude Code. @throws CommandError if the file does not have it */
 function projectOf (document: unknown, project: string, path: string, cwd: string): string {
   const projects = isObject(document) && isObject(document.projects) ? document.projects : {}
   const name = [project, resolve(cwd, project)].find((each) => Object.hasOwn(projects, each))
@@ -104,7 +105,7 @@ async function parse (path: string, io: Io): Promise<unknown> {
     return parseJsonc(text)
   } catch (error) {
     const [, extension] = /\.(toml|ya?ml)$/i.exec(path) ?? []
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new CommandError(extension === undefined
       ? `${path} is not JSON: ${reason}`
       : `${path}: files in ${/t/i.test(extension[0] ?? '') ? 'TOML' : 'YAML'} are not read. Write its servers into a JSON file ` +
@@ -112,7 +113,7 @@ async function parse (path: string, io: Io): Promise<unknown> {
   }
 }
 
-/** The values that an editor would fill in. The file of a project stands in its folder, or in `.vscode/` or `.cursor/` there. */
+/** The variables of an editor. A project's file is in the project folder, or in its `.vscode/` or `.cursor/`. */
 function editorVariables (path: string): Record<string, string> {
   const folder = dirname(path)
   const workspace = basename(folder).startsWith('.') ? dirname(folder) : folder
@@ -126,7 +127,7 @@ function editorVariables (path: string): Record<string, string> {
   }
 }
 
-/** Reads `envFile`, whose variables count less than those of `env`. */
+/** Adds the variables of `envFile` to `env`, whose members take precedence. */
 function withEnvFile (
   config: Record<string, unknown>,
   folder: string,
@@ -155,7 +156,7 @@ function groupsOf (document: unknown): ImportedGroup[] {
   })
 }
 
-/** Sections of MCPHub's settings that only a whole file brings along. */
+/** Sections of MCPHub's settings that `import` does not read. */
 const ofMcpHub = ['users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens', 'prompts', 'resources']
 
 function warningsOf (document: unknown, { members }: ForeignDocument, project: string | undefined): string[] {
@@ -169,4 +170,20 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
       ? []
       : [`Not imported: ${whole.join(', ')}. Start the gateway with the file itself for that (docs/coming-from-mcphub.md)`]
   ]
+}
+
+/** The depth of the servers in `projects.<folder>.mcpServers` of Claude Code. */
+const orderedLevels = 4
+
+/**
+ * Parses JSON with comments and trailing commas, which become spaces, so that positions in errors stay right.
+ * `orderedEntries` returns the members of objects in the order of the text, down to the servers.
+ * @throws SyntaxError
+ */
+export function parseJsonc (text: string): unknown {
+  const blank = (part: string): string => part.replace(/[^\n]/g, ' ')
+  const withoutComments = withoutMark(text)
+    .replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g, (part) => part.startsWith('"') ? part : blank(part))
+  const json = withoutComments.replace(/"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])/g, (part) => part === ',' ? ' ' : part)
+  return inTextOrder(json, JSON.parse(json) as unknown, orderedLevels)
 }

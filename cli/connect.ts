@@ -1,19 +1,20 @@
 import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { Value } from '@sinclair/typebox/value'
+import { messageOf } from '../protocol/errors.ts'
 import { isSame, type LocalAccess, readEnvironment, readLocalAccess, storedAt } from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
 import { httpApi, type ManagementApi } from './api.ts'
-import { placesOf } from './backup/places.ts'
-import { exits, CommandError } from './failure.ts'
+import { exits, CommandError } from './errors.ts'
 import { processIo, type Environment, type Io } from './io.ts'
 
-/** Which gateway is meant. `needsGateway`: the settings alone will not do. */
+/** Selects a gateway. `needsGateway`: the command needs a running gateway. */
 interface Where { readonly url?: string, readonly needsGateway?: boolean }
 
 /**
- * The management API: of the gateway that TOOL_HUB_URL and TOOL_HUB_KEY name, of the one that runs on this machine over these settings, or
- * the settings themselves while it is down.
- * @throws Failure
+ * Opens the management API of the gateway that TOOL_HUB_URL and TOOL_HUB_KEY name, else of the gateway that runs on this
+ * machine with these settings, else of the settings themselves.
+ * @throws CommandError
  */
 export async function connect (
   { url, needsGateway = false }: Where,
@@ -42,7 +43,7 @@ export async function connect (
   return await (await import('./offline.ts')).offlineApi(env, places, io)
 }
 
-/** The address of --url, by the rule of TOOL_HUB_URL. @throws Failure, which does not show a password */
+/** Checks the address of --url like TOOL_HUB_URL. @throws CommandError, whose message hides a password */
 function checked (url: string): string {
   if (/^[^?#]*\/\/[^/?#]*@/.test(url)) {
     throw new CommandError('--url: an address with a user and a password is not taken. The system key stands in TOOL_HUB_KEY.', exits.usage)
@@ -51,16 +52,16 @@ function checked (url: string): string {
   throw new CommandError(`--url cannot be ${JSON.stringify(url)}: expected an address as "https://hub.example.com"`, exits.usage)
 }
 
-/** The gateway whose credential is in the data folder, if it answers. */
+/** The running gateway whose local credential is in the data folder. */
 async function running (dataDir: string): Promise<LocalAccess | undefined> {
   let access
   try {
     access = readLocalAccess(dataDir)
   } catch (error) {
-    throw new CommandError(error instanceof Error ? error.message : String(error), exits.forbidden)
+    throw new CommandError(messageOf(error), exits.forbidden)
   }
   if (!access) return undefined
-  // A gateway that was killed has left its file behind, and another program may have its port by now: it is asked without the credential.
+  // A killed gateway leaves its file, and another program may use its port: the credential is not sent to it.
   const health: unknown = await fetch(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
     .then(async (answer) => await answer.json())
     .catch(() => undefined)
@@ -78,11 +79,21 @@ function isAlive (pid: number): boolean {
   }
 }
 
-/** The environment as the gateway reads it. @throws Failure */
+/** Reads the environment like the gateway. @throws CommandError */
 function environment (env: Environment): ReturnType<typeof readEnvironment> {
   try {
     return readEnvironment(env)
   } catch (error) {
-    throw new CommandError(error instanceof Error ? error.message : String(error), exits.usage)
+    throw new CommandError(messageOf(error), exits.usage)
   }
+}
+
+/** The paths of a gateway's files. */
+export interface Places { readonly settings: string, readonly dataDir: string, readonly bundles: string, readonly key: string }
+
+/** The paths of the gateway with this environment. @param cwd the folder that relative paths start from */
+export function placesOf ({ SETTINGS_PATH, DATA_DIR }: Pick<Env, 'SETTINGS_PATH' | 'DATA_DIR'>, cwd = '.'): Places {
+  const settings = resolve(cwd, SETTINGS_PATH)
+  const dataDir = DATA_DIR === undefined ? join(dirname(settings), '.tool-hub') : resolve(cwd, DATA_DIR)
+  return { settings, dataDir, bundles: join(dataDir, 'bundles'), key: join(dataDir, 'encryption.key') }
 }

@@ -1,16 +1,18 @@
-import type { Readable } from 'node:stream'
-import { exits } from './failure.ts'
+import { type Readable, Writable } from 'node:stream'
+import { createInterface } from 'node:readline/promises'
+import { text } from 'node:stream/consumers'
+import { exits } from './errors.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where a command writes. */
+/** An output stream. */
 export interface Writer {
   readonly write: (text: string) => unknown
   readonly isTTY?: boolean
   readonly columns?: number
 }
 
-/** All that a command has of its process. */
+/** The parts of the process that a command uses. */
 export interface Io {
   readonly env: Environment
   /** The folder that paths are relative to. */
@@ -18,16 +20,16 @@ export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writer
   readonly stderr: Writer
-  /** Aborted once nobody reads the output: what would go on without end (`logs --follow`) ends. */
+  /** Aborted when the reader of the output ends, which also ends `logs --follow`. */
   readonly signal: AbortSignal
-  /** Starts the gateway, which has the process from then on. */
+  /** Starts the gateway in this process. */
   readonly serve: (env: Environment) => Promise<void>
 }
 
 const outputs = [process.stdout, process.stderr]
 const broken = new AbortController()
 
-/** A reader that wants no more, such as head(1), is no failure: the command ends as it would have. */
+/** A reader that ends early, such as head(1), is no failure. */
 function onBrokenOutput (error: NodeJS.ErrnoException): void {
   broken.abort()
   if (error.code === 'EPIPE') return
@@ -35,7 +37,7 @@ function onBrokenOutput (error: NodeJS.ErrnoException): void {
   process.exit(exits.failed)
 }
 
-/** Keeps a process whose output breaks from ending with an exception. */
+/** Prevents an exception when an output of the process breaks. */
 export function guardOutputs (): void {
   for (const stream of outputs) stream.on('error', onBrokenOutput)
 }
@@ -50,8 +52,30 @@ export const processIo = (): Io => ({
   signal: broken.signal,
   serve: async (env) => {
     for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value
-    // The gateway has a log, and its own ways.
+    // The gateway handles errors of its outputs itself.
     for (const stream of outputs) stream.off('error', onBrokenOutput)
     await import('../server.ts')
   }
 })
+
+/** Whether a user can be asked at a terminal. */
+export const isAttended = ({ stdin, stderr }: Io): boolean => stdin.isTTY === true && stderr.isTTY === true
+
+/** The whole text of stdin. */
+export const piped = async ({ stdin }: Io): Promise<string> => await text(stdin)
+
+/** Asks the user at the terminal. @param isSecret hides the input */
+export async function ask ({ stdin, stderr }: Io, question: string, isSecret: boolean): Promise<string> {
+  let isMuted = false
+  const output = new Writable({ write: (chunk, _encoding, done) => { if (!isMuted) stderr.write(String(chunk)); done() } })
+  const readline = createInterface({ input: stdin, output, terminal: true })
+  try {
+    const answer = readline.question(`${question}: `)
+    isMuted = isSecret
+    const value = await answer
+    if (isSecret) stderr.write('\n')
+    return value
+  } finally {
+    readline.close()
+  }
+}

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// The command line, `tool-hub`, as a process.
+// The process of the command line, `tool-hub`.
 import { guardOutputs, processIo } from './io.ts'
 import { main } from './program.ts'
 
 guardOutputs()
 const code = await main(process.argv.slice(2), processIo())
-// A gateway that was started has an exit code of its own.
+// `serve` returns 0 while the gateway runs, which sets the exit code of the process itself.
 if (code !== 0) process.exitCode = code

@@ -1,6 +1,5 @@
-// npm run market:check: asks the package registry that npm is set to whether the npm packages of assets/market/servers.json exist, and
-// writes there when each was found. `npm run market:check -- fetch git` asks for single entries. Packages of PyPI and remote servers are
-// only counted: npm cannot say anything of them.
+// `npm run market:check`: asks npm's registry whether the npm packages of assets/market/servers.json exist, and writes the date
+// of each hit into that file. `npm run market:check -- fetch git` checks single entries. Other entries are only counted.
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -10,7 +9,7 @@ import type { MarketFile } from '../schemas/catalogues.ts'
 
 const run = promisify(execFile)
 
-/** Whether the registry has a package. @throws Error when it cannot be asked */
+/** Whether the registry has a package. @throws Error without an answer of the registry */
 async function exists (name: string): Promise<boolean> {
   try {
     await run('npm', ['view', name, 'name', '--json'], { timeout: 60_000 })

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf } from '../protocol/errors.ts'
 import { buildApp } from '../app.ts'
 import { CatalogueFiles } from '../db/json/catalogues.ts'
 import { LockHeldError } from '../db/file-lock.ts'
@@ -9,16 +10,15 @@ import { newLocalToken } from '../plugins/base/config/index.ts'
 import { openVault } from '../plugins/base/secrets/index.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
 import { ManagementApi } from './api.ts'
-import type { Places } from './backup/places.ts'
-import { exits, CommandError } from './failure.ts'
+import type { Places } from './connect.ts'
+import { exits, CommandError } from './errors.ts'
 import { processIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 
 /**
- * The management API over the settings, within this process: it listens nowhere and connects to no server. The same rules hold as in the
- * gateway, which must be down: a settings file is used by one process at a time. Only settings that are there are worked on: a mistyped
- * path or DB_URL makes none.
- * @throws Failure
+ * The management API within this process, which does not listen and connects to no server. The gateway must be down, since
+ * one process at a time uses a settings file. The settings must exist, so that a mistyped path or DB_URL creates none.
+ * @throws CommandError
  */
 export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' | 'stderr'> = processIo()): Promise<ManagementApi> {
   if (env.DB_URL === undefined && !existsSync(places.settings)) {
@@ -47,7 +47,7 @@ export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' |
       catalogueCache: new CatalogueFiles(join(places.dataDir, 'catalogues')),
       bundles: { root: places.bundles, isShared: env.DB_URL !== undefined },
       version: packageVersion(),
-      // No answer leaves this process, whatever hosts are ours.
+      // Requests come from this process only, so their Host header needs no check.
       env: { ...env, HOST: '127.0.0.1', ALLOWED_HOSTS: '' },
       initTimeout: milliseconds(env.INIT_TIMEOUT),
       requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
@@ -71,11 +71,11 @@ export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' |
     await storage?.store.close()
     const { cause } = error as { cause?: unknown }
     if (cause instanceof LockHeldError) throw new CommandError(busy(cause, env, places), exits.unreachable)
-    throw new CommandError(error instanceof Error ? error.message : String(error), exits.unreachable)
+    throw new CommandError(messageOf(error), exits.unreachable)
   }
 }
 
-/** The settings are held by a process whose credential is not in DATA_DIR: it starts, or has another DATA_DIR. */
+/** The message when a process without a credential in DATA_DIR holds the settings: it starts, or has another DATA_DIR. */
 const busy = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: Places): string =>
   `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
   `${join(dataDir, 'command-line.json')} is not its: a gateway seems to be starting. Try again in a moment. If it has ` +

@@ -1,4 +1,4 @@
-// `prepare` of package.json: builds after `npm ci`, where the bundler was installed. `npm ci --omit=dev` leaves it out, and is no error.
+// `prepare` of package.json: builds after `npm ci`. Without the bundler (`npm ci --omit=dev`), it prints a hint and succeeds.
 import { execSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

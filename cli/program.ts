@@ -1,4 +1,4 @@
-// The command line, `tool-hub`: starts the gateway, and works with one that runs, or with its settings while it is down.
+// The command line, `tool-hub`: starts the gateway, manages a running one, or edits its settings while it is down.
 import { Command, CommanderError } from 'commander'
 import { addCallCommand } from './commands/call.ts'
 import { addCheckCommand } from './commands/check.ts'
@@ -8,11 +8,11 @@ import { addEditCommands } from './commands/edit.ts'
 import { addGroupCommands } from './commands/groups.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLogsCommand } from './commands/logs.ts'
-import { addScripts } from './commands/scripts.ts'
+import { addMaintenanceCommands } from './commands/maintenance.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addUserCommands } from './commands/users.ts'
 import type { Run } from './context.ts'
-import { exits, CommandError } from './failure.ts'
+import { exits, CommandError, printError } from './errors.ts'
 import type { Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 import { problemOfOption } from '../schemas/env.ts'
@@ -32,11 +32,13 @@ export async function main (argv: readonly string[], io: Io): Promise<number> {
     await program.parseAsync(argv, { from: 'user' })
     return run.exitCode
   } catch (error) {
-    return exitOf(error, io, program.opts<{ json?: boolean }>().json === true)
+    // Commander has printed its own errors.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exits.ok : exits.usage
+    return printError(error, io, { isJson: program.opts<{ json?: boolean }>().json === true, prefix: 'tool-hub: ' })
   }
 }
 
-/** @param env of the run, which options change */
+/** Registers all commands. @param env the environment of the run, which options change */
 function programOf (run: Run, env: Record<string, string | undefined>): Command {
   const { stdout, stderr } = run
   const program = new Command('tool-hub')
@@ -63,7 +65,7 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
     .description('start the gateway')
     .option('--port <number>', 'the port to listen on (PORT)')
     .option('--host <address>', 'the address to listen on (HOST)')
-    // A command that is misspelt comes here.
+    // An unknown command is parsed as an argument of the default command.
     .allowExcessArguments()
     .action(async ({ port, host }: ServeOptions, { args: [word] }: Command) => {
       if (word !== undefined) throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
@@ -81,7 +83,7 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
   addKeyCommands(program, run)
   addUserCommands(program, run)
   addCheckCommand(program, run)
-  addScripts(program, run)
+  addMaintenanceCommands(program, run)
   addLogsCommand(program, run)
   addCompletion(program, run)
   return program.addHelpText(
@@ -96,7 +98,7 @@ function unknownCommand (word: string, names: readonly string[]): string {
   return `There is no command ${JSON.stringify(word)}: ${hint}`
 }
 
-/** How many letters have to be put in, left out or replaced to make one word of the other. */
+/** The edit distance of two words: insertions, deletions and replacements of letters. */
 function distance (one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (const [at, letter] of [...one].entries()) {
@@ -108,14 +110,4 @@ function distance (one: string, other: string): number {
     row = next
   }
   return row[other.length] ?? 0
-}
-
-/** Prints an error once, as JSON where that is asked for. */
-function exitOf (error: unknown, { stderr }: Io, isJson: boolean): number {
-  // Commander has printed it.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exits.ok : exits.usage
-  const message = error instanceof Error ? error.message : String(error)
-  const { exit = exits.failed, code } = error instanceof CommandError ? error : {}
-  stderr.write(`${isJson ? JSON.stringify({ success: false, message, code }) : `tool-hub: ${message}`}\n`)
-  return exit
 }

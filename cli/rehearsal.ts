@@ -1,5 +1,5 @@
-// Runs the steps of a start (`serve`) without its effects, and collects their errors and warnings. The settings are read-only, no server is
-// connected, no database is opened, and no request is served.
+// Runs the steps of a start (`serve`) and collects their errors and warnings. Settings are read-only; no server is connected,
+// no database is opened, and no request is served.
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ import {
   checkLoginSecret, type KeyRing, openKeyRing, replicasProblem, SealedVault
 } from '../plugins/base/secrets/index.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
-import type { Places } from './backup/places.ts'
+import type { Places } from './connect.ts'
 import { packageVersion } from '../package.ts'
 import { messageOf } from '../protocol/errors.ts'
 
@@ -28,7 +28,7 @@ export interface Remarks {
   readonly warnings: string[]
 }
 
-/** @param document the settings; those of a database are not looked at: it is empty then */
+/** Rehearses a start. @param document the settings; empty for those of a database, which are not read */
 export async function rehearse (
   env: Env,
   places: Places,
@@ -37,7 +37,7 @@ export async function rehearse (
 ): Promise<Remarks> {
   const remarks: Remarks = { errors: [], warnings: [] }
   const { errors, warnings } = remarks
-  /** Runs a step: each of them is tried, whatever the others say. */
+  /** Runs a step. A failed step does not keep the others from running. */
   const attempt = async <Result>(work: () => Result | Promise<Result>, found = errors): Promise<Result | undefined> => {
     try {
       return await work()
@@ -59,11 +59,11 @@ export async function rehearse (
     const app = await buildApp({
       logger: { level: 'warn', stream: { write: (line: string) => { warnings.push(sentenceOf(line)) } } },
       storage: storageFor(env, document, keys ?? await openKeyRing({ dataDir: places.dataDir })),
-      // In folders that are not there: what is in those of the gateway may be in use.
+      // Folders that do not exist, since a running gateway may use its own.
       catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
       bundles: { root: join(tmpdir(), randomUUID()), isShared: true },
       version: packageVersion(),
-      // A start makes the secret where it is unset.
+      // A start creates the secret where it is unset.
       env: { ...env, JWT_SECRET: env.JWT_SECRET ?? randomUUID() },
       initTimeout: milliseconds(env.INIT_TIMEOUT),
       requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
@@ -81,19 +81,19 @@ export async function rehearse (
   return remarks
 }
 
-/** Social login is for databases only. What it keeps there is not asked for before somebody logs in. */
+/** Social login needs a database. Its records are not read before a login. */
 const storageFor = (env: Env, document: Document, keys: KeyRing) => ({
   ...storageOn(new FrozenFile(document), new SealedVault(keys)),
   ...(env.DB_URL === undefined ? {} : { socialLogins: {} as SocialLogins })
 })
 
-/** The sentence of a line of the log, with that of its error. */
+/** The message of a log line, with that of its error. */
 function sentenceOf (line: string): string {
   const { msg = '', err } = JSON.parse(line) as { msg?: string, err?: { message?: string } }
   return err?.message === undefined || msg.includes(err.message) ? msg : `${msg}: ${err.message}`
 }
 
-/** Whether HOST can be listened on. The port is any that is free: a gateway may use its own at the moment. @throws Error */
+/** Listens on HOST for a moment, on any free port, since a running gateway uses its own. @throws Error */
 async function listenBriefly (env: Env): Promise<void> {
   const server = createServer()
   try {

@@ -19,10 +19,10 @@ import { withMarks } from '../../db/restored-users.ts'
 import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
-import { files, linesOf, type BackupDescription } from './contents.ts'
-import type { Places } from './places.ts'
+import { files, linesOf, type BackupDescription } from './archive.ts'
+import type { Places } from '../connect.ts'
 
-/** Where a backup is restored to. It is checked and locked, and not yet changed. */
+/** The destination of a restore, checked and locked. */
 export interface RestoreTarget {
   readonly location: string
   /** Replaces the settings, in one step. */
@@ -32,7 +32,7 @@ export interface RestoreTarget {
 
 interface TargetOptions { readonly replace: boolean, readonly keepTokens: boolean, readonly print: (message: string) => void }
 
-/** @throws Error with one sentence when a gateway uses the target, or it holds settings that are not to be replaced */
+/** Opens the target. @throws Error if a gateway uses it, or it holds settings that must not be replaced */
 export async function openTarget (
   description: BackupDescription,
   work: string,
@@ -62,7 +62,7 @@ async function openFileTarget (
       throw new Error(`The settings file ${path} exists, and was left as it is. Use --replace to replace it by the backup.`)
     }
     const document = moved(await documentOf(work), bundlesFolder, bundles)
-    // One that cannot be read tells nothing of what is valid now.
+    // An unreadable file has no valid tokens.
     const present = await readSettings(path).catch(() => ({}))
     const next = toText(document, present, keepTokens)
     return { location: path, commit: async () => { await replace(path, Buffer.from(next)) }, close }
@@ -118,11 +118,11 @@ const documentOf = async (work: string): Promise<Document> => {
   return parseSettings(await readFile(path), path)
 }
 
-/** The settings of a backup as they are to be stored. @param present those that there are; undefined: none */
+/** The text of the restored settings. @param present the current settings; undefined: none */
 function toText (document: Document, present: Document | undefined, keepTokens: boolean): string {
   const users = present !== undefined && Array.isArray(present.users) ? present.users.filter(isObject) : []
   const keeps = keepTokens && present === undefined
-  // Tokens and consents of the backup may have been used or withdrawn since: those that there are stay.
+  // Tokens and consents of the backup may have been used or withdrawn since; the current ones stay.
   const spent = keeps
     ? {}
     : Object.fromEntries([collections.tokens, collections.consents].map(({ name }) => [name, present?.[name]]))

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { isObject } from '../../protocol/json.ts'
-import { piped } from '../ask.ts'
+import { piped } from '../io.ts'
 import { segment, withApi, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
-import { jsonOf, serverPath, type ServerRow } from './servers.ts'
+import { exits, CommandError } from '../errors.ts'
+import { jsonOf } from './server-config.ts'
+import { serverPath, type ServerRow } from './servers.ts'
 
 interface Content { type: string, text?: string, mimeType?: string, uri?: string, resource?: { uri?: string, text?: string } }
 interface Result { content?: Content[], isError?: boolean, structuredContent?: unknown }
@@ -23,7 +24,7 @@ export function addCallCommand (program: Command, run: Run): void {
         const path = `/api/tools/call/${segment(server)}`
         const { data } = await api.whole<{ data: Result }>('POST', path, body).catch(async (error: unknown) => {
           if (!(error instanceof CommandError) || error.code !== 'TH_NO_SUCH') throw error
-          // One that cannot be used has no tools, as if it were not there.
+          // The API reports the tools of a server that is not connected as unknown.
           const record = await api.get<ServerRow>(serverPath(server)).catch(() => undefined)
           if (record && record.status !== 'connected') {
             const reason = record.error === null ? '' : `: ${record.error}`
@@ -38,14 +39,14 @@ export function addCallCommand (program: Command, run: Run): void {
     })
 }
 
-/** The text of a content as it is: a person asked for it. Control characters are for a program that reads a pipe. */
+/** The text of a content block. At a terminal, control characters are replaced. */
 function textOf ({ stdout }: Run, { type, text, mimeType, uri, resource }: Content): string {
   const shown = text ?? resource?.text
   if (shown === undefined) return `[${[type, mimeType, uri ?? resource?.uri].filter((part) => part !== undefined).join(' ')}]`
   return stdout.isTTY === true ? shown.replace(/(?![\t\n])[\p{Cc}]/gu, '�') : shown
 }
 
-/** @param toolOf looks the tool up, for the types of its arguments @throws Failure */
+/** Parses the arguments of a call. @param toolOf finds the tool, for the types of its arguments @throws CommandError */
 async function argumentsOf (
   run: Run,
   given: readonly string[],
@@ -67,7 +68,7 @@ async function argumentsOf (
   }))
 }
 
-/** A text as a value of the type that the tool asks for, where it is one. */
+/** Converts a text to the type of the tool's schema, if possible. */
 function typed (text: string, type: string | string[] | undefined): unknown {
   const types = [type].flat()
   if (types.includes('string') || type === undefined) return text

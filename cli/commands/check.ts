@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { messageOf } from '../../protocol/errors.ts'
 import type { Document } from '../../db/apply.ts'
 import { read } from '../../db/document.ts'
 import { readSettings } from '../../db/seed.ts'
@@ -6,9 +7,9 @@ import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { namesOfNothing } from '../../plugins/settings/index.ts'
 import { expandVariables } from '../../plugins/upstream/index.ts'
 import { doubtsOf, misspeltIn, type Env } from '../../schemas/env.ts'
-import { placesOf } from '../backup/places.ts'
+import { placesOf } from '../connect.ts'
 import { outputOf, type Run } from '../context.ts'
-import { CommandError } from '../failure.ts'
+import { CommandError } from '../errors.ts'
 import type { Environment } from '../io.ts'
 
 interface Finding { level: 'error' | 'warning', place: string, message: string }
@@ -28,11 +29,11 @@ export function addCheckCommand (program: Command, run: Run): void {
     })
 }
 
-/** The problems of the settings, errors before warnings. @param cwd the folder that paths are relative to */
+/** The problems of environment and settings, errors before warnings. @param cwd the folder that relative paths start from */
 export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
   const add: Add = (level, place, error) => {
-    findings.push({ level, place, message: error instanceof Error ? error.message : String(error) })
+    findings.push({ level, place, message: messageOf(error) })
   }
   let env
   try {
@@ -54,7 +55,7 @@ export async function findProblems (environment: Environment, cwd = '.'): Promis
 
 type Add = (level: Finding['level'], place: string, error: unknown) => void
 
-/** Reads the settings file, and reports its problems to `add`. @returns undefined when there is no file, or it cannot be used */
+/** Reads the settings file and adds its problems. @returns undefined without a usable file */
 async function settingsOf (path: string, env: Env, environment: Environment, add: Add): Promise<Document | undefined> {
   if (env.DB_URL !== undefined) add('warning', 'database', 'its settings are checked by the gateway when it reads them; the log tells')
   try {

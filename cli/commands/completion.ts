@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
+import { exits, CommandError } from '../errors.ts'
 
-/** The words that may follow a chain of commands. */
+/** The words that can follow a chain of commands. */
 interface Node { readonly path: string, readonly words: readonly string[] }
 
 export function addCompletion (program: Command, { stdout }: Run): void {
@@ -25,7 +25,7 @@ function nodesOf (command: Command, path: readonly string[]): Node[] {
 const cases = (nodes: readonly Node[]): string =>
   nodes.map(({ path, words }) => `    '${path}') words='${words.join(' ')}' ;;`).join('\n')
 
-/** The commands among the words before the cursor, as a path of at most two. */
+/** The script finds the chain of at most two commands before the cursor. */
 const bash = (nodes: readonly Node[]): string => `_tool_hub () {
   local path='' word words=''
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do

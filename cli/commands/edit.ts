@@ -3,11 +3,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { messageOf } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import { isAttended, piped } from '../ask.ts'
+import { isAttended, piped } from '../io.ts'
 import { withApi, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
-import { collectOption, jsonOf, pairs, serverPath, type ServerRow } from './servers.ts'
+import { exits, CommandError } from '../errors.ts'
+import { collectOption, jsonOf, pairs } from './server-config.ts'
+import { serverPath, type ServerRow } from './servers.ts'
 
 type Config = Record<string, unknown>
 interface EditOptions { env: string[], header: string[], description?: string, visibility?: string, name?: string, configJson?: string }
@@ -50,8 +52,7 @@ export function addEditCommands (program: Command, run: Run): void {
         }
         const body = { config, ...(options.name === undefined ? {} : { newName: options.name }) }
         const { data, warnings = [] } = await api.whole<{ data: ServerRow, warnings?: string[] }>('PUT', serverPath(name), body)
-        out.result({ ...data, ...(warnings.length > 0 && { warnings }) }, `The server ${JSON.stringify(data.name)} was changed`)
-        if (!out.json) for (const warning of warnings) out.warn(warning)
+        out.resultWithWarnings(data, warnings, `The server ${JSON.stringify(data.name)} was changed`)
       })
     })
 }
@@ -59,7 +60,7 @@ export function addEditCommands (program: Command, run: Run): void {
 const hasChanges = ({ env, header, description, visibility, name }: EditOptions): boolean =>
   env.length > 0 || header.length > 0 || [description, visibility, name].some((value) => value !== undefined)
 
-/** The config of --config-json. @throws Failure */
+/** The config of --config-json. @throws CommandError */
 async function configIn (run: Run, { configJson }: EditOptions): Promise<Config | undefined> {
   if (configJson === undefined) return undefined
   const config = jsonOf(configJson === '-' ? await piped(run) : configJson, '--config-json')
@@ -67,7 +68,7 @@ async function configIn (run: Run, { configJson }: EditOptions): Promise<Config 
   return config
 }
 
-/** A config with what the options set. @throws Failure */
+/** Applies the options to a config. @throws CommandError */
 function changed (config: Config, { env, header, description, visibility }: EditOptions): Config {
   const set = (member: 'env' | 'headers', given: Record<string, string>): Config =>
     Object.keys(given).length === 0 ? {} : { [member]: { ...isObject(config[member]) ? config[member] : {}, ...given } }
@@ -80,14 +81,18 @@ function changed (config: Config, { env, header, description, visibility }: Edit
   }
 }
 
-/** A config as a person has edited it; undefined: as it was. What is no JSON stays in its file. @throws Failure */
+/**
+ * Opens a config in the user's editor. A text that is not JSON stays in its file.
+ * @returns undefined without a change
+ * @throws CommandError
+ */
 async function edited ({ env }: Run, name: string, config: Config): Promise<Config | undefined> {
   const editor = env.VISUAL || env.EDITOR || 'vi'
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-edit-'))
   const file = join(folder, 'config.json')
   const before = `${JSON.stringify(config, null, 2)}\n`
   await writeFile(file, before, { mode: 0o600 })
-  // As git and crontab do: the variable may have arguments.
+  // A shell runs the editor, since the variable may contain arguments.
   const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit', env: { ...env } })
   const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('exit', resolve) })
   if (code !== 0) {
@@ -100,7 +105,7 @@ async function edited ({ env }: Run, name: string, config: Config): Promise<Conf
     value = jsonOf(after, 'The config')
     if (!isObject(value)) throw new CommandError('The config is no object', exits.usage)
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error)
+    const problem = messageOf(error)
     throw new CommandError(`${problem}. ${JSON.stringify(name)} was not changed; your text is in ${file}`)
   }
   await rm(folder, { recursive: true, force: true })

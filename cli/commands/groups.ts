@@ -56,14 +56,11 @@ export function addGroupCommands (program: Command, run: Run): void {
     })
 }
 
-/** Changes a group, and shows what it is then. */
+/** Changes a group, and prints the result. */
 async function change (run: Run, command: Command, method: string, path: string, body?: object): Promise<void> {
   await withApi(run, command, async ({ api, out }) => {
     const { data, warnings = [] } = await api.whole<Answer>(method, path, body)
-    out.result(
-      { ...data, ...(warnings.length > 0 && { warnings }) },
-      `The group ${JSON.stringify(data.name)} has ${data.servers.map(nameOf).join(', ') || 'no servers'}`
-    )
-    if (!out.json) for (const warning of warnings) out.warn(warning)
+    const servers = data.servers.map(nameOf).join(', ') || 'no servers'
+    out.resultWithWarnings(data, warnings, `The group ${JSON.stringify(data.name)} has ${servers}`)
   })
 }

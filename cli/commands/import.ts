@@ -5,12 +5,12 @@ import { documentText } from '../../db/document-text.ts'
 import { orderedObject } from '../../db/order.ts'
 import type { EditorInput } from '../../schemas/foreign-document.ts'
 import type { ManagementApi } from '../api.ts'
-import { ask, isAttended } from '../ask.ts'
+import { ask, isAttended } from '../io.ts'
 import { readClientFile, type ClientFile, type ImportedGroup } from '../client-file.ts'
-import { outputOf, segment, withApi, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
-import type { Output } from '../output.ts'
-import { collectOption, serverPath } from './servers.ts'
+import { outputOf, segment, withApi, type Run, type Output } from '../context.ts'
+import { exits, CommandError } from '../errors.ts'
+import { collectOption } from './server-config.ts'
+import { serverPath } from './servers.ts'
 
 interface ImportOptions { dryRun?: true, replace?: true, input: string[], project?: string, only?: string[] }
 interface Result {
@@ -90,7 +90,7 @@ const differs = 'one of this name is there already, and differs: --replace repla
 const said = ({ success, unchanged, replaced }: Result): string =>
   success ? unchanged ? 'unchanged' : replaced ? 'replaced' : 'added' : 'refused'
 
-/** Puts the file's config in place of the stored one. Owner, visibility and what is overridden stay, where the file does not say it. */
+/** Replaces the stored config. Owner, visibility and overrides stay, unless the file has them. */
 async function replaced (api: ManagementApi, name: string, config: Record<string, unknown>): Promise<Result> {
   try {
     const { warnings } = await api.whole<{ warnings?: string[] }>('PUT', serverPath(name), { config })
@@ -101,7 +101,7 @@ async function replaced (api: ManagementApi, name: string, config: Record<string
   }
 }
 
-/** None stored is an answer like the others here. */
+/** Adds several servers. The API reports an error if none was stored, whose results are returned as well. */
 async function batch (api: ManagementApi, servers: object[]): Promise<Result[]> {
   try {
     return (await api.whole<{ data: { results: Result[] } }>('POST', '/api/servers/batch', { servers })).data.results
@@ -111,21 +111,21 @@ async function batch (api: ManagementApi, servers: object[]): Promise<Result[]> 
   }
 }
 
-/** The stored group with this name. @returns undefined when it does not exist or the caller may not see it */
+/** The stored group with this name, if it exists and is visible. */
 async function groupNamed (api: ManagementApi, name: string): Promise<Record<string, unknown> | undefined> {
   const groups = await api.get<Array<{ id: string, name: string }>>('/api/groups')
   const found = groups.find((each) => each.name === name)
   return found && await api.get<Record<string, unknown>>(`/api/groups/${segment(found.id)}`)
 }
 
-/** A group's members with all selectors, and its description. */
+/** A group in the form in which two groups are compared: its members with all selectors, and its description. */
 function groupForm ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
   const members = Array.isArray(servers) ? servers as unknown[] : []
   const all = { tools: 'all', prompts: 'all', resources: 'all' }
   return { description: description ?? '', servers: members.map((each) => ({ ...all, ...(isObject(each) ? each : { name: each }) })) }
 }
 
-/** A group whose owner is no user here is added without one: it is the caller's. */
+/** Adds or replaces a group. If the owner of a new group is unknown, the group belongs to the caller. */
 async function addGroup (api: ManagementApi, group: ImportedGroup, replace: boolean): Promise<Result> {
   const { name } = group
   const former = await groupNamed(api, name)
@@ -148,7 +148,7 @@ async function addGroup (api: ManagementApi, group: ImportedGroup, replace: bool
   }
 }
 
-/** Asks a person on the terminal. Undefined: there is none. */
+/** Asks the user for the value of an input; undefined without a terminal. */
 async function asked (run: Run, { id, description, isSecret, fallback }: EditorInput, path: string): Promise<string | undefined> {
   if (path === '-' || !isAttended(run)) return undefined
   const value = await ask(run, `${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}`, isSecret)

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { segment, withApi, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
-import { collectOption } from './servers.ts'
+import { exits, CommandError } from '../errors.ts'
+import { collectOption } from './server-config.ts'
 
 interface Key {
   id: string
@@ -43,11 +43,10 @@ export function addKeyCommands (program: Command, run: Run): void {
       }
       await withApi(run, command, async ({ api, out }) => {
         const { data, warnings = [] } = await api.whole<{ data: Key, warnings?: string[] }>('POST', '/api/auth/keys', body)
-        // The token alone on stdout, so that a script can take it.
-        out.result({ ...data, ...(warnings.length > 0 && { warnings }) }, data.token)
-        if (out.json) return
-        out.remark(`Keep the token: it is not shown again.${data.expiresAt === undefined ? '' : ` It expires at ${data.expiresAt}.`}`)
-        for (const warning of warnings) out.warn(warning)
+        // Only the token goes to stdout, so that a script can read it.
+        out.resultWithWarnings(data, warnings, data.token)
+        const expiry = data.expiresAt === undefined ? '' : ` It expires at ${data.expiresAt}.`
+        if (!out.json) out.remark(`Keep the token: it is not shown again.${expiry}`)
       })
     })
 
@@ -93,14 +92,14 @@ function stateOf ({ enabled, expiresAt, inactive }: Key): string {
 
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 
-/** A day that the calendar has: `Date` takes 31 November for 1 December. */
+/** Whether a text begins with a day of the calendar: `Date` reads 31 November as 1 December. */
 function isDay (text: string): boolean {
   const [, day = ''] = /^(\d{4}-\d{2}-\d{2})(?:$|[T ])/.exec(text) ?? []
   const time = Date.parse(day)
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(day)
 }
 
-/** @throws Failure */
+/** The ISO 8601 time of a duration from now, or of a date. @throws CommandError */
 export function parseExpiry (text: string): string {
   const [, number, unit = ''] = /^([1-9][0-9]{0,5})([smhdw])$/.exec(text) ?? []
   const time = number === undefined ? Date.parse(text) : Date.now() + Number(number) * (units[unit] ?? 0)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { withApi, type Context, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
+import { exits, CommandError } from '../errors.ts'
 
 interface Line { timestamp: number, level: string, source: string, message: string, processId?: string }
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
@@ -19,7 +19,7 @@ export function addLogsCommand (program: Command, run: Run): void {
     })
 }
 
-/** The option as it was given. */
+/** The name of the option that the user gave. */
 const linesOption = (argv: readonly string[]): string => argv.some((each) => /^--lines(=|$)/.test(each)) ? '--lines' : '-n'
 
 interface LogOptions { follow?: true, lines: string, level: string, server?: string }
@@ -39,7 +39,7 @@ function textOf (out: Context['out'], { timestamp, level, processId, message }: 
   return `${out.style('dim', new Date(timestamp).toISOString())} ${painted} ${processId === undefined ? '' : `[${processId}] `}${shown}`
 }
 
-/** A line of JSON each with --json. Ends when the gateway does, or nobody reads. */
+/** Prints lines as the gateway writes them, with --json as one JSON text each, until the gateway or the reader ends. */
 async function follow ({ api, out, run: { signal, stdout } }: Context, options: LogOptions): Promise<void> {
   const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers, signal })
   if (!answer.ok || answer.body === null) {
@@ -64,7 +64,7 @@ async function follow ({ api, out, run: { signal, stdout } }: Context, options: 
       }
     }
   } catch {
-    // The connection broke, as it does when the gateway is killed.
+    // The connection breaks when the gateway is killed.
   }
   if (signal.aborted) return
   throw new CommandError('The gateway has ended the stream', exits.unreachable)

@@ -1,12 +1,9 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isObject } from '../../protocol/json.ts'
-import { withoutMark } from '../../protocol/text.ts'
-import { isHttpAddress, isMistypedAddress, mistypedAddress } from '../address.ts'
 import type { ManagementApi } from '../api.ts'
-import { segment, withApi, type Context, type Run } from '../context.ts'
-import { exits, CommandError } from '../failure.ts'
-import { printable, plainLines, type Output } from '../output.ts'
+import { segment, withApi, type Context, type Run, printable, plainLines, type Output } from '../context.ts'
+import { exits, CommandError } from '../errors.ts'
+import { collectOption, configOf, type AddOptions } from './server-config.ts'
 
 interface Item { name?: string, uri?: string, description?: string, enabled: boolean }
 export interface ServerRow {
@@ -18,14 +15,14 @@ export interface ServerRow {
   prompts: Item[]
   resources: Item[]
   config: { type?: string, command?: string, args?: string[], url?: string, enabled?: boolean }
-  /** The MCP revision that it is spoken to in, where it is connected. */
+  /** The MCP revision of the connection, if connected. */
   protocolVersion?: string
   oauth?: { authorizationUrl: string }
 }
 interface Tested extends Omit<ServerRow, 'name' | 'config'> { connected: boolean, duration: number, warnings: string[] }
 interface Answer<Data> { data: Data, message?: string, warnings?: string[] }
 
-/** Time to wait for a server to connect, in ms. */
+/** Max time to wait for a server to connect, in ms. */
 const longestWait = 90_000
 
 export const serverPath = (name: string): string => `/api/servers/${segment(name)}`
@@ -86,80 +83,12 @@ export function addServerCommands (program: Command, run: Run): void {
     })
 }
 
-interface AddOptions {
-  type?: string
-  env: string[]
-  header: string[]
-  configJson?: string
-  visibility?: string
-  disabled?: true
-  test?: true
-  wait?: true
-}
-
-/** A hint for a command whose options were parsed as options of `add`. */
+/** The hint for a command whose options were parsed as options of `add`. */
 function behindDashes (argv: readonly string[]): string {
   const [name = '<name>', ...target] = argv.slice(argv.indexOf('add') + 1).filter((each) => each !== '--')
-  // If the first word is an option of `add`, no corrected command can be suggested.
+  // Without a target, no corrected command can be suggested.
   const command = target[0] === undefined || target[0].startsWith('-') ? '<command> <args…>' : target.join(' ')
   return `A command with options of its own stands after two dashes: tool-hub add ${name} -- ${command}`
-}
-
-/** Collects an option that may be given several times. */
-export const collectOption = (value: string, former: readonly string[]): string[] => [...former, value]
-
-/** @throws Failure */
-function configOf ({ argv, env: environment, cwd }: Run, name: string, target: string[], options: AddOptions): Record<string, unknown> {
-  const [first, ...rest] = target
-  const { type, visibility, disabled, configJson } = options
-  const more = {
-    ...(type === undefined ? {} : { type }),
-    ...(visibility === undefined ? {} : { visibility }),
-    ...(disabled ? { enabled: false } : {})
-  }
-  if (configJson !== undefined) {
-    const config = jsonOf(configJson, '--config-json')
-    if (!isObject(config)) throw new CommandError('--config-json: expected an object', exits.usage)
-    return { ...config, ...more }
-  }
-  if (first === undefined) throw new CommandError('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
-  const isUrl = isHttpAddress(first)
-  if (isUrl && rest.length > 0) throw new CommandError('An address has no arguments', exits.usage)
-  if (type !== 'stdio' && !isBehindDashes(target, argv) && isMistypedAddress(first, environment, cwd)) {
-    throw new CommandError(mistypedAddress(name, first), exits.usage)
-  }
-  const env = pairs(options.env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')
-  const headers = pairs(options.header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')
-  return {
-    ...(isUrl ? { url: first } : { command: first, args: rest }),
-    ...(Object.keys(env).length > 0 ? { env } : {}),
-    ...(Object.keys(headers).length > 0 ? { headers } : {}),
-    ...more
-  }
-}
-
-/** Whether the whole target stands behind the two dashes of a command line, which Commander leaves out. */
-function isBehindDashes (target: readonly string[], argv: readonly string[]): boolean {
-  const at = argv.indexOf('--')
-  return at >= 0 && argv.length - at - 1 >= target.length
-}
-
-/** The pairs that options state. @param shape for the message @throws Failure */
-export function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
-  return Object.fromEntries(texts.map((text) => {
-    const [, name, value] = pattern.exec(text) ?? []
-    if (name === undefined || value === undefined) throw new CommandError(`${option}: expected ${shape}`, exits.usage)
-    return [name, value]
-  }))
-}
-
-/** @throws Failure */
-export function jsonOf (text: string, place: string): unknown {
-  try {
-    return JSON.parse(withoutMark(text))
-  } catch (error) {
-    throw new CommandError(`${place} is not JSON: ${error instanceof Error ? error.message : String(error)}`, exits.usage)
-  }
 }
 
 async function status ({ api, out, run }: Context): Promise<void> {
@@ -172,7 +101,7 @@ async function status ({ api, out, run }: Context): Promise<void> {
       : `The gateway runs at ${api.url}: ${connected} of ${servers.length} servers are connected`,
     ...servers.length === 0 ? [] : ['', serverTable(out, api, servers)]
   ].join('\n'))
-  // As scripts ask: is it up?
+  // Scripts use the exit code to find out whether the gateway runs.
   if (api.url === undefined) run.exitCode = exits.unreachable
 }
 
@@ -235,7 +164,7 @@ function testedText (out: Output, tested: Tested): string {
   return `${said}: ${plainLines(tested.error ?? '')}`
 }
 
-/** What the person does next, where a server waits for a login. */
+/** Prints how to log in to a server that waits for a login. */
 function tellLogin (out: Output, { name, oauth }: ServerRow): void {
   if (oauth) out.remark(`Log in there, in a browser: ${printable(oauth.authorizationUrl)}`)
   else out.remark(`The address to open stands in its record: tool-hub list ${printable(name)} --json, member oauth.authorizationUrl`)
@@ -247,7 +176,7 @@ async function add ({ api, out }: Context, name: string, config: Record<string, 
   let tested: Tested | undefined
   if (options.test) {
     tested = await test(api, { name, config })
-    // A login needs the stored server: one that wants it is there, and as good as it can be.
+    // A login is possible only once the server is stored.
     const isReached = tested.connected || tested.status === 'oauth_required'
     if (!isReached) throw new CommandError(`${name} was not added. It does not connect: ${plainLines(tested.error ?? '')}`)
   }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { randomBytes } from 'node:crypto'
-import { ask, isAttended, piped } from '../ask.ts'
+import { ask, isAttended, piped } from '../io.ts'
 import { segment, withApi, type Run } from '../context.ts'
 
 interface User { username: string, isAdmin: boolean }
@@ -28,7 +28,7 @@ export function addUserCommands (program: Command, run: Run): void {
       const password = passwordStdin ? await givenPassword(run, username) : randomPassword()
       await withApi(run, command, async ({ api, out }) => {
         const { data } = await api.whole<{ data: User }>('POST', '/api/users', { username, password, isAdmin: admin })
-        // The password alone on stdout, so that a script can take it.
+        // Only the password goes to stdout, so that a script can read it.
         const shown = passwordStdin ? undefined : password
         out.result({ ...data, password: shown }, shown ?? `The user ${JSON.stringify(data.username)} was added`)
         if (!passwordStdin && !out.json) out.remark(`This is the password of ${JSON.stringify(data.username)}. It is shown only now.`)
@@ -50,11 +50,11 @@ export function addUserCommands (program: Command, run: Run): void {
     })
 }
 
-/** From a pipe, or from a person, who does not see what is typed. */
+/** Reads a password from a pipe, or from the terminal without showing it. */
 const givenPassword = async (run: Run, username: string): Promise<string> =>
   isAttended(run) ? await ask(run, `New password of ${username}`, true) : (await piped(run)).replace(/\r?\n$/, '')
 
-/** 120 random bits, with all kinds of characters that the rules for passwords ask for. */
+/** 120 random bits as text with a letter, a digit and a symbol, which the password rules require. */
 function randomPassword (): string {
   for (;;) {
     const password = randomBytes(15).toString('base64url')

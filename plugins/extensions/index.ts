@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
 import type { ExtensionOptions } from './parts.ts'
 
-export { type LogOutput, logOutput, lostTerminals } from './logs/output.ts'
+export { type LogOutput, logOutput, lostTerminals } from './logs/logger.ts'
 export type { ExtensionOptions } from './parts.ts'
 
-export { startLog } from './logs/tap.ts'
+export { startLog } from './logs/logger.ts'
 
-/** What looks at calls, or changes how they are shown. */
+/** The extensions of the gateway, which observe calls or change what is shown: hooks and presentations. */
 export default fp<ExtensionOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'extensions', dependencies: ['downstream-wing'] })

@@ -5,7 +5,6 @@ import compression from './compression/index.ts'
 import callLog from './logs/calls.ts'
 import logs from './logs/index.ts'
 import type { LogRing } from './logs/ring.ts'
-import logStreams from './logs/streams.ts'
 import metrics from './metrics/index.ts'
 import smartRouting from './smart-routing/index.ts'
 import tracing from './tracing/index.ts'
@@ -16,10 +15,9 @@ export interface ExtensionOptions {
   ring: LogRing
 }
 
-/** What looks at calls, or changes how they are shown: hooks and presentations of the gateway. Hooks run in this order. */
+/** Registers the extensions. The gateway runs their hooks in this order. */
 export default fp<ExtensionOptions>(async (app, { ring, storage }) => {
   await app.register(logs, { ring })
-  await app.register(logStreams)
   await app.register(compression)
   await app.register(smartRouting, storage)
   await app.register(metrics)

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { ManagementApi } from '../../cli/api.ts'
 import { parseExpiry } from '../../cli/commands/keys.ts'
 import { connect } from '../../cli/connect.ts'
-import { exits, CommandError } from '../../cli/failure.ts'
+import { exits, CommandError } from '../../cli/errors.ts'
 import { readEnv } from '../../schemas/env.ts'
 import { listen } from '../helpers/listen.ts'
 

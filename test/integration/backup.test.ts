@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
-import { openBackup } from '../../cli/backup/contents.ts'
+import { openBackup } from '../../cli/backup/archive.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import { markOf } from '../../plugins/identity/users/account.ts'
 import type { User } from '../../schemas/settings.ts'
@@ -21,10 +21,10 @@ async function run (
   command: 'backup' | 'restore', folder: string, args: string[], env: Record<string, string> = {}
 ): Promise<{ code: number, told: string }> {
   const program = process.env.TOOL_HUB_TEST_BUILD === undefined
-    ? ['--import', 'tsx', path(`cli/${command}.ts`)]
-    : [path(`dist/cli/${command}.js`)]
+    ? ['--import', 'tsx', path('cli/main.ts')]
+    : [path('dist/cli/main.js')]
   const settingsPath = join(folder, 'mcp_settings.json')
-  const { code, said } = await runToEnd(process.execPath, [...program, ...args], {
+  const { code, said } = await runToEnd(process.execPath, [...program, command, ...args], {
     env: { HOME: folder, SETTINGS_PATH: settingsPath, ...env }
   })
   return { code: Number(code), told: said }

@@ -305,8 +305,8 @@ const full = (): Json => ({
 async function db (
   command: 'import' | 'export', args: string[], env: Record<string, string>, { npm = false } = {}
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  assert.ok(existsSync(path('dist/cli/db.js')), 'these commands run what npm ci builds: npm run build')
-  const [program, ...first] = npm ? ['npm', 'run', '--silent', `db:${command}`, '--'] : [process.execPath, path('dist/cli/db.js'), command]
+  assert.ok(existsSync(path('dist/cli/main.js')), 'these commands run what npm ci builds: npm run build')
+  const [program, ...first] = npm ? ['npm', 'run', '--silent', `db:${command}`, '--'] : [process.execPath, path('dist/cli/main.js'), 'db', command]
   const { code, out, err } = await runToEnd(String(program), [...first, ...args], { env: { HOME: tmpdir(), ...env } })
   return { code, stdout: out, stderr: err }
 }

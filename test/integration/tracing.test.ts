@@ -5,7 +5,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { json, restApi, type RestApi } from '../fakes/rest-api.ts'
 import { connected, KEY, Session, settings, text } from '../helpers/client.ts'
 import { npmServer, spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
-import { collectorProblem, exporterOf } from '../../plugins/extensions/tracing/switch.ts'
+import { collectorProblem, exporterOf } from '../../plugins/extensions/tracing/index.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const clientSpan = 'b7ad6b7169203331'

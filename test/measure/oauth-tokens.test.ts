@@ -1,7 +1,7 @@
 // What many access tokens in the database cost a gateway. It needs PostgreSQL.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { cpuTime } from '../../bench/cpu.ts'
+import { cpuTime } from '../../bench/processes.ts'
 import { spawnReplica } from '../fakes/replica.ts'
 import { Session, sleep } from '../helpers/client.ts'
 import { median } from '../helpers/measured.ts'

@@ -3,27 +3,28 @@ import type { Principal } from '../../settings/index.ts'
 import { type DateRange, timesOf } from '../../base/body/index.ts'
 import { askedRecords, errors, noSuch } from '../../base/errors/index.ts'
 
-/** What is asked for: values that must match exactly, and a range of time. */
+/** A filter: values that must match exactly, and a range of time. */
 type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
 
-/** An activity as it is shown; `timestamp` as ISO 8601. */
+/** An activity in a response; `timestamp` in ISO 8601. */
 type ShownActivity = Omit<Activity, 'timestamp'> & { timestamp: string }
 
-/** `total` is an estimate where `approximate` is true. */
+/** `approximate`: `total` is an estimate. */
 interface Pagination { page: number, limit: number, total: number, totalPages: number, approximate?: true }
 
 const day = 24 * 60 * 60_000
-/** The furthest row that a page may begin with: the database passes over all before it. */
+/** Max index of the first row of a page, since the database skips all rows before it. */
 const maxOffset = 100_000
 
-/** The recorded calls, as principals may see them: users their own, admins all. All methods throw RecordsAway. */
+/** The recorded calls that a principal may see: users their own, admins all. All methods throw RecordsAway. */
 export class ActivityLog {
   readonly #store: Activities | string
   readonly #since: (username: string) => number | undefined
 
   /**
-   * @param store a text: calls are not recorded, and the reason why
-   * @param since when an account was made, in ms since 1970: earlier calls are of a former account of that name; undefined: not known
+   * @param store the records, or the reason why calls are not recorded
+   * @param since the time an account was created, in ms since 1970; earlier calls are of a former account of that name;
+   *   undefined: unknown
    */
   constructor (store: Activities | string, since: (username: string) => number | undefined) {
     this.#store = store
@@ -32,13 +33,13 @@ export class ActivityLog {
 
   get available (): boolean { return typeof this.#store !== 'string' }
 
-  /** @throws NotRecorded where calls are not recorded */
+  /** @throws NotRecorded */
   get #activities (): Activities {
     if (typeof this.#store === 'string') throw new errors.NotRecorded(this.#store)
     return this.#store
   }
 
-  /** @throws NotRecorded where calls are not recorded */
+  /** @throws NotRecorded */
   mustBeAvailable (): void { void this.#activities }
 
   /** One page, newest first. @param page from 1 @throws InvalidInput */
@@ -59,7 +60,7 @@ export class ActivityLog {
     return { data: activities.map(toShown), pagination: { page, limit, total, totalPages, ...(approximate ? { approximate } : {}) } }
   }
 
-  /** @throws NoSuch, also for another user's */
+  /** @throws NoSuch, also for an activity of another user */
   async find (principal: Principal, id: string): Promise<ShownActivity> {
     const found = await askedRecords(this.#activities.find(id))
     if (found === undefined || !(principal.isAdmin || this.#isOf(principal, found))) throw noSuch('activity', id)
@@ -78,7 +79,7 @@ export class ActivityLog {
     return { totalCalls: total, successCount: total - failed, errorCount: failed, avgDuration: duration }
   }
 
-  /** The values to filter by. */
+  /** The values that a filter can name. */
   async filters (
     principal: Principal
   ): Promise<{ servers: string[], tools: string[], groups: string[], usernames: string[], keyNames: string[] }> {
@@ -86,16 +87,16 @@ export class ActivityLog {
     return { servers: [...servers], tools: [...tools], groups: [...groups], usernames: [...usernames], keyNames: [...keyNames] }
   }
 
-  /** Removes activities that are older than some days. @returns how many */
+  /** Removes the activities older than some days. @returns their number */
   async cleanup (days: number): Promise<number> {
     return await askedRecords(this.#activities.cleanup(Date.now() - days * day))
   }
 
-  /** The filter for what a principal may see of what it asks for; undefined: nothing. @throws InvalidInput */
+  /** Limits a query to the activities that a principal may see; undefined: none. @throws InvalidInput */
   #filterOf ({ isAdmin, username }: Principal, { startDate, endDate, ...equal }: ActivityQuery): ActivityFilter | undefined {
     const filter = { ...equal, ...timesOf({ startDate, endDate }) }
     if (isAdmin) return filter
-    // Who has no name has no calls of its own.
+    // Calls of a principal without a name cannot be found again.
     if (username === undefined || (equal.username !== undefined && equal.username !== username)) return undefined
     const since = this.#since(username)
     return { ...filter, username, ...(since === undefined ? {} : { from: Math.max(since, filter.from ?? 0) }) }

@@ -7,32 +7,32 @@ import { authorKey, type Principal } from '../../settings/index.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 import { limits } from '../../base/limits/index.ts'
 
-/** Methods whose calls are recorded, once they are over. The tool of a call that is no tool's is named by its method. */
+/** Methods whose finished calls are recorded. The record of another method than `tools/call` has the method as its tool. */
 const recorded: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 export const isRecorded = ({ exchange, outcome }: FinishedCall): boolean =>
   recorded.has(exchange.method) && outcome !== 'input_required'
 
-/** A part of a longest secret that may stand at the end of a text that is cut, in characters. */
+/** Characters beyond the cut that are redacted too, so that the cut does not split a secret. */
 const margin = 2_048
-/** Length of a payload, in characters, up to which it need not be measured, nor copied. */
+/** Max length of a payload that is recorded without a cut, in characters. */
 const small = 1_024
-/** Max size of a failed result that is searched for its message, in characters. */
+/** Max length of a failed result that is parsed for its message, in characters. */
 const maxParsed = 256 * 1024
 
 export interface DescribeOptions {
   /** Whether inputs and outputs are recorded. */
   readonly payloads: boolean
-  /** A text of a server without the secrets of its configuration. */
+  /** Masks the secrets of a server's configuration in a text. */
   readonly redact: (server: string, text: string) => string
 }
 
-/** The record of a call. Its texts have no secrets of the server's configuration, and are at most as long as `limits.activities` says. */
+/** The record of a call. Its texts are redacted, and cut to `limits.activities`. */
 export function describeCall (call: FinishedCall, { payloads, redact }: DescribeOptions): Activity {
   const { exchange: { view: { principal, scope }, method, address, paramsText }, provider, item, duration, output, error } = call
   const shown = (text: string | undefined, max: number): string | undefined =>
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
-  /** @param whole the text that it is a part of */
+  /** @param whole the text that contains this one */
   const payload = (text: string | undefined, whole = ''): string | undefined =>
     text !== undefined && Math.max(text.length, whole.length) <= small ? redact(provider, text) : shown(text, limits.activities.payload)
   const isError = output !== undefined && error === undefined && saysError(output)
@@ -55,7 +55,7 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
   }
 }
 
-/** A UUID that begins with the time (RFC 9562, version 7), so that an index of ids grows at its end only. */
+/** A UUID version 7 (RFC 9562), which begins with the time, so that an index of ids grows at its end. */
 function newId (): string {
   const now = Date.now()
   if (now !== idsBegin.time) {
@@ -65,17 +65,17 @@ function newId (): string {
   return `${idsBegin.text}${randomUUID().slice(15)}`
 }
 
-/** How the ids of a millisecond begin. */
+/** The beginning of the ids of the current millisecond. */
 let idsBegin = { time: 0, text: '' }
 
-/** Members of params that are not recorded: they belong to the hop and to rounds of questions; the state in them is the server's secret. */
-const ofTheWay = { _meta: undefined, inputResponses: undefined, requestState: undefined }
+/** Members of params that are not recorded: metadata of the connection, and input rounds, whose state is a secret of the server. */
+const unrecordedMembers = { _meta: undefined, inputResponses: undefined, requestState: undefined }
 
 /** A tool's arguments, or the params of another method. */
 const inputOf = (method: string, paramsText: string): string | undefined =>
-  method === 'tools/call' ? memberOf(paramsText, 'arguments') : withMembers(paramsText, ofTheWay)
+  method === 'tools/call' ? memberOf(paramsText, 'arguments') : withMembers(paramsText, unrecordedMembers)
 
-/** The user of a call. A system key acts as its owner, and as `system` without one; undefined: the caller has no name. */
+/** The user of a call: for a system key, its owner or `system`; undefined: the caller has no name. */
 export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
   username ?? (kind === 'system-key' ? user === key ? 'system' : user : undefined)
 
@@ -86,15 +86,15 @@ function messageOf (output: string, payloads: boolean): string {
   return texts.find((text): text is string => typeof text === 'string') ?? 'The tool failed'
 }
 
-/** What an error says of itself, without what a server may have repeated of a payload, where these are not recorded. */
+/** The message of an error. Without payloads, the message of a server is replaced, since it may repeat a payload. */
 export function messageOfError (error: unknown, payloads: boolean): string {
   if (!(error instanceof RpcError)) return 'Internal error'
   return payloads || error.reason !== 'upstream' ? error.message : `The server answered with the error ${error.code}`
 }
 
 /**
- * The beginning of a text, up to so many bytes and to the end of a character. The result is a copy, since a part of a text keeps all of it
- * in memory.
+ * Cuts a text to at most `max` bytes of UTF-8, at the end of a character. The result is a copy, since a slice keeps the
+ * whole text in memory.
  */
 export function truncateBytes (text: string, max: number): string {
   const bytes = Buffer.from(text.length > max ? text.slice(0, max) : text)

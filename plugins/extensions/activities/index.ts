@@ -6,19 +6,15 @@ import { ActivityLog } from './activity-log.ts'
 import { maskPatterns } from '../../base/secrets/index.ts'
 import { describeCall, isRecorded, type DescribeOptions } from './describe.ts'
 import { ActivityRecorder } from './recorder.ts'
-import { Retention } from './retention.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { activities: ActivityLog }
 }
 
-/** How long what still waits may take to be written when the process ends, in ms. */
+/** Max time to write the waiting activities when the process ends, in ms. */
 const closeTimeout = 2_000
 
-/**
- * `app.activities`: the record of calls, where there is a database. It observes the gateway's calls, and removes what is older than
- * ACTIVITY_RETENTION.
- */
+/** `app.activities`: records calls in the database, if there is one, for ACTIVITY_RETENTION. */
 export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
   const kept = span(retention)
@@ -32,7 +28,7 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
     : 'ACTIVITY_RETENTION is 0'
   app.decorate('activities', new ActivityLog(store ?? reason, since))
   if (activities) {
-    // With 0, what was recorded before goes.
+    // A retention of 0 removes all former records.
     const expiry = new Retention(activities, kept)
     app.addHook('onReady', async () => { expiry.start() })
     app.addHook('onClose', async () => { await expiry.close() })
@@ -54,3 +50,47 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   app.metrics.gauge('toolhub_activities_waiting', 'Calls that wait to be recorded', () => recorder.waiting)
   app.addHook('onClose', async () => { await recorder.close(closeTimeout) })
 }, { name: 'activities', dependencies: ['config', 'settings', 'gateway', 'logs', 'metrics'] })
+
+/** Time between two rounds of removal, in ms. */
+const interval = 60_000
+/** Pause between two steps of a round, in which the database serves others, in ms. */
+const stepPause = 100
+
+/** Removes expired activities in small steps. `expire` lets one replica at a time do so. */
+class Retention {
+  readonly #store: Pick<Activities, 'expire'>
+  readonly #kept: number
+  #timer: NodeJS.Timeout | undefined
+  #round: Promise<void> | undefined
+  #closed = false
+
+  /** @param kept max age of activities, in ms */
+  constructor (store: Pick<Activities, 'expire'>, kept: number) {
+    this.#store = store
+    this.#kept = kept
+  }
+
+  start (): void {
+    this.#timer = setInterval(() => { this.#begin() }, interval).unref()
+    this.#begin()
+  }
+
+  /** Resolves when no step runs any more. */
+  async close (): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#timer)
+    await this.#round
+  }
+
+  #begin (): void {
+    this.#round ??= this.#run().catch(() => {
+      // A later round tries again.
+    }).finally(() => { this.#round = undefined })
+  }
+
+  async #run (): Promise<void> {
+    while (!this.#closed && await this.#store.expire(Date.now() - this.#kept) > 0) {
+      await new Promise<void>((resolve) => { setTimeout(resolve, stepPause).unref() })
+    }
+  }
+}

@@ -2,7 +2,7 @@ import type { Activities, Activity } from '../../../db/ports.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
-/** Max activities that wait for the database, and max memory of their texts in bytes; beyond: new ones are shed. */
+/** Max number and max memory in bytes of waiting activities. Beyond either, new ones are shed. */
 interface RecorderBounds { readonly entries: number, readonly size: number }
 
 export interface RecorderDeps {
@@ -22,19 +22,19 @@ const full = { entries: 500, size: 1024 * 1024 }
 const batch = { entries: 1_000, size: 4 * 1024 * 1024 }
 /** Longest pause between attempts to write, in ms. */
 const maxPause = 5_000
-/** Attempts at a database that works otherwise until a batch is shed: something in it cannot be stored. */
+/** Attempts before an available database's refusal sheds the batch. */
 const maxAttempts = 5
-/** Memory of texts that are described in one turn of the event loop, in bytes. */
+/** Memory of the texts that one turn of the event loop describes, in bytes. */
 const turn = 256 * 1024
-/** Memory that an activity takes beside its payloads, in bytes. */
+/** Memory of an activity without its payloads, in bytes. */
 const overhead = 512
 
 const lengthOf = ({ exchange, output = '' }: FinishedCall): number => memoryOf(exchange.paramsText) + memoryOf(output)
 const sizeOf = ({ input = '', output = '' }: Activity): number => overhead + memoryOf(input) + memoryOf(output)
 
 /**
- * Writes calls to the database in batches. A call only leaves a reference here; all else is done after it was answered. Memory is bounded:
- * while the database is slow or away, new calls are shed, and counted.
+ * Writes calls to the database in batches. A call is described and written after its response. While the database is slow
+ * or unavailable, calls beyond the bounds are shed and counted.
  */
 export class ActivityRecorder {
   readonly #deps: RecorderDeps
@@ -55,16 +55,16 @@ export class ActivityRecorder {
     this.#deps = deps
   }
 
-  /** Activities that were written. */
+  /** Number of written activities. */
   get written (): number { return this.#written }
-  /** Activities that were not recorded, since too many waited. */
+  /** Number of activities that were not recorded. */
   get shed (): number { return this.#shed }
-  /** Activities that wait to be written. */
+  /** Number of activities that wait to be written. */
   get waiting (): number { return this.#calls.length + this.#waiting.length }
 
   get #isFull (): boolean { return this.#waiting.length >= full.entries || this.#size >= full.size }
 
-  /** Takes a call that is over. */
+  /** Records a finished call. */
   note (call: FinishedCall): void {
     const { entries, size } = this.#deps.bounds
     if (this.#closed || this.waiting >= entries || this.#size + this.#callsSize >= size) {
@@ -78,7 +78,7 @@ export class ActivityRecorder {
     setImmediate(this.#turn)
   }
 
-  /** Writes what waits, and takes nothing more. What the database does not take within a time is shed. @param timeout in ms */
+  /** Stops recording, and writes the waiting activities; sheds those left after the timeout. @param timeout in ms */
   async close (timeout: number): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -105,14 +105,14 @@ export class ActivityRecorder {
     else this.#writeIn(pause)
   }
 
-  /** Describes calls, until the texts that it looked at exceed a size. */
-  #describe (most: number): void {
-    let looked = 0
+  /** Describes calls until their texts exceed a size in bytes. */
+  #describe (maxSize: number): void {
+    let described = 0
     let count = 0
     for (const call of this.#calls) {
-      if (looked >= most) break
+      if (described >= maxSize) break
       count++
-      looked += overhead + lengthOf(call)
+      described += overhead + lengthOf(call)
       this.#callsSize -= lengthOf(call)
       try {
         const activity = this.#deps.describe(call)
@@ -147,7 +147,7 @@ export class ActivityRecorder {
     return end === -1 ? [...this.#waiting] : this.#waiting.slice(0, Math.max(1, end))
   }
 
-  /** Writes one batch. A batch that failed stays where it was: writing it again adds nothing twice. Never throws. */
+  /** Writes one batch. A failed batch is kept and written again; `append` is idempotent. Never throws. */
   async #write (): Promise<void> {
     const next = this.#nextBatch()
     const { store, isAway, log } = this.#deps

@@ -5,15 +5,15 @@ import { startWorker } from '../../base/threads/index.ts'
 import type { CompressionAnswer, CompressionTask } from './worker.ts'
 
 /**
- * Compresses results in a worker thread, one at a time, owners in turns. The thread starts with the first result, and ends after some
- * idle time, or with a result that takes too long.
+ * Compresses results in a worker thread, one at a time, with the owners served in turns. The thread starts with the first
+ * result, and ends after an idle time or when a result takes too long.
  */
 export class Compressor {
   readonly #turns = new Semaphore({ places: 1 })
   readonly #failed: (reason: unknown) => void
   #worker: Worker | undefined
   #idleTimer: NodeJS.Timeout | undefined
-  /** In bytes of memory. */
+  /** Memory of the waiting results, in bytes. */
   readonly #waiting = new Shares(limits.compression.waiting, 'results that are compressed')
 
   /** @param failed called when a result could not be compressed */
@@ -22,8 +22,8 @@ export class Compressor {
   }
 
   /**
-   * @returns undefined where the result stays as it is: it is short, cannot be compressed, or too much is waiting, of its owner or of all.
-   * Never rejects.
+   * Compresses a result. Never rejects.
+   * @returns undefined if the result is short, cannot be compressed, or too much memory is waiting, of its owner or in total
    */
   async compress (task: CompressionTask, owner: string): Promise<CompressionAnswer> {
     let leave: Release
@@ -57,7 +57,7 @@ export class Compressor {
     const worker = startWorker('plugins/extensions/compression/worker', {
       resourceLimits: { maxOldGenerationSizeMb: limits.compression.heap }
     })
-    // An error while no task runs must not end the process.
+    // Without a listener, an error while no task runs would end the process.
     worker.on('error', () => {})
     worker.on('exit', () => { if (this.#worker === worker) this.#worker = undefined })
     return worker

@@ -5,8 +5,7 @@ import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { limits } from '../../base/limits/index.ts'
 import { Compressor } from './compressor.ts'
-import { Originals } from './originals.ts'
-import { originalsProvider, originalsPrefix } from './provider.ts'
+import { Originals, originalsProvider, originalsPrefix } from './originals.ts'
 import type { ResultOptions } from './result.ts'
 
 const Options = SystemSections.properties.toolResultCompression
@@ -14,7 +13,7 @@ interface Settings { enabled: boolean, options: Omit<ResultOptions, 'uriPrefix'>
 
 const known = new WeakMap<SystemConfig, Settings>()
 
-/** `systemConfig.toolResultCompression` with its defaults, also in place of stored members of another type. */
+/** `systemConfig.toolResultCompression`, with defaults for absent and invalid members. */
 function settingsOf (system: SystemConfig): Settings {
   let settings = known.get(system)
   if (!settings) {
@@ -28,12 +27,12 @@ function settingsOf (system: SystemConfig): Settings {
   return settings
 }
 
-/** The methods whose results are those of tools. */
+/** The methods that return results of tools. */
 const ofTools: ReadonlySet<string> = new Set(['tools/call', 'tasks/result'])
 
 /**
- * Compresses long results of tools (`toolResultCompression`), on the gateway's `onResult`. Their originals can be read for an hour, by the
- * principals that got the results.
+ * Compresses long results of tools (`toolResultCompression`) on the gateway's `onResult`. The principal that received a
+ * result can read its original for an hour.
  */
 export default fp(async (app) => {
   const originals = new Originals(limits.compression)
@@ -46,12 +45,12 @@ export default fp(async (app) => {
   app.gateway.addReader(originalsProvider(originals))
   app.gateway.addHook('onResult', ({ exchange, provider }, result) => {
     const { enabled, options } = settingsOf(app.settings.current.system)
-    // A text has no more tokens than bytes, and a character three bytes at most.
+    // A text has at most as many tokens as bytes, and a UTF-16 unit has at most three bytes.
     if (!enabled || !ofTools.has(exchange.method) || result.length * 3 < options.minTokens) return result
-    // What the gateway's own tools answer is as long as it has to be.
+    // Results of the gateway's own tools are not compressed.
     if (!app.access.snapshot.servers.has(provider)) return result
     const { principal: { key, kind }, scope } = exchange.view
-    // Who calls a tool without credentials on the open routes can read no original.
+    // An anonymous caller of the open routes cannot read originals.
     if (scope.open === true && kind === 'anonymous') return result
     const task = { result, options: { ...options, uriPrefix: `${originalsPrefix}${randomUUID()}/` } }
     return compressor.compress(task, exchange.client.owner ?? exchange.client.id).then((compressed) => {

@@ -1,4 +1,8 @@
 import type { OriginalBytes } from './worker.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import type { Provider } from '../../../protocol/provider.ts'
+import type { View } from '../../settings/index.ts'
 
 interface Kept extends OriginalBytes { principal: string, at: number }
 
@@ -11,12 +15,12 @@ interface OriginalsLimits {
   part: number
 }
 
-/** A part of an original: `text` from `offset` to `end`, in bytes of UTF-8. `size` is that of the whole. */
-export interface OriginalPart { text: string, mimeType: string, offset: number, end: number, size: number }
+/** A part of an original: `text` from `offset` to `end`, in bytes of UTF-8. `size`: of the whole. */
+interface OriginalPart { text: string, mimeType: string, offset: number, end: number, size: number }
 
 /**
- * The texts of results before they were compressed, for the principals that got these results. They are kept for some time, in memory;
- * where they get too large, the principal that holds most loses its oldest.
+ * Keeps the original texts of compressed results in memory for some time, each for the principal that received the result.
+ * Beyond the max size, the principal that holds most loses its oldest.
  */
 export class Originals {
   readonly #kept = new Map<string, Kept>()
@@ -33,7 +37,7 @@ export class Originals {
   /** The size of all, in bytes. */
   get size (): number { return this.#size }
 
-  /** Keeps an original. @returns false when it is larger than all that may be kept */
+  /** Keeps an original. @returns false if it is larger than the max size of all */
   keep (uri: string, principal: string, original: OriginalBytes): boolean {
     const size = original.bytes.length
     if (size > this.#limits.originals) return false
@@ -44,7 +48,7 @@ export class Originals {
     return true
   }
 
-  /** Forgets what has been kept long enough. */
+  /** Removes expired originals. */
   expire (): void {
     const before = this.#now() - this.#limits.kept
     for (const [uri, { at }] of this.#kept) {
@@ -54,10 +58,10 @@ export class Originals {
   }
 
   /**
-   * A part of an original. Parts begin and end between characters, so that parts in a row make the whole.
+   * Reads a part of an original. Parts begin and end between characters, so that consecutive parts make the whole.
    * @param offset in bytes
    * @param length in bytes; a part is never longer than `limits.part`
-   * @returns undefined when there is none of that URI for this principal
+   * @returns undefined without an original of this URI for this principal
    */
   read (uri: string, principal: string, offset = 0, length = Infinity): OriginalPart | undefined {
     this.expire()
@@ -66,7 +70,7 @@ export class Originals {
     const { bytes, mimeType } = kept
     const start = characterAt(bytes, Math.min(offset, bytes.length))
     const wanted = Math.min(start + Math.min(length, this.#limits.part), bytes.length)
-    // A part has one character at least.
+    // A part has at least one character.
     const end = characterAt(bytes, wanted) > start ? characterAt(bytes, wanted) : characterAfter(bytes, start)
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return { text, mimeType, offset: start, end, size: bytes.length }
@@ -101,7 +105,7 @@ export class Originals {
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** Where the character begins that contains the byte at an index. */
+/** The start of the character that contains the byte at an index. */
 function characterAt (bytes: Uint8Array, index: number): number {
   while (index > 0 && isContinuation(bytes[index])) index--
   return index
@@ -111,4 +115,40 @@ function characterAfter (bytes: Uint8Array, index: number): number {
   if (index < bytes.length) index++
   while (isContinuation(bytes[index])) index++
   return index
+}
+
+/** URIs of originals: `tool-hub://originals/<id>/<number>`; of a part with `?offset=0&length=20000`, in bytes. */
+export const originalsPrefix = 'tool-hub://originals/'
+
+/** A provider that reads originals. `_meta` of a part has its offset, its end and the offset of the next part. */
+export const originalsProvider = (originals: Originals): Provider & { readonly uriPrefix: string } => ({
+  // A name that no server can have.
+  name: 'tool-hub:originals',
+  uriPrefix: originalsPrefix,
+  catalogue: () => undefined,
+  call: async (exchange) => {
+    const uri = String(exchange.params.uri)
+    const { key } = (exchange as Exchange<View>).view.principal
+    const [whole = '', query = ''] = uri.split('?', 2)
+    const asked = new URLSearchParams(query)
+    const part = originals.read(whole, key, amountOf(asked, 'offset', 0), amountOf(asked, 'length', Infinity))
+    if (part === undefined) {
+      const sentence = `Resource not found: ${uri} (originals of compressed results are kept for an hour)`
+      throw new RpcError(code.resourceNotFound, sentence, 'unknown-resource')
+    }
+    return { kind: 'response', id: null, resultText: JSON.stringify({ contents: [contentsOf(uri, part)] }) }
+  }
+})
+
+function contentsOf (uri: string, { text, mimeType, offset, end, size }: OriginalPart): object {
+  const next = end < size ? { 'tool-hub/next': end } : {}
+  return { uri, mimeType, text, _meta: { 'tool-hub/offset': offset, 'tool-hub/end': end, 'tool-hub/size': size, ...next } }
+}
+
+/** @throws RpcError -32602 */
+function amountOf (asked: URLSearchParams, name: string, otherwise: number): number {
+  const value = asked.get(name)
+  if (value === null) return otherwise
+  if (!/^\d{1,15}$/.test(value)) throw new RpcError(code.invalidParams, `Invalid params: "${name}" in the URI must be a number of bytes`)
+  return Number(value)
 }

@@ -3,7 +3,7 @@ import { compress, fit, type CompressionOptions } from './compress.ts'
 import { plainJson } from './strategies/json.ts'
 import type { CountTokens } from './tokens.ts'
 
-/** A text that was compressed, as it was. */
+/** The original of a compressed text. */
 interface Original { text: string, mimeType: string }
 
 interface CompressedResult {
@@ -13,19 +13,19 @@ interface CompressedResult {
 }
 
 export interface ResultOptions extends CompressionOptions {
-  /** Shorten `structuredContent`, too. */
+  /** Whether `structuredContent` is shortened too. */
   structuredContent: boolean
-  /** The URI of an original is this, and its index. */
+  /** The URI of an original is this prefix and its index. */
   uriPrefix: string
 }
 
-/** Deeper results stay as they are. */
+/** Deeper results are not compressed. */
 const deepest = 500
 
 /**
  * Compresses the text blocks of a successful tool result; all other bytes stay.
  * @param result the result of `tools/call`, as JSON text
- * @returns undefined where nothing got shorter
+ * @returns undefined if nothing became shorter
  */
 export function compressResult (result: string, options: ResultOptions, count: CountTokens): CompressedResult | undefined {
   if (isDeeperThan(result, deepest) || memberOf(result, 'isError') === 'true') return undefined
@@ -37,7 +37,7 @@ export function compressResult (result: string, options: ResultOptions, count: C
   const blocks = elementsOf(memberOf(result, 'content') ?? '[]').flatMap((block) => {
     if (memberOf(block, 'type') !== '"text"') return [block]
     const text: unknown = JSON.parse(memberOf(block, 'text') ?? '""')
-    // Half a surrogate pair cannot be kept as UTF-8.
+    // A lone surrogate cannot be encoded as UTF-8.
     if (typeof text !== 'string' || !text.isWellFormed()) return [block]
     const compressed = compress(text, options, count)
     if (compressed === undefined) return [block]

@@ -4,13 +4,10 @@
  */
 export type CountTokens = (text: string, max?: number) => number
 
-/** Longest text that is handed to the tokenizer at once, in characters: its time grows with the square of a run without a boundary. */
+/** Max length of a text for one call of the tokenizer, whose time is quadratic in a run without a boundary, in characters. */
 const longestPiece = 512
 
-/**
- * Characters after which the tokenizer forgets the words that it has seen. Its own bound, 100,000 words, makes it slow beyond it: each
- * further word removes the oldest from a Map, which looks for it behind all that were removed before.
- */
+/** Characters after which the tokenizer's cache is cleared, since its eviction of single words is slow. */
 const remembered = 1024 * 1024
 
 /**
@@ -40,7 +37,7 @@ export async function loadTokenCounter (): Promise<CountTokens> {
   }
 }
 
-/** Whether a text has runs so long that its count may be too high. */
+/** Whether a text has runs that are cut, so that its count may be too high. */
 export function isCutInRuns (text: string): boolean {
   for (let from = 0; from < text.length;) {
     const { end, isRun } = pieceFrom(text, from)
@@ -50,7 +47,7 @@ export function isCutInRuns (text: string): boolean {
   return false
 }
 
-/** Where a piece ends: where a word does, else at the longest length, within a run. */
+/** The end of a piece: at the end of a word, else at the max length, within a run. */
 function pieceFrom (text: string, from: number): { end: number, isRun: boolean } {
   const longest = from + longestPiece
   if (longest >= text.length) return { end: text.length, isRun: false }
@@ -63,14 +60,14 @@ function pieceFrom (text: string, from: number): { end: number, isRun: boolean }
 
 const kinds = { other: 0, digit: 1, letter: 2 }
 
-/** Digits and Latin letters; all beyond ASCII counts as `other`, since marks may belong to what stands before them. */
+/** The kind of a character. Beyond ASCII it is `other`, since a mark may belong to the character before it. */
 function kindOf (code: number): number {
   if (code >= 0x30 && code <= 0x39) return kinds.digit
   const lower = code | 0x20
   return lower >= 0x61 && lower <= 0x7a ? kinds.letter : kinds.other
 }
 
-/** Whether the encoding splits between two characters whatever stands around them. */
+/** Whether the encoding always splits between two characters. */
 function isWordEnd (before: number, after: number): boolean {
   // A space begins the next word.
   if (after === 0x20) return before > 0x20

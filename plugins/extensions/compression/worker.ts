@@ -1,4 +1,4 @@
-// The worker thread that compresses results: the tokenizer takes memory and time.
+// The worker thread that compresses results.
 import { parentPort } from 'node:worker_threads'
 import { compressResult, type ResultOptions } from './result.ts'
 import { loadTokenCounter } from './tokens.ts'

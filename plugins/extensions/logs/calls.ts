@@ -4,10 +4,10 @@ import { authorKey } from '../../settings/index.ts'
 import { messageOfError, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
-/** Max length of a name or URI in a line, in characters; beyond: it is cut. */
+/** Length to which a name or URI in a line is cut, in characters. */
 const longest = 256
 
-/** The members of the line of one call. `outcome`: `tool-error` is a result that says that its tool failed. */
+/** The members of a call's line. `outcome`: `tool-error` is a result with `isError`. */
 interface CallLine {
   user: string
   key?: string
@@ -22,8 +22,8 @@ interface CallLine {
 }
 
 /**
- * One line of the log for each call, at level `debug`: who, server, tool, time, outcome. No payload is in it, and no query of a URI. At
- * other levels no hook is registered, so that calls cost nothing more.
+ * Logs one line for each call, at level `debug`: user, server, tool, duration and outcome, without payloads and without the
+ * query of a URI. At higher levels no hook is registered.
  */
 export default fp(async (app) => {
   if (app.log.level !== 'debug' && app.log.level !== 'trace') return
@@ -45,7 +45,7 @@ function lineOf ({ exchange, provider, item, outcome, output, error, duration }:
     method,
     ...(named !== undefined && { item: redact(named).slice(0, longest) }),
     outcome: outcome === 'ok' && output !== undefined && saysError(output) ? 'tool-error' : outcome,
-    // What a server says may repeat a payload.
+    // The message of a server may repeat a payload.
     ...(error !== undefined && { error: redact(messageOfError(error, false)) }),
     duration: Math.round(duration * 10) / 10,
     ...(address !== undefined && { address })

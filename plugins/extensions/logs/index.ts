@@ -1,21 +1,66 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { LogRing } from './ring.ts'
-import { maskerOf } from './secrets.ts'
-import { childLine } from './tap.ts'
+import { limits, Shares } from '../../base/limits/index.ts'
+import { EventStream } from '../../downstream/index.ts'
+import { ownerOf, type Principal } from '../../settings/index.ts'
+import { childLine } from './logger.ts'
+import { type LogRing, maskerOf } from './ring.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { logs: LogRing }
+  interface FastifyInstance {
+    logs: LogRing
+    /**
+     * Answers an admin's request with a stream of the log: `{type: 'initial', logs}`, then `{type: 'log', log}` and
+     * `{type: 'clear'}`. The stream ends when the caller is no longer an admin, or reads too slowly. The reply must be
+     * hijacked. @throws ShareError
+     */
+    streamLogs: (request: FastifyRequest, reply: FastifyReply, principal: Principal) => void
+  }
 }
 
-/** `app.logs`: the newest lines of the log, for admins. @param ring is filled by the logger, which was made before the app */
+/** Time between two checks that the callers of streams are still admins, in ms. A change of the settings checks too. */
+const checkInterval = 30_000
+
+/** `app.logs` and `app.streamLogs`: the newest lines of the log, for admins. @param ring is filled by the logger */
 export default fp<{ ring: LogRing }>(async (app, { ring }) => {
   const { JWT_SECRET, METRICS_TOKEN } = app.config.env
   const mask = maskerOf(() => app.settings.current, [JWT_SECRET, METRICS_TOKEN].filter((secret) => secret !== undefined))
   ring.redactBy((text) => mask(app.credentials.mask(text)))
   app.decorate('logs', ring)
-  // In the log of the process only at level `debug`.
+  // The log of the process has these lines at level `debug` only.
   app.upstreamHooks.onLine((server, line) => {
     ring.child(server, line)
     app.log.debug({ server, [childLine]: true }, `${server}: ${line}`)
   })
-}, { name: 'logs', dependencies: ['base', 'settings', 'upstream'] })
+
+  const shares = new Shares(limits.logs.streams, 'log streams')
+  const open = new Map<EventStream, FastifyRequest>()
+  const check = (): void => {
+    for (const [stream, request] of open) {
+      void app.auth.management(request).then(({ isAdmin }) => isAdmin, () => false).then((isAdmin) => {
+        if (!isAdmin) stream.end()
+      })
+    }
+  }
+  app.decorate('streamLogs', (request, reply, principal) => {
+    const release = shares.take(ownerOf(principal, request.ip))
+    const headers = Object.entries(reply.getHeaders()).map(([name, value]): [string, string] => [name, String(value)])
+    const stream = new EventStream(reply.raw, Object.fromEntries(headers))
+    open.set(stream, request)
+    const send = (event: object): void => { stream.write(`data: ${JSON.stringify(event)}\n\n`) }
+    send({ type: 'initial', logs: ring.list() })
+    const stop = ring.listen((log) => { send(log ? { type: 'log', log } : { type: 'clear' }) })
+    stream.onClose(() => {
+      stop()
+      release()
+      open.delete(stream)
+    })
+  })
+  const timer = setInterval(check, checkInterval).unref()
+  app.auth.standings.on('changed', check)
+  app.auth.standings.on('expired', check)
+  app.addHook('preClose', async () => {
+    clearInterval(timer)
+    for (const stream of open.keys()) stream.end()
+  })
+}, { name: 'logs', dependencies: ['base', 'settings', 'auth', 'upstream', 'downstream'] })

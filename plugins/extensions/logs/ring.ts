@@ -1,39 +1,42 @@
+import type { Snapshot } from '../../../db/store.ts'
+import { maskPatterns, scrubber, secretsOf } from '../../base/secrets/index.ts'
+
 /** One line of the log. */
 export interface LogEntry {
   /** In ms since 1970. */
   readonly timestamp: number
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
-  /** The level in four words. */
+  /** The level, reduced to four values. */
   readonly type: 'debug' | 'info' | 'warn' | 'error'
-  /** `child`: a server that is a command has printed it. */
+  /** `child`: the line was printed by a stdio server. */
   readonly source: 'main' | 'child'
   readonly message: string
-  /** The server's name, where a child speaks. */
+  /** The name of the server that printed the line. */
   readonly processId?: string
 }
 
-/** Receives each new entry, and `undefined` when the log is cleared. */
+/** Receives each new entry; `undefined` when the log is cleared. */
 type LogListener = (entry: LogEntry | undefined) => void
 
-/** `entries`: max entries; beyond: the oldest are dropped. `message`: max length of one, in characters; beyond: it is cut. */
+/** `entries`: number of entries, of which the oldest are dropped. `message`: length to which a message is cut, in characters. */
 interface LogBounds { readonly entries: number, readonly message: number }
 
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
 
-/** A part of a longest secret that may stand at the end of a message that is cut, in characters. */
+/** Characters beyond the cut that are redacted too, so that the cut does not split a secret. */
 const margin = 2_048
-/** Escape sequences of terminals (ECMA-48): colours, movements, titles. */
+/** Escape sequences of terminals (ECMA-48). */
 // eslint-disable-next-line no-control-regex
 const terminal = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
 // eslint-disable-next-line no-control-regex
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
 
-/** The newest lines of the log, in memory. What is secret is masked before an entry is kept. */
+/** The newest lines of the log, in memory. Secrets are masked before an entry is kept. */
 export class LogRing {
   readonly #bounds: LogBounds
   #redact: (text: string) => string
   readonly #listeners = new Set<LogListener>()
-  /** Used as a ring once it is full. */
+  /** A ring once it is full, with the oldest entry at `#oldest`. */
   #entries: LogEntry[] = []
   #oldest = 0
 
@@ -43,7 +46,7 @@ export class LogRing {
     this.#redact = redact
   }
 
-  /** Replaces the function that masks secrets, once more of them are known; also in the entries that there are. */
+  /** Replaces the function that masks secrets, and masks the present entries with it. */
   redactBy (redact: (text: string) => string): void {
     this.#redact = redact
     this.#entries = this.#entries.map((entry) => ({ ...entry, message: redact(entry.message) }))
@@ -54,7 +57,7 @@ export class LogRing {
     this.#push({ timestamp: Date.now(), level, type: types[level], source: 'main', message: this.#shown(message) })
   }
 
-  /** Adds a line that a server's child has printed. */
+  /** Adds a line that a stdio server has printed. */
   child (server: string, line: string): void {
     this.#push({ timestamp: Date.now(), level: 'info', type: 'info', source: 'child', message: this.#shown(line), processId: server })
   }
@@ -85,10 +88,45 @@ export class LogRing {
     for (const listener of this.#listeners) listener(entry)
   }
 
-  /** One line of plain text without secrets. It is a copy, since a part of a text keeps all of it in memory. */
+  /** One line of plain text without secrets. It is a copy, since a slice keeps the whole text in memory. */
   #shown (message: string): string {
     const { message: max } = this.#bounds
     const plain = this.#redact(message.slice(0, max + margin).replace(terminal, '').replace(controls, ' '))
     return plain.length <= max ? plain : Buffer.from(plain.slice(0, max)).toString()
+  }
+}
+
+/**
+ * Makes a function that masks the secrets of all servers and of the system configuration, and texts that look like credentials.
+ * @param snapshot the current settings
+ * @param own further secrets
+ */
+export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (text: string) => string {
+  const known = new WeakMap<object, readonly string[]>()
+  const of = (config: object): readonly string[] => {
+    let secrets = known.get(config)
+    if (!secrets) {
+      secrets = secretsOf(config as Record<string, unknown>).filter((secret) => !/^(bearer|basic)$/i.test(secret))
+      known.set(config, secrets)
+    }
+    return secrets
+  }
+  let version = -1
+  let sets: ReadonlyArray<readonly string[]> = []
+  let scrub = (text: string): string => text
+  const refresh = (): void => {
+    const { version: now, servers, system } = snapshot()
+    if (now === version) return
+    version = now
+    const found = [own, of(system), ...[...servers.values()].map(({ config }) => of(config))].filter(({ length }) => length > 0)
+    // Most changes of the settings change no secret.
+    if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
+    sets = found
+    scrub = scrubber(found.flat())
+  }
+  return (text) => {
+    refresh()
+    // Patterns first, since they need the text around a credential.
+    return scrub(maskPatterns(text))
   }
 }

@@ -1,16 +1,16 @@
 import type { Registry } from 'prom-client'
 
-/** The outcome of a request: a result, one that says that its tool failed, an error of its server or of the gateway, or no answer. */
+/** The outcome of a request: a result, a result with `isError`, an error response, or no response. */
 type Outcome = 'ok' | 'tool_error' | 'error' | 'failure'
 
 const methods = ['tools/call', 'prompts/get', 'resources/read', 'completion/complete', 'other'] as const
 const outcomes: readonly Outcome[] = ['ok', 'tool_error', 'error', 'failure']
 /** Upper bounds of the latency buckets, in seconds. */
 const bounds = [0.005, 0.02, 0.1, 0.5, 2, 10, 60]
-/** Max servers with labels of their own; the others are counted together, so that new names cannot fill the memory. */
+/** Max number of servers with a label; all others share one, so that new names cannot fill the memory. */
 const labelledServers = 200
 
-/** The requests of one server: counts by method and outcome, counts by latency bucket, and the sum of latencies in seconds. */
+/** The requests of one server: counts by method and outcome, by latency bucket, and the sum of latencies in seconds. */
 interface Row { readonly ended: number[], readonly buckets: number[], sum: number }
 
 const newRow = (): Row => ({
@@ -19,18 +19,15 @@ const newRow = (): Row => ({
   sum: 0
 })
 
-/** One sample, in the form that prom-client's registry expects. */
+/** A sample in the form that prom-client's registry expects. */
 interface Sample { metricName?: string, labels: Record<string, string | number>, value: number }
 
-/**
- * Counts requests by server, method and outcome, and their latency. Counting is a few additions, since it is done for each call; labels
- * are composed when the metrics are read.
- */
+/** Counts requests by server, method and outcome, and their latency. Labels are composed when the metrics are read. */
 export class CallMetrics {
   readonly #rows = new Map<string, Row>()
   readonly #others = newRow()
 
-  /** Counts one request. @param seconds time from the request to its answer */
+  /** Counts one request. @param seconds time from the request to the response */
   add (server: string, method: string, outcome: Outcome, seconds: number): void {
     const row = this.#rowOf(server)
     const known = methods.indexOf(method as typeof methods[number])
@@ -42,7 +39,7 @@ export class CallMetrics {
     row.sum += seconds
   }
 
-  /** The label of a server: its name, or `other` when there are too many. */
+  /** The label of a server: its name, or `other` beyond the max number. */
   label (server: string): string { return this.#rowOf(server) === this.#others ? 'other' : server }
 
   /** Registers both metrics: `toolhub_calls_total` and `toolhub_call_seconds`. */

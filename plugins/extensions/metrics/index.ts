@@ -10,18 +10,18 @@ declare module 'fastify' {
 
 interface Metrics {
   readonly contentType: string
-  /** All metrics as text; those of servers that a principal does not see are left out. */
+  /** All metrics as text, without those of servers that the principal may not see. */
   read: (principal?: Principal) => Promise<string>
-  /** Adds a number that only grows. @param read its value */
+  /** Adds a counter. @param read returns its value */
   count: (name: string, help: string, read: () => number) => void
-  /** Adds a number. @param read its value */
+  /** Adds a gauge. @param read returns its value */
   gauge: (name: string, help: string, read: () => number) => void
 }
 
-/** Max servers of which `toolhub_upstream_up` tells, in the order of configuration. */
+/** Max number of servers in `toolhub_upstream_up`, in the order of the configuration. */
 const shownServers = 2_000
 
-/** `app.metrics`: the metrics of the gateway, for Prometheus. They are collected by the gateway's hooks. */
+/** `app.metrics`: the metrics of the gateway, for Prometheus. */
 export default fp(async (app) => {
   const register = new Registry()
   collectDefaultMetrics({ register })
@@ -84,9 +84,8 @@ export default fp(async (app) => {
   })
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, output, duration }) => {
-    // The call goes on: its last request is counted.
+    // The call continues; its last request is counted.
     if (given === 'input_required') return
-    // As activities and traces have it.
     const outcome = given === 'ok' && output !== undefined && saysError(output) ? 'tool_error' : given
     calls.add(provider, exchange.method, outcome, duration / 1_000)
   })

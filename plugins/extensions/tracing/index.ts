@@ -1,25 +1,19 @@
 import fp from 'fastify-plugin'
-import { collectorProblem, exporterOf } from './switch.ts'
-import type { CallTracer, TracingDeps } from './tracer.ts'
+import type { Env } from '../../../schemas/env.ts'
 
-/** A function of its own: the compiler leaves the name of the source as it is where the import stands in an argument of `fp`. */
-async function makeTracer (options: TracingDeps): Promise<CallTracer> {
-  const { CallTracer } = await import('./tracer.ts')
-  return new CallTracer(options)
-}
-
-/** Traces calls by OpenTelemetry, where its variables ask for that; else nothing is loaded, and no hook is registered. */
+/** Traces calls with OpenTelemetry if its variables are set; else neither loads it nor registers a hook. */
 export default fp(async (app) => {
   const { env, version } = app.config
   const exporter = exporterOf(env)
   if (exporter === undefined) return
   const problem = exporter === 'console' ? undefined : collectorProblem(env)
   if (problem !== undefined) {
-    // The SDK would send to a default address instead, which nobody has named.
+    // The SDK would send to its default address instead.
     app.log.warn(`calls are not traced: ${problem}`)
     return
   }
-  const tracer = await makeTracer({
+  const { CallTracer } = await import('./tracer.ts')
+  const tracer = new CallTracer({
     exporter,
     version,
     mask: (text) => app.credentials.mask(text),
@@ -29,3 +23,31 @@ export default fp(async (app) => {
   app.gateway.addHook('onDone', (call) => { tracer.end(call) })
   app.addHook('onClose', async () => { await tracer.close() })
 }, { name: 'tracing', dependencies: ['base', 'gateway'] })
+
+type TracingEnv = Pick<
+  Env,
+  | 'OTEL_SDK_DISABLED'
+  | 'OTEL_TRACES_EXPORTER'
+  | 'OTEL_EXPORTER_OTLP_ENDPOINT'
+  | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+  | 'OTEL_EXPORTER_OTLP_PROTOCOL'
+  | 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'
+>
+
+/** The exporter of spans; undefined: tracing is off, as without any variable. */
+export function exporterOf (env: TracingEnv): 'http/protobuf' | 'http/json' | 'console' | undefined {
+  const { OTEL_TRACES_EXPORTER: exporter } = env
+  const isAsked = exporter !== undefined ||
+    env.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== undefined
+  if (env.OTEL_SDK_DISABLED || exporter === 'none' || !isAsked) return undefined
+  return exporter === 'console' ? 'console' : env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? env.OTEL_EXPORTER_OTLP_PROTOCOL
+}
+
+/** The problem of the collector's address, without the address, which may contain a password; undefined: none. */
+export function collectorProblem (env: TracingEnv): string | undefined {
+  const names = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const
+  const name = names.find((each) => env[each] !== undefined)
+  const address = name === undefined ? undefined : env[name]
+  if (address === undefined || (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol))) return undefined
+  return `${name} is not an http or https address, such as http://127.0.0.1:4318`
+}

@@ -14,9 +14,9 @@ import type { TraceContext } from '../../../protocol/trace-context.ts'
 import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
 import { Outage, type Tell } from '../../base/limits/index.ts'
 
-/** Max length of names and URIs in spans, in characters; beyond: they are cut. */
+/** Length to which names and URIs in spans are cut, in characters. */
 const longest = 256
-/** Max time for the last spans to be sent at the end, in ms. */
+/** Max time to send the last spans at shutdown, in ms. */
 const shutdownTime = 3_000
 
 const exporters: Readonly<Record<string, () => SpanExporter>> = {
@@ -25,14 +25,14 @@ const exporters: Readonly<Record<string, () => SpanExporter>> = {
   console: () => new ConsoleSpanExporter()
 }
 
-/** The attribute for what a request names, by its method (semantic conventions for MCP). */
+/** The attribute for the item of a request, by its method (semantic conventions for MCP). */
 const itemAttributes: Readonly<Record<string, string>> = {
   'tools/call': 'gen_ai.tool.name',
   'prompts/get': 'gen_ai.prompt.name',
   'resources/read': 'mcp.resource.uri'
 }
 
-/** The context of a call that has a span. */
+/** The trace context of a call with a span. */
 class CallTrace implements TraceContext {
   readonly span: Span
   readonly traceparent: string
@@ -45,16 +45,16 @@ class CallTrace implements TraceContext {
   }
 }
 
-export interface TracingDeps {
+interface TracingDeps {
   exporter: string
   version: string
-  /** A text without credentials of this gateway's. */
+  /** Masks the credentials of this gateway in a text. */
   mask: (text: string) => string
   tell: Tell
 }
 
-/** Tells of an exporter's failures, which harm no call, in place of the SDK: that has a line for each batch. */
-class ToldExporter implements SpanExporter {
+/** Logs the beginning and end of an exporter's outage, in place of the SDK's line for each batch. */
+class OutageLoggingExporter implements SpanExporter {
   readonly #exporter: SpanExporter
   readonly #outage: Outage
 
@@ -80,8 +80,8 @@ class ToldExporter implements SpanExporter {
 }
 
 /**
- * Makes a span of each call, under the span that the client tells of, and tells the server of it. Exporter, sampler, limits and resource
- * are set up by OpenTelemetry's own variables, which the SDK reads from the environment of the process.
+ * Makes a span for each call, as a child of the client's span, and sends its context to the server. The SDK reads exporter,
+ * sampler, limits and resource from OpenTelemetry's environment variables.
  */
 export class CallTracer {
   readonly #provider: BasicTracerProvider
@@ -98,16 +98,16 @@ export class CallTracer {
     const own = resourceFromAttributes({ 'service.name': 'tool-hub', 'service.version': version })
     this.#provider = new BasicTracerProvider({
       resource: defaultResource().merge(own).merge(detectResources({ detectors: [envDetector] })),
-      spanProcessors: [new BatchSpanProcessor(new ToldExporter((exporters[exporter] ?? (() => new ProtobufExporter()))(), tell))]
+      spanProcessors: [new BatchSpanProcessor(new OutageLoggingExporter((exporters[exporter] ?? (() => new ProtobufExporter()))(), tell))]
     })
     this.#tracer = this.#provider.getTracer('tool-hub', version)
   }
 
-  /** For `onCall`: begins the span of a call. */
+  /** Begins the span of a call (`onCall`). */
   begin (call: GatewayCall): void {
     const { exchange: { method }, provider, item } = call
     const named = item === undefined ? undefined : this.#mask(item).slice(0, longest)
-    // The query of a URI may hold credentials.
+    // The query of a URI may contain credentials.
     const shown = method === 'resources/read' ? named?.split(/[?#]/, 1)[0] : named
     const attribute = itemAttributes[method]
     const parent = this.#parentOf(call)
@@ -126,11 +126,10 @@ export class CallTracer {
     call.trace = new CallTrace(span, carrier)
   }
 
-  /** For `onDone`: ends it. */
+  /** Ends the span of a call (`onDone`). */
   end ({ trace: given, outcome, output, error }: FinishedCall): void {
     if (!(given instanceof CallTrace)) return
     const { span } = given
-    // A tool that failed answers with a result that says so.
     const failed = outcome === 'ok' && output !== undefined && saysError(output)
     span.setAttribute('toolhub.outcome', failed ? 'tool_error' : outcome)
     if (failed) span.setAttribute('error.type', 'tool_error')
@@ -142,7 +141,7 @@ export class CallTracer {
     span.end()
   }
 
-  /** Sends what is left, as far as there is time. */
+  /** Sends the remaining spans, within a time limit. */
   async close (): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, shutdownTime) })
@@ -150,7 +149,7 @@ export class CallTracer {
     clearTimeout(timer)
   }
 
-  /** The span that the client tells of: in `_meta`, which the MCP client wrote, else in the headers of the HTTP request. */
+  /** The client's span: from `_meta`, else from the headers of the HTTP request. */
   #parentOf ({ exchange }: GatewayCall): Context {
     const { _meta: meta } = exchange.params
     const carrier = isObject(meta) && typeof meta.traceparent === 'string' ? meta : exchange.headers

@@ -1,8 +1,8 @@
 // A byte order mark before a document is nothing, whoever reads it.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { parseJsonc } from '../../../cli/jsonc.ts'
-import { jsonOf } from '../../../cli/commands/servers.ts'
+import { parseJsonc } from '../../../cli/client-file.ts'
+import { jsonOf } from '../../../cli/commands/server-config.ts'
 import { parseSettings } from '../../../db/json/parse.ts'
 import { readManifest } from '../../../plugins/management/bundles/manifest.ts'
 import { Source } from '../../../plugins/management/market/source.ts'

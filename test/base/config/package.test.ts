@@ -32,7 +32,7 @@ test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there 
   const files = await packed()
 
   await t.test('has the build, the migrations and the assets', async () => {
-    const entries = ['server', 'app', 'cli/main', 'cli/db', 'cli/backup', 'cli/restore', 'plugins/extensions/compression/worker', 'plugins/upstream/openapi/describe/worker']
+    const entries = ['server', 'app', 'cli/main', 'plugins/extensions/compression/worker', 'plugins/upstream/openapi/describe/worker']
     for (const name of [...entries.map((entry) => `dist/${entry}.js`), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
       assert.ok(files.has(name), name)
     }

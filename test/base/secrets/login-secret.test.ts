@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { logOutput } from '../../../plugins/extensions/logs/output.ts'
+import { logOutput } from '../../../plugins/extensions/logs/logger.ts'
 import { checkLoginSecret, loginSecret, replicasProblem } from '../../../plugins/base/secrets/secret-file.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 

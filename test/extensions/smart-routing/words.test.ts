@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { plainBm25 } from '../../../bench/search/plain-bm25.ts'
-import { measure } from '../../../bench/search/quality.ts'
+import { plainBm25, measure } from '../../../bench/search/quality.ts'
 import { readQuestions, readTools } from '../../../bench/search/questions.ts'
 import { syntheticTools } from '../../../bench/search/synthetic.ts'
 import { limits } from '../../../plugins/base/limits/limits.ts'

@@ -1,24 +1,21 @@
 import { skipString, type Member } from '../../../../protocol/json.ts'
-import { Offsets } from './offsets.ts'
+import { Offsets } from './lines.ts'
 import { bounds } from './strategy.ts'
 
-/** Thrown where a text would have to be read too often, as one that is nested in many levels around a large value. */
+/** Thrown when a text would be read too often, for example with a large value below many levels. */
 export class TooCostly extends Error {}
 
-/** The elements of an array, by where they are. */
+/** The elements of an array. */
 interface Elements { readonly count: number, readonly at: (index: number) => string }
-/** The first members of an object, and how many there are. */
+/** The first members of an object, and the number of all. */
 interface Members { readonly count: number, readonly first: readonly Member[] }
 
-/** Texts from this length on are read once. */
+/** Min length of a text whose elements or members are cached. */
 const large = 16 * 1024
-/** A text may be read as often as this, its parts with it, and as many characters in addition. */
-const most = { times: 12, characters: 8 * 1024 * 1024 }
+/** The characters that may be read in total: a multiple of the text's length, and a fixed number. */
+const readBounds = { times: 12, characters: 8 * 1024 * 1024 }
 
-/**
- * Reads the arrays and objects of one JSON text, which renderings ask for again and again. What is large is remembered by its place, and
- * how much is read is bounded.
- */
+/** Reads the arrays and objects of one JSON text repeatedly. Large ones are cached, and the total of reads is bounded. */
 export class Containers {
   readonly #elements = new Map<string, Elements>()
   readonly #members = new Map<string, Members>()
@@ -26,7 +23,7 @@ export class Containers {
 
   /** @param text a text that `JSON.parse` accepts */
   constructor (text: string) {
-    this.#left = most.times * text.length + most.characters
+    this.#left = readBounds.times * text.length + readBounds.characters
   }
 
   /** @throws TooCostly */
@@ -82,13 +79,13 @@ function skipSpace (text: string, at: number): number {
   return at
 }
 
-/** The index of what follows a value: behind the comma, where there is one. */
+/** The index after a value, its spaces and its comma. */
 function skipComma (text: string, at: number): number {
   const next = skipSpace(text, at)
   return text.charCodeAt(next) === 0x2c ? skipSpace(text, next + 1) : next
 }
 
-/** The index behind the value that begins at an index. */
+/** The index after the value that begins at an index. */
 function skipValue (text: string, at: number): number {
   for (let depth = 0; at < text.length;) {
     const code = text.charCodeAt(at)

@@ -1,7 +1,7 @@
 import { eachLine, inTurns, short } from './lines.ts'
 import { bounds, counted, figure, type Strategy } from './strategy.ts'
 
-/** A removed line with the added one that stands in its place, or one line alone. `block`: the number of the lines that change together. */
+/** A removed line, an added line, or both as a replacement. `block`: the number of the block of adjacent changes. */
 interface Change { readonly block: number, removed?: string, added?: string }
 /** `changes`: the first ones; `count`: of all changed lines. */
 interface Hunk { header: string, changes: Change[], count: number }
@@ -10,24 +10,24 @@ interface FileDiff { path: string, headers: string[], hunks: Hunk[], count: numb
 
 const longestChange = 300
 
-/** How many files are named before any change is shown: of very many, their names alone would fill the room. */
+/** Number of files that are named before any change is shown, since many names would fill the space. */
 const filesFirst = 20
 
-/** How much of a line is looked at, in characters. */
+/** Length of a line's start that is parsed, in characters. */
 const looked = 1_000
 
 /**
- * Keeps the files' and hunks' headers and the changed lines; what stands around them goes first, then the later changes of each hunk. A
- * removed line stays with the one in its place: where there is room for few, some files have whole changes, and the others none.
+ * Keeps the headers of files and hunks and the changed lines; drops the context first, then the later changes of each hunk.
+ * A removed line stays with its replacement, so that some files have whole changes and others none.
  */
 export const diff: Strategy = (text) => {
   const { files, others, added, removed } = filesOf(text)
   if (files.length === 0) return undefined
   const hunks = files.flatMap(({ hunks }) => hunks)
-  // What is only removed comes after all that is added.
+  // Removals without a replacement come last.
   const byWeight = hunks.map(({ changes }) => [...changes].sort((one, other) => Number(isRemoval(one)) - Number(isRemoval(other))))
   const order = inTurns(hunks.map(({ changes }) => changes.length))
-  /** How many files and changes a level shows: some files, then a change for each further file, then the other changes. */
+  /** The numbers of files and changes of a level: first files, then a change for each further file, then other changes. */
   const shownAt = (level: number): { files: number, changes: number } => {
     const first = Math.min(files.length, filesFirst)
     const extra = Math.max(level - first, 0)
@@ -60,7 +60,7 @@ const summary = ({ path, added, removed }: FileDiff): string => `${path} +${figu
 
 const isRemoval = ({ added }: Change): boolean => added === undefined
 
-/** Some changes of a hunk as lines: of those that change together, the removed ones first, as diffs have them. */
+/** The lines of some changes of a hunk. In a block, removed lines come first, as in a diff. */
 function linesIn (hunk: Hunk, kept: readonly Change[]): string[] {
   const shown = new Set(kept)
   const lines: string[] = []
@@ -92,10 +92,10 @@ function written (file: FileDiff, kept: ReadonlyMap<Hunk, readonly Change[]>): s
   return parts.join('\n')
 }
 
-/** More headers than a file has in any diff. */
+/** Max number of headers of a file. */
 const maxHeaders = 20
 
-/** Headers of a file that say what happened to it. */
+/** Matches the headers of a file that are kept. */
 const fileHeader = /^(?:diff --git |--- |\+\+\+ |rename |new file|deleted file|old mode|new mode|Binary files|similarity )/
 
 /** A parsed diff: its first file, the number of its other files, and the changed lines of all files. */
@@ -114,7 +114,7 @@ function filesOf (text: string): Changes {
     else found.others++
     return begun
   }
-  /** The changes of the lines that change together now, and how many of them have an added line. */
+  /** The current block of adjacent changes, and the number of them with an added line. */
   let block = { number: 0, changes: [] as Change[], added: 0 }
   const nextBlock = (): void => { block = { number: block.number + 1, changes: [], added: 0 } }
   const readHunk = (file: FileDiff, line: string): void => {
@@ -146,7 +146,7 @@ function filesOf (text: string): Changes {
   eachLine(text, (start, end, next) => {
     const isOldName = text.startsWith('--- ', start) && text.startsWith('+++ ', next)
     const isGit = text.startsWith('diff --git ', start)
-    // Without `diff --git`, the old name is a file's first line.
+    // Without `diff --git`, a file begins with its old name.
     if (isGit || (isOldName && !before.startsWith('diff --git ') && (hunk !== undefined || file === undefined))) file = begin()
     if (isGit || isOldName) before = text.slice(start, Math.min(end, start + looked))
     if (file === undefined) return true

@@ -3,14 +3,13 @@ import { scanJson } from '../../../../protocol/json-scanner.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { Containers, TooCostly } from './containers.ts'
 import { eachLine } from './lines.ts'
-import { schemaOf, type Schema } from './schema.ts'
 import { bounds, counted, figure, type Renderings, type Strategy } from './strategy.ts'
 
-/** How much of a value is written: items of an array, keys of an object, characters of a string, levels below the top. */
+/** Bounds of a written value: items of an array, keys of an object, characters of a string, levels below the top. */
 interface Amount { items: number, keys: number, characters: number, depth: number }
 
 const highest = 180
-/** Deeper values are another kind of text. */
+/** Deeper values are plain text. */
 const deepest = 500
 
 const amountOf = (level: number): Amount => ({
@@ -20,14 +19,14 @@ const amountOf = (level: number): Amount => ({
   depth: 2 + Math.floor(level / 9)
 })
 
-/** Keeps the structure: long arrays become a line that tells what their items look like, and a sample; long strings are cut. */
+/** Keeps the structure: a long array becomes a description of its items and a sample; long strings are cut. */
 export const json: Strategy = (text) => {
   const value = valueOf(text)
   return value === undefined ? undefined : renderingsOf(value, false)
 }
 
 /**
- * The same for a value that a program reads: nothing is added to it, keys stay, and only arrays and strings get shorter.
+ * Renders a value for a program: nothing is added, all keys stay, and only arrays and strings become shorter.
  * @param text one JSON value
  */
 export const plainJson = (text: string): Renderings => renderingsOf(text, true)
@@ -48,7 +47,7 @@ function renderingsOf (text: string, isPlain: boolean): Renderings {
   }
 }
 
-/** A JSON text, as it is; lines of one JSON object each as an array. */
+/** The JSON value of a text; JSON lines become an array. */
 function valueOf (text: string): string | undefined {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed) || isDeeperThan(trimmed, deepest)) return undefined
@@ -64,10 +63,7 @@ function valueOf (text: string): string | undefined {
   return isValid && lines > 1 ? `[${trimmed.replace(/\n\s*/g, ',')}]` : undefined
 }
 
-/**
- * Texts from this length on are checked without making values of them, which may take fifty times their memory. What is told of their
- * items is kept.
- */
+/** Min length of a text that is validated without parsing, to save memory, and of an array whose schema is cached. */
 const large = 64 * 1024
 
 function isJson (text: string): boolean {
@@ -80,12 +76,12 @@ function isJson (text: string): boolean {
   }
 }
 
-/** Thrown where a rendering gets longer than is of use. */
+/** Thrown when a rendering exceeds the useful length. */
 class TooLong extends Error {}
 
 const below = (amount: Amount): Amount => ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
 
-/** Writes one rendering. Numbers, and strings that are short enough, keep their bytes. */
+/** Writes one rendering. Numbers and short strings keep their bytes. */
 class Writer {
   readonly #containers: Containers
   readonly #isPlain: boolean
@@ -94,7 +90,7 @@ class Writer {
   #left: number
 
   /**
-   * @param schemas of large arrays, which each rendering tells
+   * @param schemas the cache of the schemas of large arrays
    * @param most max length, in characters
    */
   constructor (containers: Containers, schemas: Map<string, Schema>, isPlain: boolean, most: number) {
@@ -104,16 +100,16 @@ class Writer {
     this.#left = most
   }
 
-  /** A value, shortened. @throws TooLong, TooCostly */
+  /** Writes a shortened value. @throws TooLong, TooCostly */
   write (text: string, amount: Amount): string {
     const first = text.charAt(0)
     if (first === '[') return this.#array(text, amount)
     if (first === '{') return this.#object(text, amount)
-    return this.#told(first === '"' ? writtenString(text, amount.characters) : text)
+    return this.#counted(first === '"' ? writtenString(text, amount.characters) : text)
   }
 
-  /** Counts what is written, and what stands around it. */
-  #told (part: string): string {
+  /** Subtracts the length of a part and its separator from what is left. @throws TooLong */
+  #counted (part: string): string {
     this.#left -= part.length + 1
     if (this.#left < 0) throw new TooLong()
     return part
@@ -121,13 +117,13 @@ class Writer {
 
   #array (text: string, amount: Amount): string {
     const { count, at } = this.#containers.elements(text)
-    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#told(JSON.stringify(`[… ${counted(count, 'item')} …]`))
-    this.#told('')
+    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#counted(JSON.stringify(`[… ${counted(count, 'item')} …]`))
+    this.#counted('')
     const parts: string[] = []
     const write = (from: number, to: number): void => {
       for (let index = from; index < to; index++) parts.push(this.write(at(index), below(amount)))
     }
-    // A line about one missing item is no shorter than the item.
+    // A description of one missing item is no shorter than the item.
     if (count <= amount.items + 1) {
       write(0, count)
       return `[${parts.join(',')}]`
@@ -137,7 +133,7 @@ class Writer {
       const last = tail === 0 ? '' : ` and the last ${figure(tail)}`
       const shown = amount.items === 0 ? 'none shown' : `the first ${figure(amount.items - tail)}${last} shown`
       const { type, isOfAll } = this.#schemaOf(text)
-      parts.push(this.#told(JSON.stringify(`${counted(count, 'item')}, ${isOfAll ? 'each' : 'most'} ${type}; ${shown}`)))
+      parts.push(this.#counted(JSON.stringify(`${counted(count, 'item')}, ${isOfAll ? 'each' : 'most'} ${type}; ${shown}`)))
     }
     write(0, amount.items - tail)
     write(count - tail, count)
@@ -154,20 +150,20 @@ class Writer {
 
   #object (text: string, amount: Amount): string {
     const { first, count } = this.#containers.members(text)
-    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#told(JSON.stringify(`{… ${counted(count, 'key')} …}`))
-    // A value that a program reads has all its keys.
+    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#counted(JSON.stringify(`{… ${counted(count, 'key')} …}`))
+    // A value for a program needs all its keys.
     if (this.#isPlain && count > first.length) throw new TooCostly()
-    this.#told('')
+    this.#counted('')
     const shown = this.#isPlain ? first : first.slice(0, amount.keys)
     const parts = shown.map(({ keyStart, start, end }) => {
-      const key = this.#told(text.slice(keyStart, start).replace(/\s*:\s*$/, ':'))
+      const key = this.#counted(text.slice(keyStart, start).replace(/\s*:\s*$/, ':'))
       return `${key}${this.write(text.slice(start, end), below(amount))}`
     })
     const hidden = first.slice(shown.length, shown.length + amount.keys)
     if (hidden.length > 0) {
       const names = hidden.map(({ key }) => key).join(', ')
       const more = `${counted(count - shown.length, 'more key')}: ${truncate(names, 8 * amount.keys)}`
-      parts.push(this.#told(`"…":${JSON.stringify(more)}`))
+      parts.push(this.#counted(`"…":${JSON.stringify(more)}`))
     }
     return `{${parts.join(',')}}`
   }
@@ -178,4 +174,69 @@ function writtenString (text: string, characters: number): string {
   const value = JSON.parse(text) as string
   const head = truncate(value, characters)
   return JSON.stringify(`${head}… (${counted(value.length - head.length, 'more character')})`)
+}
+
+/** Bounds of a schema: sampled items, items of inner arrays, keys, levels, and characters of the type. */
+const schemaBounds = { items: 20_000, inner: 5, keys: 30, depth: 3, characters: 600 }
+
+/** The type of an array's items, in TypeScript notation: `{id: number, name?: string, tags: string[]}`. */
+interface Schema {
+  readonly type: string
+  /** Whether the type is that of all items, or of a sample of a long array. */
+  readonly isOfAll: boolean
+}
+
+/**
+ * The type of the items of an array.
+ * @throws TooCostly
+ */
+function schemaOf (array: string, containers: Containers): Schema {
+  const { count, at } = containers.elements(array)
+  // An odd step, so that alternating items are both sampled.
+  const step = count <= schemaBounds.items ? 1 : Math.ceil(count / schemaBounds.items) | 1
+  const sample: string[] = []
+  for (let index = 0; index < count; index += step) sample.push(at(index))
+  const type = typeOf(sample, schemaBounds.depth, containers)
+  return { type: type.length <= schemaBounds.characters ? type : `${truncate(type, schemaBounds.characters)}…`, isOfAll: step === 1 }
+}
+
+function typeOf (texts: readonly string[], depth: number, containers: Containers): string {
+  const types = new Set<string>()
+  const objects: string[] = []
+  const arrays: string[] = []
+  for (const text of texts) {
+    const first = text.charAt(0)
+    if (first === '{') objects.push(text)
+    else if (first === '[') arrays.push(text)
+    else types.add(first === '"' ? 'string' : first === 't' || first === 'f' ? 'boolean' : first === 'n' ? 'null' : 'number')
+  }
+  if (objects.length > 0) types.add(depth === 0 ? 'object' : typeOfObjects(objects, depth, containers))
+  if (arrays.length > 0) {
+    const elements = depth === 0 ? [] : arrays.flatMap((text) => firstOf(text, containers))
+    const type = elements.length === 0 ? 'unknown' : typeOf(elements, depth - 1, containers)
+    types.add(type.includes(' | ') ? `(${type})[]` : `${type}[]`)
+  }
+  return types.size === 0 ? 'unknown' : [...types].join(' | ')
+}
+
+/** The first elements of an array. */
+function firstOf (array: string, containers: Containers): string[] {
+  const { count, at } = containers.elements(array)
+  return Array.from({ length: Math.min(count, schemaBounds.inner) }, (_, index) => at(index))
+}
+
+function typeOfObjects (objects: readonly string[], depth: number, containers: Containers): string {
+  const values = new Map<string, string[]>()
+  for (const text of objects) {
+    for (const { key, start, end } of containers.members(text).first) {
+      const known = values.get(key)
+      if (known) known.push(text.slice(start, end))
+      else if (values.size < schemaBounds.keys) values.set(key, [text.slice(start, end)])
+    }
+  }
+  const parts = [...values].map(([key, texts]) => {
+    const name = /^[\w$]+$/.test(key) ? key : JSON.stringify(truncate(key, 60))
+    return `${name}${texts.length < objects.length ? '?' : ''}: ${typeOf(texts, depth - 1, containers)}`
+  })
+  return `{${parts.join(', ')}}`
 }

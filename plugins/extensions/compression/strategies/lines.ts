@@ -2,15 +2,15 @@ import { stripVTControlCharacters } from 'node:util'
 import { truncate } from '../../../../protocol/text.ts'
 import { counted } from './strategy.ts'
 
-/** Longest line that is kept whole, in characters. */
+/** Length to which a line is cut, in characters. */
 const longestLine = 400
 
 /** The lines of a short text, without their ends. */
 export const linesOf = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)
 
 /**
- * The lines of a text, one after the other.
- * @param visit gets where a line begins and ends, without its end of line, and where the next one begins; false: that was enough
+ * Visits the lines of a text.
+ * @param visit receives the start and end of a line without its line break, and the start of the next; false stops
  */
 export function eachLine (text: string, visit: (start: number, end: number, next: number) => boolean): void {
   for (let start = 0; ;) {
@@ -18,20 +18,20 @@ export function eachLine (text: string, visit: (start: number, end: number, next
     const last = found === -1 ? text.length : found
     const end = found > start && text.charCodeAt(found - 1) === 0x0d ? found - 1 : last
     const next = last + 1
-    // The text's last end of line begins no line.
+    // No line begins after the last line break.
     if (!visit(start, end, next) || next >= text.length) return
     start = next
   }
 }
 
-/** The line that begins at an index, without its end. */
+/** The line that begins at an index, without its line break. */
 export function lineAt (text: string, start: number): string {
   const found = text.indexOf('\n', start)
   if (found === -1) return text.slice(start)
   return text.slice(start, found > start && text.charCodeAt(found - 1) === 0x0d ? found - 1 : found)
 }
 
-/** A line, cut where it is very long. */
+/** Cuts a long line. */
 export function short (line: string, longest = longestLine): string {
   if (line.length <= longest) return line
   const head = truncate(line, longest)
@@ -42,11 +42,11 @@ export function short (line: string, longest = longestLine): string {
 export const plainLine = (line: string): string => line.includes('\x1b') ? stripVTControlCharacters(line) : line
 
 /**
- * Some of the entries of a text, in order, with a mark where lines are missing.
+ * Writes some entries of a text, with a mark for missing lines.
  * @param kept the indexes of the entries, ascending
- * @param total how many entries there are
+ * @param total the number of entries
  * @param write the text of an entry
- * @param linesBefore how many lines stand before an entry; for `total`, all lines
+ * @param linesBefore the number of lines before an entry; for `total`, of all lines
  */
 export function withGaps (
   kept: readonly number[],
@@ -70,8 +70,8 @@ export function withGaps (
 }
 
 /**
- * The order in which items of several groups are kept: the first of each group, then the second of each, and so on.
- * @param sizes how many items each group has
+ * The order in which items of several groups are kept: the first item of each group, then the second of each, and so on.
+ * @param sizes the number of items of each group
  * @returns (group, item) pairs
  */
 export function inTurns (sizes: readonly number[]): Array<[group: number, item: number]> {
@@ -82,4 +82,22 @@ export function inTurns (sizes: readonly number[]): Array<[group: number, item: 
     for (const { group } of open) order.push([group, item])
   }
   return order
+}
+
+/** A growing list of offsets in a text, with four bytes each. */
+export class Offsets {
+  #values = new Uint32Array(256)
+  length = 0
+
+  push (value: number): void {
+    if (this.length === this.#values.length) {
+      const larger = new Uint32Array(2 * this.length)
+      larger.set(this.#values)
+      this.#values = larger
+    }
+    this.#values[this.length++] = value
+  }
+
+  /** 0 beyond the end. */
+  at (index: number): number { return this.#values[index] ?? 0 }
 }

@@ -1,9 +1,8 @@
-import { eachLine, inTurns, lineAt, plainLine, short, withGaps } from './lines.ts'
+import { eachLine, inTurns, lineAt, plainLine, short, withGaps, Offsets } from './lines.ts'
 import { Neighbours, type Entries } from './neighbours.ts'
-import { Offsets } from './offsets.ts'
 import { bounds, counted, type Strategy } from './strategy.ts'
 
-/** What tells a failure; not where it is a part of a path or of another name. */
+/** Matches a word for a failure that is not part of a path or another name. */
 const failure = new RegExp(
   '(?<![\\w/\\\\.@-])' +
   '(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|segfault|killed|refused|' +
@@ -16,19 +15,19 @@ const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
 /** The HTTP status of a request in an access log (common log format): 5xx, and 4xx. */
 const requestFailed = /" 5\d\d(?: |$)/
 const requestRefused = /" 4\d\d(?: |$)/
-/** Lines of the log entry that began above: stack frames, causes, indented lines, the name and message of an exception. */
+/** Matches a continuation of a log entry: stack frame, cause, indented line, name and message of an exception. */
 const continuation = /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
-/** The cause of an exception, as Java, Node.js and Python write it among the stack frames. */
+/** Matches the cause of an exception, in the form of Java, Node.js or Python. */
 const cause = /^\s*(?:Caused by|\[cause\]|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
-/** How much of a line is looked at, in characters. */
+/** Length of a line's start that is parsed, in characters. */
 const looked = 1_000
 
-/** Lines of folded entries that are shown, where there is room, if they tell of a failure and are not the same, or stand beside one. */
+/** Max number of folded lines that can be shown: different lines of failures, and lines beside failures. */
 const mostUnfolded = 1_000
 
 /**
- * Keeps failures with what stands around them, the first line of each shape, and both ends; folds repeats while there is no room. Where
- * there is room left, lines beside failures are not folded.
+ * Keeps failures with the lines around them, the first line of each shape, and both ends. Repeated lines are folded; with
+ * space left, those of failures and beside failures are shown.
  */
 export const log: Strategy = (text) => {
   const entries = folded(text)
@@ -40,7 +39,7 @@ export const log: Strategy = (text) => {
   return {
     highest: total + failures + Neighbours.count(entries, mostUnfolded),
     render: (level, most) => {
-      // Each entry takes one character, its end of line, at least.
+      // Each entry takes at least one character, its line break.
       if (level > most + 1) return undefined
       if (order.length < Math.min(level, total)) order = foremost(entries.priorities, Math.min(total, most + 1))
       const kept = order.slice(0, level).sort((a, b) => a - b)
@@ -61,7 +60,7 @@ export const log: Strategy = (text) => {
   }
 }
 
-/** The lines of entries that were folded, though they tell of failures: those that differ, of each entry in turns. */
+/** The different lines of folded entries with failures, taken from the entries in turns. */
 class Unfolded {
   readonly #lines: Array<readonly string[]>
   readonly #entries: readonly number[]
@@ -116,7 +115,7 @@ function folded (text: string): Entries {
   eachLine(text, (start, end) => {
     const { shape, flags } = kindOf(text.slice(start, Math.min(end, start + looked)))
     if (shape !== last) {
-      // Beyond the bound nothing is new.
+      // Beyond the bound, no shape counts as new.
       const isNew = seen.size < bounds.shapes && !seen.has(shape)
       if (isNew) seen.add(shape)
       starts.push(start)
@@ -143,7 +142,7 @@ function folded (text: string): Entries {
   return { total: starts.length, starts, linesBefore, priorities, failuresWithMore, foldedFailures, failures }
 }
 
-/** The kind of a line. Those of the lines that repeat are known. */
+/** Makes a function that returns the kind of a line, with a cache for repeated lines. */
 function kindsOfLines (): (line: string) => Kind {
   const known = new Map<string, Kind>()
   return (line) => {
@@ -160,11 +159,11 @@ function kindOf (line: string): Kind {
   const isFailure = failure.test(line) || requestFailed.test(line)
   const isWarning = warning.test(line) || requestRefused.test(line)
   const flags = (isFailure ? isFailed : 0) | (isWarning ? isWarned : 0) | (severe.test(line) ? isSevere | isFailed : 0)
-  // A failure is never folded into lines that look like it but for a figure.
+  // The flags in the shape keep a failure from being folded into other lines.
   return { shape: `${flags}${shapeOf(line)}`, flags }
 }
 
-/** A line without what differs between its repeats: times, ids, numbers. */
+/** A line without times, ids and numbers, which differ between repeats. */
 function shapeOf (line: string): string {
   const start = short(line, 300)
   if (!/\d/.test(start)) return start
@@ -174,15 +173,15 @@ function shapeOf (line: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** How many failures stand above everything else, and how many lines of a stack, and entries that a stack is looked for in. */
+/** Number of failures with the highest rank, of lines of a stack, and of entries that are searched for a stack. */
 const foremostFailures = 6
 const frames = 12
 const longestStack = 200
 
-/** How far from a failure an entry matters more than others like it. */
+/** Max distance from a failure at which an entry ranks higher than others of its kind. */
 const farthest = 8
 
-/** How much entries may matter. */
+/** The ranks of entries. */
 const rank = {
   failure: 100,
   end: 95,
@@ -212,7 +211,7 @@ function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Arra
     const isWarning = (kind & isWarned) !== 0
     const isEdge = index < 3 || index >= total - 5
     if (isFailure && isNew) failures.push(index)
-    // How it began, and what it came to.
+    // The first and the last entries.
     if (index === 0 || index >= total - 3) values[index] = isFailure && isNew ? rank.failure : rank.end
     else if (isFailure) values[index] = isNew ? rank.laterFailure : rank.repeatedFailure
     else if (isEdge) values[index] = rank.edge
@@ -242,7 +241,7 @@ function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Arra
       const line = plainLine(lineAt(text.slice(start, start + looked), 0))
       if (!continuation.test(line)) break
       const isCause = cause.test(line)
-      // The frame after a cause tells where that was.
+      // The frame after a cause has its location.
       if (isCause) shown = Math.min(shown, frames - 2)
       if (isCause || shown++ < frames) raise(next, isCause ? causes : stack)
     }
@@ -250,7 +249,7 @@ function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Arra
   return values
 }
 
-/** The indexes of the entries that matter most, foremost first, those that matter the same in their order. */
+/** The indexes of the entries with the highest ranks, highest first; entries of equal rank keep their order. */
 function foremost (priorities: Uint8Array, most: number): number[] {
   const order: number[] = []
   for (const value of [...new Set(priorities)].sort((a, b) => b - a)) {

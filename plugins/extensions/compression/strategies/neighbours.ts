@@ -1,28 +1,27 @@
-import { inTurns, lineAt } from './lines.ts'
-import type { Offsets } from './offsets.ts'
+import { inTurns, lineAt, type Offsets } from './lines.ts'
 
-/** Entries: one line each, and those right after it that differ from it in numbers, ids and times only. */
+/** The entries of a log. An entry is a line and the next lines that differ from it only in numbers, ids and times. */
 export interface Entries {
   readonly total: number
   readonly starts: Offsets
-  /** How many lines stand before each; one more element with all lines. */
+  /** The number of lines before each entry, and at the end the number of all lines. */
   readonly linesBefore: Offsets
-  /** How much each matters. */
+  /** The rank of each entry. */
   readonly priorities: Uint8Array
-  /** Which tell of a failure and have lines that are folded, and how many lines these are. */
+  /** The entries with failures and folded lines, and the number of these lines. */
   readonly failuresWithMore: readonly number[]
   readonly foldedFailures: number
-  /** Which tell of a failure: the first ones. */
+  /** The first entries with failures. */
   readonly failures: readonly number[]
 }
 
-/** Lines of a folded entry: those right after the failure above it, and those right before the failure below it. */
+/** Lines of a folded entry: those after the failure above it, and those before the failure below it. */
 interface Beside { readonly after: string[], readonly before: string[] }
 
-/** One side of a failure: the entry there, and how many of its lines are of use. */
+/** One side of a failure: the entry there, and the number of its lines that can be shown. */
 interface Side { readonly entry: number, readonly isBefore: boolean, readonly count: number }
 
-/** The lines beside failures that were folded, the nearest ones of each failure first. */
+/** The folded lines beside failures, the nearest of each failure first. */
 export class Neighbours {
   readonly #text: string
   readonly #entries: Entries
@@ -38,7 +37,7 @@ export class Neighbours {
     this.#order = inTurns(this.#sides.map(({ count }) => count)).slice(0, most)
   }
 
-  /** How many lines there are to show, or a few more. */
+  /** The number of lines to show, or slightly more. */
   static count (entries: Entries, most: number): number {
     return Math.min(most, sidesOf(entries, most).reduce((sum, { count }) => sum + count, 0))
   }
@@ -53,7 +52,7 @@ export class Neighbours {
       const { entry, isBefore } = side
       const beside = found.get(entry) ?? { after: [], before: [] }
       found.set(entry, beside)
-      // An entry between two failures has lines for both; the first one stands there anyway.
+      // An entry between two failures has lines for both. Its first line is shown anyway.
       if (beside.after.length + beside.before.length >= sizeOf(this.#entries, entry) - 1) continue
       if (isBefore) beside.before.unshift(text)
       else beside.after.push(text)
@@ -61,7 +60,7 @@ export class Neighbours {
     return found
   }
 
-  /** The lines of a side, the nearest to the failure first, as far as they say something else than the entry's first line. */
+  /** The lines of a side, the nearest first, up to one that equals the entry's first line. */
   #linesOf (side: Side): readonly string[] {
     const known = this.#lines.get(side)
     if (known) return known
@@ -71,7 +70,6 @@ export class Neighbours {
     const start = starts.at(entry)
     const first = lineAt(text, start)
     const lines: string[] = []
-    // Behind an entry before a failure stands that failure.
     let at = isBefore ? starts.at(entry + 1) : text.indexOf('\n', start) + 1
     while (lines.length < count) {
       if (isBefore) at = text.lastIndexOf('\n', at - 2) + 1
@@ -87,7 +85,7 @@ export class Neighbours {
 
 const sizeOf = ({ linesBefore }: Entries, entry: number): number => linesBefore.at(entry + 1) - linesBefore.at(entry)
 
-/** Both sides of each failure, where a folded entry that tells of none stands there. */
+/** The sides of each failure with a folded entry that is no failure. */
 function sidesOf (entries: Entries, most: number): Side[] {
   const { failures, total } = entries
   const isFailure = new Set(failures)

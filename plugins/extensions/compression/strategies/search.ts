@@ -4,17 +4,17 @@ import { bounds, counted, figure, type Strategy } from './strategy.ts'
 /** `hits`: the first ones; `count`: of all. */
 interface FileHits { path: string, hits: string[], count: number }
 
-/** `path:12:text`, `path:12:5:text`, `path-12-text` of grep and its kin; also with the letter of a Windows drive. */
+/** Matches `path:12:text`, `path:12:5:text` and `path-12-text` of grep-like tools, also with a Windows drive. */
 const hit = /^((?:[A-Za-z]:)?[^:\n]{1,500}?)[:-](\d{1,9})(?::\d{1,9})?[:-](.*)$/
-/** A hit under a heading, as ripgrep writes them at a terminal. */
+/** Matches a hit below a heading, the form of ripgrep at a terminal. */
 const headedHit = /^(\d{1,9})[:-](.*)$/
 
 const longestHit = 200
 
-/** How much of a line is looked at, in characters. */
+/** Length of a line's start that is parsed, in characters. */
 const looked = 1_000
 
-/** Keeps the first hits of each file, as many as fit, and says how many there are. */
+/** Keeps the first hits of each file, and the number of all. */
 export const search: Strategy = (text) => {
   const found = new Hits()
   eachLine(text, (start, end) => {
@@ -29,7 +29,7 @@ export const search: Strategy = (text) => {
   return {
     highest: order.length,
     render: (level, most) => {
-      // A hit takes five characters, with its number.
+      // A hit takes at least five characters.
       if (level * 5 > most) return undefined
       const kept = new Map<number, number>()
       for (const [file] of order.slice(0, level)) kept.set(file, (kept.get(file) ?? 0) + 1)
@@ -51,7 +51,7 @@ export const search: Strategy = (text) => {
   }
 }
 
-/** The hits, by file, in the order of their first. */
+/** The hits by file, in the order of the first hits. */
 export class Hits {
   readonly #files = new Map<string, FileHits>()
   #heading: string | undefined
@@ -71,7 +71,7 @@ export class Hits {
     }
     const found = hit.exec(start)
     if (found) this.#add(found[1] ?? '', [found[0], found[2] ?? '', found[3] ?? ''], line)
-    // A path on a line of its own may be a heading.
+    // A line without a hit may be a heading.
     this.#heading = found || line.trim() === '' || line.length > 500 || line === '--' ? undefined : line
   }
 

@@ -1,30 +1,27 @@
-/**
- * Ways to write a text shorter, ordered by how much of it they keep. `render(0, Infinity)` is the shortest, `render(highest, Infinity)` the
- * longest.
- */
+/** Shorter forms of a text, from the shortest, `render(0, Infinity)`, to the longest, `render(highest, Infinity)`. */
 export interface Renderings {
   readonly highest: number
   /**
-   * @param most max length that is of use, in characters
-   * @returns undefined where the text gets longer, of which only so much was read; a rendering that is a little longer may be returned
+   * @param most max useful length, in characters
+   * @returns undefined for a longer rendering; one that is slightly longer may be returned
    */
   render: (level: number, most: number) => string | undefined
 }
 
-/** Reads a text of its kind. @returns undefined when the text is of another kind, or costs too much to be read as one */
+/** Parses a text. @returns undefined for a text of another kind, or one that costs too much */
 export type Strategy = (text: string) => Renderings | undefined
 
 export const strategyNames = ['json', 'log', 'search', 'diff', 'text'] as const
 export type StrategyName = typeof strategyNames[number]
 
 /**
- * How much of a text is kept to choose from: no target has room for more. `items`: hits, changed lines, members of an object; `groups`:
- * files, hunks; `inGroup`: items of one group; `shapes`: different lines of a log. What is beyond is counted. `rows`: lines of JSON; a text
- * with more of them counts as plain.
+ * Bounds of the parts of a text that are kept; further ones are counted. `items`: hits, changed lines, members of an object;
+ * `groups`: files, hunks; `inGroup`: items of one group; `shapes`: different lines of a log. `rows`: lines of JSON; a text
+ * with more is plain text.
  */
 export const bounds = { items: 50_000, groups: 50_000, inGroup: 1_000, shapes: 10_000, rows: 500_000 }
 
-/** A count as people read it. */
+/** A number with separators: `2,000`. */
 export const figure = (count: number): string => count.toLocaleString('en-US')
 /** `1 line`, `2,000 lines`. */
 export const counted = (count: number, noun: string): string => `${figure(count)} ${noun}${count === 1 ? '' : 's'}`

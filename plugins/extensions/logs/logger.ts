@@ -1,17 +1,19 @@
 import { format } from 'node:util'
+import { isatty } from 'node:tty'
 import type { FastifyServerOptions } from 'fastify'
 import { limits } from '../../base/limits/index.ts'
 import { maskPatterns, OwnCredentials } from '../../base/secrets/index.ts'
 import { LogRing, type LogEntry } from './ring.ts'
 
 type Logger = FastifyServerOptions['logger']
-/** pino's hook: called for each line that its level lets pass. */
+/** The hook of pino that runs for each line of an enabled level. */
 type LogMethod = (this: unknown, args: unknown[], method: (...args: unknown[]) => void, level: number) => void
 
 const levels: Readonly<Record<number, LogEntry['level']>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
 
 /**
- * A ring for the newest lines of the log, the options of a logger that fills it, and what masks our own credentials in both.
+ * Makes a ring for the newest lines of the log, the options of a logger that fills it, and the masker of the gateway's own
+ * credentials in both.
  * @param metricsToken METRICS_TOKEN
  */
 export function startLog (logger: Logger, metricsToken?: string): { logger: Logger, ring: LogRing, credentials: OwnCredentials } {
@@ -20,10 +22,7 @@ export function startLog (logger: Logger, metricsToken?: string): { logger: Logg
   return { logger: tapped(logger, ring, (line) => credentials.mask(line)), ring, credentials }
 }
 
-/**
- * A logger's options, extended so that each line that is logged is in the ring as well, and written as `mask` leaves it. Without a logger
- * there are no lines.
- */
+/** Extends the options of a logger: lines are added to the ring, and masked before they are written. */
 function tapped (logger: Logger, ring: LogRing, mask: (line: string) => string): Logger {
   if (typeof logger !== 'object' || logger === null) return logger
   const logMethod: LogMethod = function (args, method, level) {
@@ -34,10 +33,10 @@ function tapped (logger: Logger, ring: LogRing, mask: (line: string) => string):
   return { ...logger, hooks: { ...('hooks' in logger ? logger.hooks as object : {}), logMethod, streamWrite: mask } } as Logger
 }
 
-/** Marks the line of a child, which the ring has as such already. */
+/** Marks the line of a child process, which is in the ring already. */
 export const childLine = Symbol('childLine')
 
-/** The sentence of a line, and the message of its error; undefined: it is not for the ring. */
+/** The message of a line, with that of its error; undefined: the line is not for the ring. */
 function messageOf ([first, ...rest]: unknown[]): string | undefined {
   if (first instanceof Error) return rest.length > 0 ? `${format(...rest)}: ${first.message}` : first.message
   if (typeof first !== 'object' || first === null) return format(first, ...rest)
@@ -45,4 +44,35 @@ function messageOf ([first, ...rest]: unknown[]): string | undefined {
   const sentence = rest.length > 0 ? format(...rest) : 'msg' in first ? String(first.msg) : ''
   const { err, error = err } = first as { err?: unknown, error?: unknown }
   return error instanceof Error ? `${sentence}${sentence === '' ? '' : ': '}${error.message}` : sentence
+}
+
+/** The output of the log: one JSON text a line, or pretty lines at a terminal. */
+export interface LogOutput { readonly write: (line: string) => void }
+
+/**
+ * The standard output as the output of the log. A line that cannot be written (full disk, closed terminal, ended reader) is
+ * lost. The caller must listen to the `error` events of the stream.
+ */
+export async function logOutput (stdout = process.stdout): Promise<LogOutput> {
+  const write = (text: string): void => {
+    try {
+      stdout.write(text)
+    } catch {}
+  }
+  if (!stdout.isTTY) return { write }
+  const { prettyFactory } = await import('pino-pretty')
+  const pretty = prettyFactory({ translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' })
+  return { write: (line) => { write(pretty(line)) } }
+}
+
+/**
+ * Closes lost terminals before the process ends: Node 20 restores the mode of its terminal at exit, and loops for ever if
+ * that fails.
+ * @returns a function to call at the end of the process
+ */
+export function lostTerminals (close: (fd: number) => void): () => void {
+  const terminals = [0, 1, 2].filter((fd) => isatty(fd))
+  return () => {
+    for (const fd of terminals) if (!isatty(fd)) close(fd)
+  }
 }

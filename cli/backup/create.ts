@@ -1,53 +1,28 @@
-// `tool-hub backup`: settings, tokens, bundles and, if asked, the key of a gateway as one file. The gateway may run meanwhile,
-// unless its database is embedded.
+// `tool-hub backup`: writes settings, tokens, bundles and, if asked, the key of a gateway to one file.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { appendFile, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { dump } from '../../db/postgres/backup/dump.ts'
 import { readSettings } from '../../db/seed.ts'
 import { current } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
-import { checksumOf, files, openBackup, type BackupDescription } from '../backup/contents.ts'
-import { explain } from '../backup/explain.ts'
-import { filesOf, pack } from '../backup/pack.ts'
-import { exits, CommandError } from '../failure.ts'
-import { placesOf, type Places } from '../backup/places.ts'
-import { countSealed } from '../backup/sealed.ts'
+import { checksumOf, files, openBackup, type BackupDescription, filesOf, pack, countSealed } from '../backup/archive.ts'
+import { explain } from '../errors.ts'
+import { placesOf, type Places } from '../connect.ts'
+import type { Report, Task } from '../context.ts'
 import { packageVersion } from '../../package.ts'
-import type { Report } from './report.ts'
-import type { Task } from './task.ts'
 
-const usage = `backup [file] [--with-key] [--force] [--json]
+interface CreateOptions { readonly file: string | undefined, readonly withKey: boolean, readonly force: boolean }
 
-Writes settings, tokens and bundles to one file. --with-key: also the key file of DATA_DIR, which opens all secrets; --force: overwrites.
-The default for the file is tool-hub-<time>.zip in this folder. The environment is that of the gateway, which may run meanwhile,
-unless its database is pglite://.`
-
-export async function backup ({ args, io, report }: Task): Promise<void> {
-  const { positionals: [file, ...more], values } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      help: { type: 'boolean', short: 'h', default: false },
-      'with-key': { type: 'boolean', default: false },
-      force: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false }
-    }
-  })
-  if (values.help) {
-    io.stdout.write(`${usage}\n`)
-    return
-  }
-  if (more.length > 0) throw new CommandError(usage, exits.usage)
+export async function createBackup ({ io, report }: Task, { file, withKey, force }: CreateOptions): Promise<void> {
   const env = readEnvironment(io.env)
   const places = placesOf(env, io.cwd)
   const createdAt = new Date().toISOString()
   const target = resolve(io.cwd, file ?? `tool-hub-${createdAt.replace(/[:.]/g, '-')}.zip`)
-  if (existsSync(target) && !values.force) {
+  if (existsSync(target) && !force) {
     throw new Error(`${target} exists already, and was left as it is. Name another file, or use --force.`)
   }
   const work = join(dirname(target), `.backup-${randomUUID()}`)
@@ -65,7 +40,7 @@ export async function backup ({ args, io, report }: Task): Promise<void> {
     const sealedWith: BackupDescription['sealedWith'] = {}
     for (const path of content.values()) await countSealed(path, sealedWith)
     await putBundles(places, work, put, report)
-    const hasKey = values['with-key'] && existsSync(places.key)
+    const hasKey = withKey && existsSync(places.key)
     if (hasKey) await copyFile(places.key, put(files.key))
     const checksums: BackupDescription['checksums'] = {}
     for (const [name, path] of content) checksums[name] = await checksumOf(path)
@@ -74,12 +49,12 @@ export async function backup ({ args, io, report }: Task): Promise<void> {
     await writeFile(put(files.description), JSON.stringify(description, null, 2))
     const archive = join(work, 'archive')
     await pack(archive, content)
-    // A backup is valid only if it can be read back.
+    // Verifies that the backup can be restored.
     await openBackup(archive, join(work, 'check'))
     const handle = await open(archive, 'r')
     await handle.sync().finally(async () => { await handle.close() })
     await rename(archive, target)
-    tellOfKeys(report, env, values['with-key'], hasKey, sealedWith)
+    tellOfKeys(report, env, withKey, hasKey, sealedWith)
     report.result(
       { file: target, kind, createdAt, hasKey, sealedWith },
       `The backup is ${target}. Only its owner may read it: it holds secrets${kind === 'file' ? ' in plain text' : ''}.`
@@ -113,14 +88,14 @@ async function putTables (env: Env, dbUrl: string, put: (name: string) => string
         failure = error
         throw error
       })
-    // The transaction takes any error for one of the database.
+    // The transaction reports every error as one of the database.
     }).catch((error: unknown) => { throw failure ?? error })
   } finally {
     await driver.end()
   }
 }
 
-/** Packs the current version of each bundle into an archive of its own. */
+/** Packs the current version of each bundle into a separate archive. */
 async function putBundles ({ bundles }: Places, work: string, put: (name: string) => string, { print }: Report): Promise<void> {
   for (const name of await readdir(bundles).catch(() => [])) {
     const folder = join(bundles, name, current)
@@ -133,7 +108,7 @@ async function putBundles ({ bundles }: Places, work: string, put: (name: string
   }
 }
 
-/** Says what the backup cannot open by itself. */
+/** Prints which keys the secrets of the backup need. */
 function tellOfKeys (
   { print }: Report,
   env: Env,

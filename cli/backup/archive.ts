@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { access, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { access, mkdir, open, readFile, rm, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { Type, type Static } from '@sinclair/typebox'
+import { ZipFile } from 'yazl'
 import {
   type ArchiveBounds, ArchiveError, bundleNameProblem, extract, readEntries
 } from '../../plugins/management/index.ts'
@@ -24,10 +25,10 @@ export const BackupDescription = Type.Object({
   format: Type.Literal(1),
   /** ISO 8601. */
   createdAt: Type.String(),
-  /** Of Tool-Hub. */
+  /** The version of Tool-Hub. */
   version: Type.String(),
   kind: Type.Union([Type.Literal('file'), Type.Literal('database')]),
-  /** Where the gateway kept bundles: configs of servers name this folder. */
+  /** The bundle folder of the gateway, which configs of servers name. */
   bundlesFolder: Type.String(),
   /** The ids of the keys that secrets in the backup are sealed with, each with the number of secrets. */
   sealedWith: Type.Record(Type.String(), Type.Integer()),
@@ -37,7 +38,7 @@ export const BackupDescription = Type.Object({
 export type BackupDescription = Static<typeof BackupDescription>
 
 const huge = 4 * 1024 ** 3 - 1
-/** A backup is the operator's own: its bounds are those of the format. */
+/** The bounds of the archive format, since the operator trusts the backup. */
 const bounds: ArchiveBounds =
   { entries: 65_534, file: huge, total: 64 * 1024 ** 3, ratio: 2_000, ratioFrom: 1024 ** 3, depth: 128, name: 255, path: 4_096 }
 
@@ -66,9 +67,9 @@ export async function * linesOf (path: string): AsyncGenerator<string> {
 
 /**
  * Unpacks and checks a backup, its bundles too.
- * @param folder for its content, which this function makes
+ * @param folder for the content; this function creates it
  * @returns its description, and the names of its bundles
- * @throws Error with one sentence when any part of it is damaged
+ * @throws Error if any part is damaged
  */
 export async function openBackup (path: string, folder: string): Promise<{ description: BackupDescription, bundles: string[] }> {
   try {
@@ -99,5 +100,37 @@ export async function openBackup (path: string, folder: string): Promise<{ descr
       throw new Error(`The backup ${path} cannot be used: ${reason}. Nothing was changed.`)
     }
     throw error
+  }
+}
+
+/** Writes a zip archive. @param paths the path of each file, by its name in the archive */
+export async function pack (target: string, paths: ReadonlyMap<string, string>): Promise<void> {
+  const zip = new ZipFile()
+  for (const [name, path] of paths) zip.addFile(path, name)
+  zip.end()
+  await Promise.race([
+    pipeline(zip.outputStream, createWriteStream(target, { flags: 'wx', mode: 0o600, flush: true })),
+    // The stream does not end after a file that cannot be read.
+    new Promise((_resolve, reject) => { zip.on('error', reject) })
+  ])
+}
+
+/** The files below a folder, by their relative paths, and the paths of links and devices, which an archive omits. */
+export async function filesOf (folder: string): Promise<{ paths: Map<string, string>, others: string[] }> {
+  const root = await realpath(folder)
+  const paths = new Map<string, string>()
+  const others: string[] = []
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isFile()) paths.set(path.slice(root.length + 1), path)
+    else if (!entry.isDirectory()) others.push(path)
+  }
+  return { paths, others }
+}
+
+/** Counts the sealed secrets of a file of JSON texts (`plugins/base/secrets/seal.ts`), by the ids of their keys. */
+export async function countSealed (path: string, counts: Record<string, number>): Promise<void> {
+  for await (const line of linesOf(path)) {
+    for (const [, id = ''] of line.matchAll(/"v1\.([0-9a-f]{8})\.[\w-]{20,}"/g)) counts[id] = (counts[id] ?? 0) + 1
   }
 }

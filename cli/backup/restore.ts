@@ -1,43 +1,29 @@
-// `tool-hub restore`: puts back what `tool-hub backup` has written, all of it or nothing. The gateway must not run.
+// `tool-hub restore`: puts a backup back, all of it or nothing. The gateway must not run.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
-import { openBackup, files, type BackupDescription } from '../backup/contents.ts'
-import { checkKeys } from '../backup/keys.ts'
-import { exits, CommandError } from '../failure.ts'
-import { explain } from '../backup/explain.ts'
-import { placesOf, type Places } from '../backup/places.ts'
-import { openTarget, type RestoreTarget } from '../backup/target.ts'
+import { openBackup, files, type BackupDescription } from './archive.ts'
+import { exits, CommandError, explain } from '../errors.ts'
+import { placesOf, type Places } from '../connect.ts'
+import { openTarget, type RestoreTarget } from './target.ts'
 import { current } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
 import type { Env } from '../../schemas/env.ts'
-import type { Task } from './task.ts'
+import type { Task } from '../context.ts'
+import { openKeyRing } from '../../plugins/base/secrets/index.ts'
 
-const usage = `restore <file> [--replace] [--keep-tokens] [--without-key] [--json]
+interface RestoreOptions {
+  readonly file: string
+  readonly replace: boolean
+  readonly keepTokens: boolean
+  readonly withoutKey: boolean
+}
 
-Puts a backup in the place of the settings, into the settings file or the database of this environment, all of it or nothing.
---replace: there are settings, which are replaced; --keep-tokens: where there were none, tokens of the backup stay valid: no password was
-changed since; --without-key: also if secrets cannot be opened. Stop the gateway first.`
-
-export async function restoreCommand ({ args, io, report }: Task): Promise<void> {
-  const { positionals: [file, ...more], values } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      help: { type: 'boolean', short: 'h', default: false },
-      replace: { type: 'boolean', default: false },
-      'keep-tokens': { type: 'boolean', default: false },
-      'without-key': { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false }
-    }
-  })
-  if (values.help) {
-    io.stdout.write(`${usage}\n`)
-    return
-  }
-  if (file === undefined || more.length > 0) throw new CommandError(usage, exits.usage)
+export async function restoreBackup (
+  { io, report }: Task,
+  { file, replace, keepTokens, withoutKey }: RestoreOptions
+): Promise<void> {
   const env = readEnvironment(io.env)
   checkPlace(io.env)
   const places = placesOf(env, io.cwd)
@@ -46,9 +32,9 @@ export async function restoreCommand ({ args, io, report }: Task): Promise<void>
     await mkdir(places.dataDir, { recursive: true, mode: 0o700 })
     const { description, bundles } = await openBackup(resolve(io.cwd, file), work)
     checkKind(description, env)
-    await checkKeys(description, work, places, env, { isAllowed: values['without-key'], print: report.print })
+    await checkKeys(description, work, places, env, { isAllowed: withoutKey, print: report.print })
     checkFolder(description, bundles, places)
-    const options = { replace: values.replace, keepTokens: values['keep-tokens'], print: report.print }
+    const options = { replace, keepTokens, print: report.print }
     const target = await openTarget(description, work, places, env, options)
     report.print(`Restores the backup of ${description.createdAt} to ${target.location}.`)
     try {
@@ -69,14 +55,14 @@ export async function restoreCommand ({ args, io, report }: Task): Promise<void>
     })
   } finally {
     await rm(work, { recursive: true, force: true }).catch(() => {})
-    // Only if it is empty: then this command made it.
+    // Fails unless the folder is empty, as after this command created it.
     await rmdir(places.dataDir).catch(() => {})
   }
 }
 
 /**
- * An empty variable counts as unset, so that DB_URL_FILE counts beside an empty DB_URL, by which somebody may mean the settings file.
- * @throws Failure when both are given
+ * Refuses DB_URL_FILE beside an empty DB_URL: the empty variable counts as unset, but may mean the settings file.
+ * @throws CommandError
  */
 function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>): void {
   if (dbUrl !== '' || dbUrlFile === '') return
@@ -87,13 +73,13 @@ function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Re
   )
 }
 
-/** @throws Error for the backup of a database that is to become a settings file */
+/** Refuses to restore the backup of a database to a settings file. @throws Error */
 function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
   if (kind === 'file' || dbUrl !== undefined) return
   throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a settings file of that.')
 }
 
-/** Configs in a database are sealed, so the folder that they name cannot be written anew. @throws Error */
+/** Checks the bundle folder, whose path in the sealed configs of a database cannot be changed. @throws Error */
 function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: readonly string[], places: Places): void {
   if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
   throw new Error(
@@ -102,7 +88,7 @@ function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: reado
   )
 }
 
-/** Puts all in place; the settings last, in one step. What was there before is put back when one of the steps fails. */
+/** Puts bundles, key and settings in place, the settings last. Undoes the steps before one that fails. */
 async function change (target: RestoreTarget, work: string, places: Places, bundles: readonly string[]): Promise<void> {
   const undo: Array<() => Promise<void>> = []
   const fresh = join(work, 'unpacked')
@@ -127,4 +113,40 @@ async function change (target: RestoreTarget, work: string, places: Places, bund
     for (const step of undo) await step()
     throw error
   }
+}
+
+/**
+ * Checks that the secrets of a backup can be opened after the restore, and that its key would not replace another one.
+ * @param isAllowed the operator accepts secrets that cannot be opened
+ * @throws Error
+ */
+export async function checkKeys (
+  { sealedWith }: BackupDescription,
+  work: string,
+  places: Places,
+  { ENCRYPTION_KEY: encryptionKey }: Env,
+  { isAllowed, print }: { isAllowed: boolean, print: (message: string) => void }
+): Promise<void> {
+  const key = join(work, files.key)
+  if (existsSync(key)) {
+    await chmod(key, 0o600)
+    const isOther = existsSync(places.key) && (await readFile(places.key, 'utf8')).trim() !== (await readFile(key, 'utf8')).trim()
+    if (isOther) {
+      throw new Error(`${places.key} is another key than that of the backup. Move it to a safe place first. Nothing was changed.`)
+    }
+  }
+  const rings = [await openKeyRing({ dataDir: places.dataDir, encryptionKey }), await openKeyRing({ dataDir: work })]
+  const lost = Object.entries(sealedWith).filter(([id]) => rings.every((ring) => ring.find(id) === undefined))
+  if (lost.length === 0) return
+  const what = lost.map(([id, count]) => `${count} of key ${id}`).join(', ')
+  if (!isAllowed) {
+    const advice = encryptionKey === undefined
+      ? 'Set ENCRYPTION_KEY to their key'
+      : 'ENCRYPTION_KEY does not match what was stored: set it to their key, or add that one behind a comma'
+    throw new Error(
+      `These secrets cannot be opened here: ${what}. ${advice}, put the key file at ${places.key}, or use --without-key. ` +
+      'Nothing was changed.'
+    )
+  }
+  print(`These secrets stay locked until the key is there: ${what}.`)
 }

@@ -1,0 +1,112 @@
+// `tool-hub db migrate`, `db import` and `db export`.
+import { rm, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { errorCode } from '../../db/error-code.ts'
+import { withoutRecords } from '../../db/json/records.ts'
+import { replace as replaceFile } from '../../db/json/write.ts'
+import { documentText } from '../../db/document-text.ts'
+import type { Driver } from '../../db/postgres/connection/driver.ts'
+import { openDatabase } from '../../db/postgres/open.ts'
+import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
+import { readSettings } from '../../db/seed.ts'
+import type { Vault } from '../../db/store.ts'
+import { readEnvironment } from '../../plugins/base/config/index.ts'
+import { openVault } from '../../plugins/base/secrets/index.ts'
+import { explain } from '../errors.ts'
+import { placesOf } from '../connect.ts'
+import type { Task } from '../context.ts'
+import { milliseconds, type Env } from '../../schemas/env.ts'
+
+interface ImportOptions { readonly file: string | undefined, readonly replace: boolean }
+interface ExportOptions { readonly file: string | undefined, readonly force: boolean, readonly masked: boolean }
+
+/** Opens the database of an environment for some work. @param isExisting a database without tables is an error */
+async function withDatabase (
+  { io, report }: Task,
+  isExisting: boolean,
+  work: (driver: Driver, env: Env) => Promise<void>
+): Promise<void> {
+  const env = readEnvironment(io.env)
+  if (env.DB_URL === undefined) {
+    throw new Error('DB_URL is not set: it names the database. Without it, the gateway keeps its settings in a file.')
+  }
+  const driver = await openDatabase({
+    dbUrl: env.DB_URL,
+    startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
+    info: report.print,
+    warn: report.print,
+    isExisting
+  })
+  try {
+    await work(driver, env)
+  } finally {
+    await driver.end()
+  }
+}
+
+/** Opens the vault of the gateway, so that the gateway opens what a command has sealed, and the reverse. */
+const vaultOf = async (env: Env, cwd: string): Promise<Vault> =>
+  await openVault({ dataDir: placesOf(env, cwd).dataDir, encryptionKey: env.ENCRYPTION_KEY })
+
+export async function migrate (task: Task): Promise<void> {
+  await withDatabase(task, false, async () => {
+    task.report.result({ migrated: true }, 'The tables are up to date.')
+  })
+}
+
+export async function importSettings (task: Task, { file, replace }: ImportOptions): Promise<void> {
+  const { io, report } = task
+  await withDatabase(task, false, async (driver, env) => {
+    const path = resolve(io.cwd, file ?? env.SETTINGS_PATH)
+    const document = await readSettings(path)
+    if (document === undefined) throw new Error(`The settings file ${path} does not exist.`)
+    await importDocument(driver, await vaultOf(env, io.cwd), withoutRecords(document), replace)
+    report.result({ file: path, location: driver.location }, `${path} is stored in the database at ${driver.location}.`)
+  })
+}
+
+export async function exportSettings (task: Task, options: ExportOptions): Promise<void> {
+  await withDatabase(task, true, async (driver, env) => { await exportFrom(driver, env, task, options) })
+}
+
+async function exportFrom (
+  driver: Driver,
+  env: Env,
+  { io, report }: Task,
+  { file, force, masked }: ExportOptions
+): Promise<void> {
+  const path = file === '-' ? '-' : resolve(io.cwd, file ?? env.SETTINGS_PATH)
+  const exported = await exportDocument(driver, await vaultOf(env, io.cwd))
+  if (exported === undefined) throw new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`)
+  const { document, locked } = exported
+  if (locked.length > 0 && !masked) {
+    throw new Error(
+      `${locked.join('\n')}\nNothing was written. With --masked, all is written, with masks (••••) in place of these secrets.`
+    )
+  }
+  for (const each of locked) report.print(each)
+  const text = documentText(document)
+  if (path === '-') {
+    // Messages go to stderr, since stdout is the export.
+    io.stdout.write(text)
+    return
+  }
+  await (force ? replaceFile(path, Buffer.from(text)) : writeFile(path, text, { flag: 'wx', mode: 0o600, flush: true })).catch(
+    async (error: unknown) => {
+      if (errorCode(error) === 'EEXIST') {
+        throw new Error(`${path} exists already, and was left as it is. Name another file, or use --force.`)
+      }
+      // An incomplete export would prevent the next one.
+      if (!force) await rm(path, { force: true }).catch(() => {})
+      const advice = 'Name a file in a folder that is there, that this user may write to, and that has room.'
+      throw explain(error, { target: path, within: dirname(path), advice })
+    }
+  )
+  const secrets = locked.length === 0
+    ? 'holds secrets in plain text'
+    : 'holds masks (••••) in place of the secrets that cannot be opened, and others in plain text'
+  report.result(
+    { file: path, location: driver.location },
+    `The database at ${driver.location} was exported to ${path}. The file ${secrets}: only its owner may read it.`
+  )
+}

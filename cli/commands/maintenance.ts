@@ -1,0 +1,82 @@
+import type { Command } from 'commander'
+import { type Run, type Task, Report } from '../context.ts'
+import { printError } from '../errors.ts'
+
+interface BackupOptions { withKey?: boolean, force?: boolean }
+interface RestoreOptions { replace?: boolean, keepTokens?: boolean, withoutKey?: boolean }
+interface ImportOptions { replace?: boolean }
+interface ExportOptions { force?: boolean, masked?: boolean }
+
+/**
+ * Registers `backup`, `restore` and `db`, which work on the files and the database of the gateway's environment. Their
+ * modules load the database drivers, so each is imported when its command runs.
+ */
+export function addMaintenanceCommands (program: Command, run: Run): void {
+  program.command('backup')
+    .description('write settings, tokens and bundles to one file; the gateway may run meanwhile, unless its database is pglite://')
+    .argument('[file]', 'default: tool-hub-<time>.zip in this folder')
+    .option('--with-key', 'also the key file of DATA_DIR, which opens all secrets')
+    .option('--force', 'overwrite an existing file')
+    .action(async (file: string | undefined, { withKey = false, force = false }: BackupOptions, command: Command) => {
+      const { createBackup } = await import('../backup/create.ts')
+      await perform(run, command, async (task) => { await createBackup(task, { file, withKey, force }) })
+    })
+
+  program.command('restore')
+    .description('put a backup back, all of it or nothing, into the settings file or the database; the gateway must not run')
+    .argument('<file>')
+    .option('--replace', 'replace existing settings')
+    .option('--keep-tokens', 'into empty settings: tokens of the backup stay valid; no password was changed since')
+    .option('--without-key', 'also if secrets cannot be opened')
+    .action(async (file: string, options: RestoreOptions, command: Command) => {
+      const { replace = false, keepTokens = false, withoutKey = false } = options
+      const { restoreBackup } = await import('../backup/restore.ts')
+      await perform(run, command, async (task) => { await restoreBackup(task, { file, replace, keepTokens, withoutKey }) })
+    })
+
+  addDatabaseCommands(program, run)
+}
+
+function addDatabaseCommands (program: Command, run: Run): void {
+  const db = program.command('db')
+    .description('a database: make its tables, fill it from a settings file, write one')
+    .addHelpText('after', `
+The default for the file is SETTINGS_PATH. DB_URL names the database; ENCRYPTION_KEY or DATA_DIR has the key, as for the gateway.
+In a clone, options follow two dashes: npm run db:import -- --replace`)
+
+  db.command('migrate')
+    .description('create or update the tables')
+    .action(async (_options, command: Command) => {
+      const { migrate } = await import('../backup/database.ts')
+      await perform(run, command, migrate)
+    })
+
+  db.command('import')
+    .description('store a settings file in an empty database')
+    .argument('[file]')
+    .option('--replace', 'replace existing settings')
+    .action(async (file: string | undefined, { replace = false }: ImportOptions, command: Command) => {
+      const { importSettings } = await import('../backup/database.ts')
+      await perform(run, command, async (task) => { await importSettings(task, { file, replace }) })
+    })
+
+  db.command('export')
+    .description('write the settings to a file, with secrets in plain text')
+    .argument('[file]', '- writes to stdout')
+    .option('--force', 'overwrite an existing file')
+    .option('--masked', 'even if secrets cannot be opened: with masks in their places, which db import does not accept')
+    .action(async (file: string | undefined, { force = false, masked = false }: ExportOptions, command: Command) => {
+      const { exportSettings } = await import('../backup/database.ts')
+      await perform(run, command, async (task) => { await exportSettings(task, { file, force, masked }) })
+    })
+}
+
+/** Runs a command, and prints its error without the name of the program. */
+async function perform (run: Run, command: Command, work: (task: Task) => Promise<void>): Promise<void> {
+  const { json: isJson = false } = command.optsWithGlobals<{ json?: boolean }>()
+  try {
+    await work({ io: run, report: new Report(run, isJson) })
+  } catch (error) {
+    run.exitCode = printError(error, run, { isJson, prefix: '' })
+  }
+}
