@@ -8,12 +8,12 @@ import { clientError, maxHeaderSize } from './errors/client-error.ts'
 import { byPath } from './errors/handlers.ts'
 import { ClientMessage } from './limits/client-message.ts'
 import connections from './limits/connections.ts'
-import { limits } from './limits/limits.ts'
+import { baseLimits } from './limits/index.ts'
 
 export interface ServerOptions {
   logger: FastifyServerOptions['logger']
   env: Pick<SharedEnv, 'BASE_PATH' | 'TRUST_PROXY'>
-  /** Replaces `limits.slowSenders`: max time of headers and of a whole request, and how often connections are checked, in ms. */
+  /** Replaces `baseLimits.slowSenders`: max time of headers and of a whole request, and how often connections are checked, in ms. */
   slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
   /** Max open connections of clients, in place of the bound that comes from the limit of open files. */
   maxConnections?: number
@@ -21,7 +21,7 @@ export interface ServerOptions {
 
 /** A Fastify instance with the gateway's bounds, errors and parsers, without routes. It does not listen yet. */
 export function createServer (options: ServerOptions): FastifyInstance {
-  const { logger, env, slowSenders = limits.slowSenders, maxConnections: max } = options
+  const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max } = options
   const basePath = basePathOf(env)
   const app = Fastify({
     logger,

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits, Unread } from '../base/limits/index.ts'
+import { Unread } from '../base/limits/index.ts'
+import { downstreamLimits } from './limits.ts'
 
 /** Interval of the comments that keep streams alive, in ms. */
 const heartbeat = 15_000
@@ -12,7 +13,7 @@ export class EventStream {
   readonly #raw: ServerResponse
   readonly #unread: Unread
   readonly #closing: Array<() => void> = []
-  /** The time since which the unread bytes exceed `limits.streamBacklog`. */
+  /** The time since which the unread bytes exceed `downstreamLimits.streamBacklog`. */
   #behind: number | undefined
 
   /** Sends the head with a first comment, since Node sends a head only with the first byte of the body. */
@@ -33,8 +34,8 @@ export class EventStream {
     if (!this.open) return
     // Unread bytes of earlier writes show a slow reader; one large write does not.
     const unread = this.#unread.count()
-    if (unread <= limits.streamBacklog) this.#behind = undefined
-    else if (unread > 4 * limits.streamBacklog || Date.now() - (this.#behind ??= Date.now()) > limits.streamBacklogTime) {
+    if (unread <= downstreamLimits.streamBacklog) this.#behind = undefined
+    else if (unread > 4 * downstreamLimits.streamBacklog || Date.now() - (this.#behind ??= Date.now()) > downstreamLimits.streamBacklogTime) {
       this.#unread.drop()
       return
     }

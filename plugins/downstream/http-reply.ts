@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { eventText } from '../../protocol/event-stream.ts'
-import { limits, Unread, worthCounting, writeLarge } from '../base/limits/index.ts'
+import { Unread, worthCounting, writeLarge } from '../base/limits/index.ts'
 import type { Accepted } from './accept.ts'
 import { EventStream } from './event-stream.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
+import { downstreamLimits } from './limits.ts'
 
 /** A reply without an answer becomes a stream after this time, in ms, before a proxy closes the silent connection. */
 const silenceTimeout = 5_000
@@ -116,7 +117,7 @@ export class HttpReply implements ReplyChannel {
     // Without an event id the client cannot resume the stream.
     if (this.#stream?.resumable !== true) { this.#options.onGone(); return }
     // A client polls a connection that the gateway closed. It may not resume one that broke.
-    const grace = this.#raw.writableFinished ? limits.pollGrace : limits.resumeGrace
+    const grace = this.#raw.writableFinished ? downstreamLimits.pollGrace : downstreamLimits.resumeGrace
     this.#timer = setTimeout(() => { this.#options.onGone() }, grace)
     this.#timer.unref()
   }

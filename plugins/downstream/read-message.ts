@@ -2,23 +2,24 @@ import type { Malformed, Message } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits } from '../base/limits/index.ts'
 import { memoryOfJson } from '../base/body/index.ts'
+import { baseLimits } from '../base/limits/index.ts'
+import { downstreamLimits } from './limits.ts'
 
 export type Received = Message | Array<Message | Malformed>
 
 /** The message or batch in a client's body. @throws RpcError as `parseMessage` */
-export const readMessage = (text: string): Received => parseMessage(text, limits.requestDepth, limits.batch)
+export const readMessage = (text: string): Received => parseMessage(text, baseLimits.requestDepth, downstreamLimits.batch)
 
 /**
  * Checks the size of the capabilities that a client declares, which stay in memory until the client is gone.
  * @param text the JSON text of the object
  * @param name the name of the member, for the error
  * @returns the memory of the parsed object, in bytes
- * @throws RpcError -32602 beyond `limits.capabilities`
+ * @throws RpcError -32602 beyond `downstreamLimits.capabilities`
  */
 export function checkDeclared (text: string, name: string): number {
-  const { text: most, memory } = limits.capabilities
+  const { text: most, memory } = downstreamLimits.capabilities
   if (memoryOf(text) > most) {
     const sentence = `has more than ${most} characters, or half as many where any is beyond Latin-1; declare less, or shorter texts`
     throw new RpcError(code.invalidParams, `Invalid params: "${name}" ${sentence}`)

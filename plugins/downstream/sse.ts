@@ -7,7 +7,7 @@ import { errorText, resultText, type Request } from '../../protocol/message.ts'
 import { type View, ownerOf, type Principal } from '../settings/index.ts'
 import { errors } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
-import { limits, Shares } from '../base/limits/index.ts'
+import { Shares } from '../base/limits/index.ts'
 import { EventStream } from './event-stream.ts'
 import type { NewsChannel, Session } from './legacy/session.ts'
 import type { ReplyChannel } from './reply-channel.ts'
@@ -17,6 +17,7 @@ import { readMessage, type Received } from './read-message.ts'
 import { initialize } from './legacy/initialize.ts'
 import type { LegacyRequests } from './legacy/requests.ts'
 import type { Sessions } from './legacy/sessions.ts'
+import { downstreamLimits } from './limits.ts'
 
 /**
  * A client of the SSE transport: the stream on which it receives all messages, and the session that `initialize`
@@ -86,7 +87,7 @@ interface SseEndpointDeps {
 class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
   readonly #connections = new Map<string, SseConnection>()
-  readonly #shares = new Shares(limits.sessions, 'SSE connections')
+  readonly #shares = new Shares(downstreamLimits.sessions, 'SSE connections')
 
   constructor (deps: SseEndpointDeps) {
     this.#deps = deps
@@ -105,7 +106,7 @@ class SseEndpoint implements Endpoint {
     const stream = new EventStream(raw, {})
     const connection = new SseConnection(id, view, stream)
     this.#connections.set(id, connection)
-    const timer = setTimeout(() => { if (!connection.session) connection.end() }, limits.initializeTimeout).unref()
+    const timer = setTimeout(() => { if (!connection.session) connection.end() }, downstreamLimits.initializeTimeout).unref()
     stream.onClose(() => {
       clearTimeout(timer)
       release()

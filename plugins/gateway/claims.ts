@@ -1,7 +1,7 @@
 import type { Server } from '../../db/store.ts'
 import { kinds, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits } from '../base/limits/index.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** The time of the last reading of any catalogue, in ms since the epoch. */
 let lastReading = 0
@@ -58,7 +58,7 @@ export class Claims implements ListingHistory {
       const size = first.size
       for (const key of listed) if (!first.has(key)) first.set(key, reading)
       if (first.size > size) isAnyNew = true
-      if (first.size > listed.size) forget(first, listed, this.#isReconfigured ? 0 : limits.formerItems)
+      if (first.size > listed.size) forget(first, listed, this.#isReconfigured ? 0 : gatewayLimits.formerItems)
     }
     this.#isReconfigured = false
     return isAnyNew
@@ -112,13 +112,13 @@ export class Claims implements ListingHistory {
       const [key, reading] = entry
       if (isListed(key)) {
         if (reading !== this.#initial) found.push(entry)
-      } else if (memoryOf(key) <= limits.formerItemKey) {
+      } else if (memoryOf(key) <= gatewayLimits.formerItemKey) {
         former++
         found.push(entry)
       }
     }
     // Items that were listed to single clients are in no stored catalogue, and have no other bound.
-    return former <= limits.formerItems ? found : found.filter(([key]) => isListed(key) || former-- <= limits.formerItems)
+    return former <= gatewayLimits.formerItems ? found : found.filter(([key]) => isListed(key) || former-- <= gatewayLimits.formerItems)
   }
 }
 
@@ -138,7 +138,7 @@ function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: n
   let size = former.reduce((sum, key) => sum + memoryOf(key), 0)
   for (const key of former) {
     const own = memoryOf(key)
-    if (count <= max && size <= limits.formerItemsSize && own <= limits.formerItemKey) continue
+    if (count <= max && size <= gatewayLimits.formerItemsSize && own <= gatewayLimits.formerItemKey) continue
     first.delete(key)
     count--
     size -= own

@@ -3,9 +3,10 @@ import type { Exchange } from '../../protocol/exchange.ts'
 import { toRpcError } from '../../protocol/message.ts'
 import { withTrace } from '../../protocol/trace-context.ts'
 import type { View } from '../settings/index.ts'
-import { limits, Shares } from '../base/limits/index.ts'
+import { Shares } from '../base/limits/index.ts'
 import type { FinishedCall, GatewayCall, HookLists } from './hooks.ts'
 import type { ProviderTable } from './providers.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** No changes of the params. */
 const unchanged: Readonly<Record<string, string>> = {}
@@ -14,7 +15,7 @@ const unchanged: Readonly<Record<string, string>> = {}
 export class Forwarder {
   readonly #providers: ProviderTable
   readonly #hooks: HookLists
-  readonly #shares = new Shares(limits.calls, 'calls in flight')
+  readonly #shares = new Shares(gatewayLimits.calls, 'calls in flight')
   readonly #logError: (error: unknown, sentence: string) => void
 
   constructor (providers: ProviderTable, hooks: HookLists, logError: (error: unknown, sentence: string) => void) {

@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 
+export { gatewayLimits } from './limits.ts'
 export { Claims, type KeptClaims } from './claims.ts'
 export type { Gateway, Result } from './gateway.ts'
 export type { FinishedCall, GatewayCall } from './hooks.ts'

@@ -4,7 +4,8 @@ import { memberOf, withMembers } from '../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../protocol/lists.ts'
 import { largeText } from '../../protocol/text.ts'
 import { toBytes } from '../../protocol/yield.ts'
-import { limits, Semaphore } from '../base/limits/index.ts'
+import { Semaphore } from '../base/limits/index.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** One item as a view sees it: its JSON text as listed, and the changed members. */
 export interface ListEntry {
@@ -93,7 +94,7 @@ export class List {
     for (let at = start; at < this.entries.length; at++) {
       const { text = '', description = '' } = this.entries[at] ?? {}
       size += text.length + description.length
-      if (size > limits.listPage && at > start) return at
+      if (size > gatewayLimits.listPage && at > start) return at
     }
     return this.entries.length
   }
@@ -135,7 +136,7 @@ export class List {
       const bytes = await toBytes(this.#pieces())
       this.#sent = new WeakRef(bytes)
       textsSize += bytes.length
-      if (textsSize > limits.keptLists) {
+      if (textsSize > gatewayLimits.keptLists) {
         texts = new WeakMap()
         textsSize = bytes.length
       }

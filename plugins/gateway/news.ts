@@ -5,12 +5,12 @@ import { kinds, listKinds, type ListKind } from '../../protocol/lists.ts'
 import { reaches, type Listener } from '../../protocol/listener.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
 import type { View } from '../settings/index.ts'
-import { limits } from '../base/limits/index.ts'
 import type { List } from './list.ts'
 import type { ProviderTable } from './providers.ts'
 import type { ItemResolver } from './resolve.ts'
 import type { Surfaces } from './surfaces.ts'
 import { WantedResources } from './wanted-resources.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** Time for which changes are collected before listeners are notified, in ms. */
 const settleTime = 50
@@ -104,7 +104,7 @@ export class News {
     const sees = this.#seenBy(provider)
     const listeners = [...this.#members].filter(([listener, { client }]) =>
       !(isLog && listener.level !== undefined && !reaches(level, listener.level)) && sees(listener.view) && serves(client))
-    if (paramsText.length * listeners.length > limits.broadcastSize) return
+    if (paramsText.length * listeners.length > gatewayLimits.broadcastSize) return
     for (const [listener] of listeners) listener.deliver(method, paramsText)
   }
 

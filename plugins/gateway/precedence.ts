@@ -3,8 +3,8 @@ import { toModelSeparator } from '../../schemas/names.ts'
 import {
   isEnabled, looksHashed, nameAfter, overrideOf, prefixesOf, prefixOf, selects, writtenPrefixOf
 } from '../settings/index.ts'
-import { limits } from '../base/limits/index.ts'
 import { itemKindOf, type Section } from './section.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** A section of a merged route, the prefix of its items' names, and the claims of its server. */
 interface Claimant { readonly at: number, readonly section: Section, readonly prefix: string, readonly claims: ListingHistory }
@@ -87,7 +87,7 @@ export class Precedence {
         // Users' servers take no names from admins'.
         if (rival.section.ofAdmin || !own.section.ofAdmin) rivals++
         // The plain name must not be a name with a hash that a rival's item has.
-        if (isHashLike || rivals > limits.nameRivals || !this.#nameStays(own, key, rival, name.slice(length), kind)) return 'lost'
+        if (isHashLike || rivals > gatewayLimits.nameRivals || !this.#nameStays(own, key, rival, name.slice(length), kind)) return 'lost'
       }
     }
     return isContested ? 'won' : 'own'

@@ -4,12 +4,12 @@ import type { Provider } from '../../protocol/provider.ts'
 import {
   itemOtherName, looksHashed, maybeShownAs, nameAfter, prefixesOf, prefixOf, type View
 } from '../settings/index.ts'
-import { limits } from '../base/limits/index.ts'
 import type { ProviderTable } from './providers.ts'
 import type { ResourceLinks } from './result-notes.ts'
 import type { Target } from './section.ts'
 import { isHidden, readerOf, type Surface } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** Max names with the same beginning whose hashes are compared with that of a name. */
 const mostHashed = 500
@@ -103,7 +103,7 @@ export class ItemResolver {
    */
   async named (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
     const { view, client } = exchange
-    const deadline = Date.now() + limits.connectionWait
+    const deadline = Date.now() + gatewayLimits.connectionWait
     const look = (surface: Surface): Target | undefined => this.byName(view, surface, kind, name)
     const found = await this.find(exchange, look)
     if (found) return found

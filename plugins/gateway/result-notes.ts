@@ -1,6 +1,7 @@
 import { isObject, smallMemberOf, elementsOf, memberOf } from '../../protocol/json.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits, OwnedMap } from '../base/limits/index.ts'
+import { OwnedMap } from '../base/limits/index.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** The principal that a task belongs to, and the provider that runs it. */
 interface TaskOwner { readonly principal: string, readonly provider: string }
@@ -10,13 +11,13 @@ interface TaskOwner { readonly principal: string, readonly provider: string }
  * and two servers may choose the same one.
  */
 export class TaskOwners {
-  readonly #owned = new OwnedMap<true>(limits.tasks)
+  readonly #owned = new OwnedMap<true>(gatewayLimits.tasks)
 
   /** Records the task that a result announces. */
   note (result: string, owner: TaskOwner): void {
     if (!result.includes('"taskId"')) return
     const task = smallMemberOf(result, 'task')
-    if (!isObject(task) || typeof task.taskId !== 'string' || memoryOf(task.taskId) > limits.rememberedId) return
+    if (!isObject(task) || typeof task.taskId !== 'string' || memoryOf(task.taskId) > gatewayLimits.rememberedId) return
     this.#owned.set(owner.principal, keyOf(owner.provider, task.taskId), true)
   }
 
@@ -43,7 +44,7 @@ const maxBlock = 64 * 1024
  * (MCP, "Resource Links"), and is read from the provider that linked to it.
  */
 export class ResourceLinks {
-  readonly #providers = new OwnedMap<string>(limits.resourceLinks)
+  readonly #providers = new OwnedMap<string>(gatewayLimits.resourceLinks)
 
   /** Records the resource links in a result. @param principal the receiver of the result */
   note (result: string, principal: string, provider: string): void {

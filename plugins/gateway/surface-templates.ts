@@ -1,8 +1,8 @@
 import type { ListingHistory } from '../../protocol/lists.ts'
-import { limits } from '../base/limits/index.ts'
 import { showsKey, type Precedence } from './precedence.ts'
 import type { Section, Target } from './section.ts'
 import { literalsOf, matchesTemplate, type ResourceTemplate } from './templates.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** The characters of a template's literals. */
 const lengthOf = (literals: readonly string[]): number => literals.reduce((sum, { length }) => sum + length, 0)
@@ -55,10 +55,10 @@ export function adminsTemplates (
 
 /** Tests whether a template matches a URI, which is then reserved. True also beyond the bound on comparisons. */
 export function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
-  let left: number = limits.templateComparisons
+  let left: number = gatewayLimits.templateComparisons
   return (uri) => {
     left -= templates.length
-    const work = { left: limits.templateWork }
+    const work = { left: gatewayLimits.templateWork }
     return templates.length > 0 && (left < 0 || templates.some(({ literals }) => matchesTemplate(literals, uri, work)) || work.left < 0)
   }
 }
@@ -70,7 +70,7 @@ export function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>):
 export function ownerIn (precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => string | undefined {
   return (uri) => {
     const owner = precedence.ownerOf(uri)
-    const work = { left: limits.templateWork }
+    const work = { left: gatewayLimits.templateWork }
     const template = owner?.ofAdmin === false ? admins.find(({ literals }) => matchesTemplate(literals, uri, work)) : undefined
     return template?.target.provider ?? owner?.server.name
   }

@@ -2,13 +2,13 @@ import { union, routeCapabilities, type ServerCapabilities } from '../../protoco
 import { isServerInfo, kinds, type Catalogue, type Item, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import { itemOtherName, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../settings/index.ts'
-import { limits } from '../base/limits/index.ts'
 import { List, type ListEntry } from './list.ts'
 import { hiddenOf, hidesAny, isOff, unlistedIsOff, type Hidden } from './hidden-resources.ts'
 import { Precedence } from './precedence.ts'
 import { showItem, type Section, type SectionItem, type Target } from './section.ts'
 import { adminsTemplates, mergedTemplates, ownerIn, rawTemplates, reservedBy } from './surface-templates.ts'
 import { longestUri, matchesTemplate, type ResourceTemplate } from './templates.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** One list, and the targets of its names. */
 interface Part {
@@ -191,7 +191,7 @@ function toEntry (text: string, key: string, name: string | undefined, descripti
 
 /** The instructions of a merged route: each server's own under its name. */
 function mergedInstructions (sections: readonly Section[]): string | undefined {
-  let left: number = limits.mergedInstructions
+  let left: number = gatewayLimits.mergedInstructions
   const parts = sections.flatMap(({ label, catalogue }) => {
     if (!catalogue?.instructions) return []
     const part = `# ${label}\n\n${catalogue.instructions}`
@@ -219,7 +219,7 @@ export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: s
   const isHiddenAt = unlistedIsOff(hidden, uri)
   // A server keeps a URI that it once listed.
   const owner = ownerOf(uri)
-  const work = { left: limits.templateWork }
+  const work = { left: gatewayLimits.templateWork }
   const found = templates.find(({ literals, target: { provider } }) =>
     (owner ?? provider) === provider && matchesTemplate(literals, uri, work) && !isHiddenAt(provider))
   return found?.target.item && found.target

@@ -3,12 +3,13 @@ import type { Provider } from '../../protocol/provider.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { kinds, type ListingHistory } from '../../protocol/lists.ts'
 import { type View, type PresentationName, type Access, inPresentation, type VisibleServer } from '../settings/index.ts'
-import { BoundedMap, limits, shrink } from '../base/limits/index.ts'
+import { BoundedMap, shrink } from '../base/limits/index.ts'
 import { type Surface, foldSurface } from './surface.ts'
 import { showsApps, type Section } from './section.ts'
 import { ClaimsByServer } from './claims.ts'
 import type { ProviderTable } from './providers.ts'
 import { Precedence } from './precedence.ts'
+import { gatewayLimits } from './limits.ts'
 
 /** The input of a presentation. */
 export interface Presented {
@@ -46,7 +47,7 @@ export class Surfaces {
   readonly #providers: ProviderTable
   readonly #claims = new ClaimsByServer()
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
-  readonly #kept = new BoundedMap<string, KeptSurface>(limits.surfaces)
+  readonly #kept = new BoundedMap<string, KeptSurface>(gatewayLimits.surfaces)
   #last: LastSurface | undefined
   #folded: Folded | undefined
 
@@ -91,14 +92,14 @@ export class Surfaces {
       ? present({ merged: this.of(inPresentation(view, 'merged'), client), before: known?.surface, key })
       : this.#merged(view, client, generation, snapshot, known?.surface)
     this.#kept.setNewest(key, { generation, snapshot, surface, items: itemsOf(surface) })
-    shrink(this.#kept, limits.surfaceItems, ({ items }) => items, key)
+    shrink(this.#kept, gatewayLimits.surfaceItems, ({ items }) => items, key)
     return surface
   }
 
   /** The surface of a view's servers, folded unless another class of clients is shown the same. */
   #merged (view: View, client: Client, generation: number, snapshot: Snapshot, before: Surface | undefined): Surface {
     if (this.#folded?.generation !== generation || this.#folded.snapshot !== snapshot) {
-      this.#folded = { generation, snapshot, surfaces: new BoundedMap(limits.surfaces) }
+      this.#folded = { generation, snapshot, surfaces: new BoundedMap(gatewayLimits.surfaces) }
     }
     const { surfaces } = this.#folded
     const sections = this.sections(view, client)

@@ -1,9 +1,10 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { memoryOf } from '../../protocol/text.ts'
-import { limits, type Release, ShareError, Shares } from '../base/limits/index.ts'
+import { type Release, ShareError, Shares } from '../base/limits/index.ts'
+import { gatewayLimits } from './limits.ts'
 
-const { size, cost } = limits.subscriptions
+const { size, cost } = gatewayLimits.subscriptions
 
 /** The memory of the wanted resources of all clients, in bytes. */
 const held = new Shares(size, 'subscriptions to resources')

@@ -2,8 +2,9 @@ import { EventEmitter } from 'node:events'
 import fp from 'fastify-plugin'
 import type { Clients, Revocation, StoredToken, Tokens } from '../../db/ports.ts'
 import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
-import { BoundedMap, limits, ownerAt, Semaphore } from '../base/limits/index.ts'
+import { BoundedMap, ownerAt, Semaphore } from '../base/limits/index.ts'
 import { sha256 } from '../base/secrets/index.ts'
+import { identityLimits } from './limits.ts'
 
 /** Time for which a found token is used without asking the storage, in ms. */
 const fresh = 2_000
@@ -12,7 +13,7 @@ const usable = 4_000
 /** Interval at which ended authorizations are looked for, in ms. */
 const sweepInterval = 2_000
 /** Time for which an authorization whose access token has expired is remembered, in ms: as long as a session waits for its client. */
-const remembered = limits.sessionIdle
+const remembered = identityLimits.sessionIdle
 /** How far back revocations of other replicas are looked for, in ms. */
 const lookBack = 30_000
 
@@ -33,10 +34,10 @@ interface Authorization { readonly token: StoredToken, isExpired: boolean }
 export class AccessTokens extends EventEmitter<{ ended: [family: string], expired: [family: string] }> {
   readonly #tokens: Tokens
   readonly #clients: Pick<Clients, 'find'>
-  readonly #known = new BoundedMap<string, Known>(limits.accessTokens)
-  readonly #authorizations = new BoundedMap<string, Authorization>(limits.accessTokens)
+  readonly #known = new BoundedMap<string, Known>(identityLimits.accessTokens)
+  readonly #authorizations = new BoundedMap<string, Authorization>(identityLimits.accessTokens)
   /** Look-ups of tokens that were not found lately, which anybody can send: addresses take turns. */
-  readonly #lookUps = new Semaphore({ places: limits.tokenLookUps.places })
+  readonly #lookUps = new Semaphore({ places: identityLimits.tokenLookUps.places })
   /** Counts revocations: what was read before one says nothing after it. */
   #revocations = 0
   readonly #sweeper: NodeJS.Timeout

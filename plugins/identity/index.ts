@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { IdentityOptions } from './parts.ts'
 
+export { identityLimits } from './limits.ts'
 export { checkScopes } from './auth/rights.ts'
 export type { StandingOf } from './auth/standings.ts'
 export { legacyKeyIgnored, legacyKeyOf, legacyKeyOfGuest, legacyKeyWarning, legacyPeople } from './keys/legacy-key.ts'

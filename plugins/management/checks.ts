@@ -4,9 +4,9 @@ import type { Server, Snapshot } from '../../db/store.ts'
 import { looksLikeId, newNameProblem } from '../../schemas/names.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { errors, noSuch } from '../base/errors/index.ts'
-import { limits } from '../base/limits/index.ts'
 import { defaultOwner } from '../identity/index.ts'
 import { canManage, canSee, groupNamed, isRestricted, type Principal, takesPlace } from '../settings/index.ts'
+import { managementLimits } from './limits.ts'
 
 /** Checks a name that a server or group is about to get. @param place the member of the request @throws InvalidInput */
 function checkName (name: string, place: string, noun: 'server' | 'group', isTaken: boolean): void {
@@ -77,7 +77,7 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
 export function checkCount ({ servers, groups }: Snapshot, { isAdmin, username }: Principal, noun: 'server' | 'group', added = 0): void {
   if (isAdmin || (noun === 'server' && username === undefined)) return
   const owned = noun === 'server' ? [...servers.values()].map(({ config }) => config) : [...groups.values()]
-  const max = noun === 'server' ? limits.serversPerUser : limits.groupsPerUser
+  const max = noun === 'server' ? managementLimits.serversPerUser : managementLimits.groupsPerUser
   if (owned.filter(({ owner }) => owner === username).length + added < max) return
   throw new errors.ShareUsed(`You have ${max} ${noun}s already: remove one first`)
 }
@@ -89,8 +89,8 @@ export function checkConfigRoom ({ servers }: Snapshot, { isAdmin, username }: P
   for (const other of servers.values()) {
     if (other.name !== name && other.config.owner === username) size += jsonSize(other.config)
   }
-  if (size > limits.configPerUser) {
-    const sentence = `The configs of your servers would be larger than ${limits.configPerUser} characters together: remove one first`
+  if (size > managementLimits.configPerUser) {
+    const sentence = `The configs of your servers would be larger than ${managementLimits.configPerUser} characters together: remove one first`
     throw new errors.ShareUsed(sentence)
   }
 }

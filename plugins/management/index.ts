@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { ManagementOptions } from './parts.ts'
 
+export { managementLimits } from './limits.ts'
 export { type ArchiveBounds, ArchiveError } from './bundles/archive/archive.ts'
 export { readEntries } from './bundles/archive/entries.ts'
 export { extract } from './bundles/archive/extract.ts'

@@ -1,5 +1,6 @@
 import type { Store } from '../../db/store.ts'
-import { limits, TokenBucket } from '../base/limits/index.ts'
+import { TokenBucket } from '../base/limits/index.ts'
+import { settingsLimits } from './limits.ts'
 
 /**
  * Looks for changes of other replicas on behalf of callers with unknown credentials. One look-up runs at a time, for all who asked before
@@ -7,7 +8,7 @@ import { limits, TokenBucket } from '../base/limits/index.ts'
  */
 export class FreshLookUps {
   readonly #store: Pick<Store, 'refresh'>
-  readonly #rate = new TokenBucket({ burst: limits.freshLookUps.perSecond, perSecond: limits.freshLookUps.perSecond })
+  readonly #rate = new TokenBucket({ burst: settingsLimits.freshLookUps.perSecond, perSecond: settingsLimits.freshLookUps.perSecond })
   #running: Promise<boolean> | undefined
   /** The look-up that starts after the running one, which may have read the database before the caller's change was made. */
   #next: Promise<boolean> | undefined
@@ -35,7 +36,7 @@ export class FreshLookUps {
   #start (): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => { resolve(false) }, limits.freshLookUps.timeout).unref()
+      timer = setTimeout(() => { resolve(false) }, settingsLimits.freshLookUps.timeout).unref()
     })
     const answered = this.#store.refresh?.().then(() => true, () => false)
     const lookUp = Promise.race([answered ?? true, timeout]).then((hasAnswered) => {

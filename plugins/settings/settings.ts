@@ -5,9 +5,10 @@ import { errors } from '../base/errors/index.ts'
 import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
 import { valuesIn } from '../base/body/index.ts'
-import { limits, Semaphore, ShareError, Shares, TokenBucket } from '../base/limits/index.ts'
+import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
 import { FreshLookUps } from './fresh-look-ups.ts'
 import { withoutToken } from './hashed-key.ts'
+import { settingsLimits } from './limits.ts'
 
 /** One commit. */
 export interface Committed {
@@ -44,8 +45,8 @@ export class Settings extends EventEmitter<{
   readonly #unsubscribe: () => void
   readonly #lookUps: FreshLookUps
   readonly #turns = new Semaphore({ places: 1 })
-  readonly #waiting = new Shares(limits.changes, 'changes of the settings')
-  readonly #rate = new TokenBucket(limits.userChanges, { maxKeys: limits.userChanges.owners })
+  readonly #waiting = new Shares(settingsLimits.changes, 'changes of the settings')
+  readonly #rate = new TokenBucket(settingsLimits.userChanges, { maxKeys: settingsLimits.userChanges.owners })
   readonly #changing = new Set<Promise<unknown>>()
   readonly #view: View
   readonly #watch: NodeJS.Timeout
@@ -82,7 +83,7 @@ export class Settings extends EventEmitter<{
   /** The reason why the store cannot read or write now; undefined when it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
 
-  /** The reason why the store has been away for so long (`limits.storageAway`) that the process is of no use; undefined: it has not. */
+  /** The reason why the store has been away for so long (`settingsLimits.storageAway`) that the process is of no use; undefined: it has not. */
   get outage (): string | undefined {
     this.#lookAtStore()
     return this.#isTooLongAway ? this.problem : undefined
@@ -100,7 +101,7 @@ export class Settings extends EventEmitter<{
   }
 
   get #isTooLongAway (): boolean {
-    return this.#awaySince !== undefined && Date.now() - this.#awaySince >= limits.storageAway
+    return this.#awaySince !== undefined && Date.now() - this.#awaySince >= settingsLimits.storageAway
   }
 
   /**
@@ -130,7 +131,7 @@ export class Settings extends EventEmitter<{
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
     // The gateway's own changes are few, and none of them may be refused.
     const owner = by === undefined ? undefined : accountOf(by)
-    if (typeof by === 'object') this.#count(by, limits.userChanges.each)
+    if (typeof by === 'object') this.#count(by, settingsLimits.userChanges.each)
     const leave = owner === undefined ? () => {} : this.#waiting.take(owner)
     const changing = this.#inTurn(owner ?? '', async () => await this.#change(work, by)).finally(leave)
     this.#changing.add(changing)
@@ -147,7 +148,7 @@ export class Settings extends EventEmitter<{
    * @throws ShareError when the principal has made too many of them lately
    */
   countLarge (principal: Principal, size: number): void {
-    if (size > limits.steppedBody) this.#count(principal, size)
+    if (size > baseLimits.steppedBody) this.#count(principal, size)
   }
 
   /** @throws ShareError */

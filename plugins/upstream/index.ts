@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { UpstreamWingOptions } from './parts.ts'
 
+export { upstreamLimits } from './limits.ts'
 export {
   type ProcessEnvironment, expandVariables, fillPlaces, isOurs, leftAsWritten, variablePattern
 } from './links/environment.ts'

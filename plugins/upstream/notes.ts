@@ -1,7 +1,7 @@
 import { mendedAt } from '../../protocol/mending.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import { truncate } from '../../protocol/text.ts'
-import { BoundedMap, limits, Outage } from '../base/limits/index.ts'
+import { BoundedMap, Outage, baseLimits } from '../base/limits/index.ts'
 
 type Log = (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 
@@ -16,7 +16,7 @@ export class StatusLog {
   readonly #now: () => number
   #outage: { readonly status: keyof typeof words, readonly of: Outage } | undefined
   /** When each remark was last logged, in ms since the epoch. */
-  readonly #logged = new BoundedMap<string, number>(limits.outages.sentences)
+  readonly #logged = new BoundedMap<string, number>(baseLimits.outages.sentences)
 
   /** @param now in ms since the epoch */
   constructor (log: Log, now: () => number = Date.now) {
@@ -44,7 +44,7 @@ export class StatusLog {
   readonly remark: Log = (level, sentence, more) => {
     if (level === 'warn') {
       const now = this.#now()
-      if (now - (this.#logged.get(sentence) ?? -Infinity) < limits.outages.summary) return
+      if (now - (this.#logged.get(sentence) ?? -Infinity) < baseLimits.outages.summary) return
       this.#logged.setNewest(sentence, now)
     }
     this.#log(level, sentence, more)

@@ -2,12 +2,13 @@ import fp from 'fastify-plugin'
 import type { CatalogueCache, Server, Snapshot, Storage } from '../../db/store.ts'
 import type { ProcessUser } from '../../protocol/transports/started-process.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { limits, Semaphore } from '../base/limits/index.ts'
+import { Semaphore } from '../base/limits/index.ts'
 import { goneAccounts } from '../identity/index.ts'
 import { chargedUser, unmatchedIn, withPresentRights } from '../settings/index.ts'
 import { ChildRecord } from './links/child-record.ts'
 import logins from './login/index.ts'
 import { Upstreams } from './upstreams.ts'
+import { upstreamLimits } from './limits.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -85,7 +86,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
         install: () => app.settings.current.system.install,
         isOurs
       },
-      dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
+      dialling: new Semaphore({ places: upstreamLimits.concurrentSpawns, perOwner: upstreamLimits.concurrentSpawnsPerUser, reserved: 1 }),
       initTimeout,
       requestTimeout
     },

@@ -3,7 +3,7 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
-import { LineLimit, limits, paceOf, ShareError } from '../base/limits/index.ts'
+import { LineLimit, paceOf, ShareError } from '../base/limits/index.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
 import { sameConnection } from './links/connection-config.ts'
 import { Children } from './links/pool.ts'
@@ -14,6 +14,7 @@ import { SharedApi } from './openapi/api.ts'
 import { probe, type Probe } from './probe.ts'
 import { StatusLog } from './notes.ts'
 import { Upstream } from './upstream.ts'
+import { upstreamLimits } from './limits.ts'
 
 interface UpstreamsDeps {
   connecting: Connecting<Omit<TransportDeps, 'onLine' | 'sharedApi' | 'pace'>>
@@ -162,7 +163,7 @@ export class Upstreams implements ProviderSource {
         broadcast: () => {}
       }
     })
-    return await probe(make, limits.serverTests.time, signal)
+    return await probe(make, upstreamLimits.serverTests.time, signal)
   }
 
   /** The servers that are configured and not disabled, and whether each can be called now. */
@@ -220,7 +221,7 @@ export class Upstreams implements ProviderSource {
     const { connecting, log, cache, settings: { userOf }, logins, isOurs, onLine: print } = this.#deps
     const isFirst = !this.#isStarted
     const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
-    const { lines, size } = limits.stderrLines
+    const { lines, size } = upstreamLimits.stderrLines
     const printed = new LineLimit({ burst: size, perSecond: size }, (omitted) => { print(name, `${omitted} more lines in this second`) })
     // The text of a line is made only if it is printed.
     const onLine: TransportDeps['onLine'] = ({ length, text }) => {

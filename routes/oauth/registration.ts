@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { checkScopes, type IssuedClient, toRegistered } from '../../plugins/identity/index.ts'
+import { checkScopes, type IssuedClient, toRegistered, identityLimits } from '../../plugins/identity/index.ts'
 import { errors, OAuthError } from '../../plugins/base/errors/index.ts'
-import { limits } from '../../plugins/base/limits/index.ts'
 import { jsonBodies } from '../bodies.ts'
 
 /** The token of `Authorization: Bearer`. */
@@ -10,7 +9,7 @@ const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | unde
 
 /** Registration of clients by themselves (RFC 7591), and its management (RFC 7592). */
 const routes: FastifyPluginAsync = async (app) => {
-  jsonBodies(app, limits.oauth.registration)
+  jsonBodies(app, identityLimits.oauth.registration)
   const { clients } = app.oauth
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')

@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { ownerOf } from '../../plugins/settings/index.ts'
-import { chunkedReply, lengthOf, limits, memory, type Release } from '../../plugins/base/limits/index.ts'
+import { chunkedReply, lengthOf, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import { DocumentQuery, OpenApiDocument, OpenFailure, PartName, PartQuery, ServerNames, ToolStats } from '../../schemas/openapi-routes.ts'
 import { forAnyOrigin } from '../any-origin.ts'
 import { isKnown, tagEntity } from '../entity-tag.ts'
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const principal = await app.auth.optional(request)
     const owner = ownerOf(principal, request.ip)
     const releases: Release[] = []
-    const hold = (bytes: number): void => { if (bytes > limits.smallText) releases.push(memory.take(owner, bytes)) }
+    const hold = (bytes: number): void => { if (bytes > baseLimits.smallText) releases.push(memory.take(owner, bytes)) }
     let body: string | Buffer | Readable = ''
     try {
       const { chunks, etag } = await app.openapi.document(principal, name, query, format, request.ip, hold)
@@ -46,7 +46,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       if (!isKnown(request, etag)) {
         const parts = chunks()
         const length = lengthOf(parts)
-        if (length <= limits.smallText) body = Buffer.concat(parts)
+        if (length <= baseLimits.smallText) body = Buffer.concat(parts)
         else {
           reply.headers({ 'content-length': length, 'cache-control': cacheControl })
           body = chunkedReply(reply.raw, parts, length, { owner, cost: 1 })

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { at, initialize, KEY, names, send, Session, text, type Json } from '../helpers/client.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { bearerKey, startHub, until } from '../helpers/hub.ts'
 import {
   Api, deleted, enc, fine, list, MASK, offers, onDisk, refused, started, stored, users, countWrites
 } from '../helpers/management.ts'
+import { managementLimits } from '../../plugins/management/limits.ts'
 
 test('new names, owners, visibility, pages', async (t) => {
   const fake = await startUpstream(t, offers)
@@ -243,12 +243,12 @@ test('new names, owners, visibility, pages', async (t) => {
     const { admin, bob } = await started(t)
     const config = { url: 'https://mcp.example.com/mcp', enabled: false }
     const batch = await bob.ask('POST', '/servers/batch', {
-      servers: Array.from({ length: limits.serversPerUser + 2 }, (_, n) => ({ name: `s${n}`, config }))
+      servers: Array.from({ length: managementLimits.serversPerUser + 2 }, (_, n) => ({ name: `s${n}`, config }))
     })
     assert.deepEqual([batch.status, at(batch.body, 'data', 'failureCount')], [207, 2], batch.text.slice(-500))
     refused(await bob.ask('POST', '/servers', { name: 'more', config }), 429)
     await admin.ok('POST', '/servers', { name: 'more', config })
-    for (let n = 0; n < limits.groupsPerUser; n++) await bob.ok('POST', '/groups', { name: `g${n}` }, 201)
+    for (let n = 0; n < managementLimits.groupsPerUser; n++) await bob.ok('POST', '/groups', { name: `g${n}` }, 201)
     refused(await bob.ask('POST', '/groups', { name: 'more groups' }), 429)
     await admin.ok('POST', '/groups', { name: 'more groups' }, 201)
     deleted(await bob.ask('DELETE', '/servers/s0'))

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'tap'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { envTable, tableIn } from '../../docs/env-table.ts'
+import { limitsPage } from '../../docs/limits-page.ts'
 import { jsonRpc } from '../../plugins/base/errors/handlers.ts'
 import { errors } from '../../plugins/base/errors/list.ts'
 import { code } from '../../protocol/errors.ts'
@@ -120,6 +121,7 @@ test('dependencies', async (t) => {
 
 test('docs/configuration.md: its table of environment variables is that of schemas/env.ts', async () => {
   assert.equal(tableIn(read('docs/configuration.md')), envTable(), 'write it anew: node --import tsx docs/env-table.ts --write')
+  assert.equal(read('docs/limits.md'), limitsPage(), 'write it anew: node --import tsx docs/limits-page.ts --write')
 })
 
 test('README.md has at most 150 lines and 8 KB, docs/architecture.md and docs/lifecycle.md at most 8 KB each', async () => {

@@ -18,7 +18,6 @@ import { checkAsked, isAsked } from '../../plugins/downstream/modern/input-reque
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { States, type Binding, type State } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { type KeyRing, openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import { seal, unseal } from '../../plugins/base/secrets/seal.ts'
 import { code, type RpcError } from '../../protocol/errors.ts'
@@ -27,6 +26,7 @@ import type { Response } from '../../protocol/message.ts'
 import { modernCode } from '../../protocol/modern/envelope.ts'
 import { mockTimers } from '../helpers/clock.ts'
 import { path } from '../helpers/hub.ts'
+import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 
 const usedStates = (): RecordedUsedStates => new RecordedUsedStates(new MemoryRecords())
 
@@ -90,7 +90,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     await states.use(server, '{"a":1}')
     await states.use(server, '{"a":1}')
     await assert.rejects(states.use(server, '{"a":2}'), { code: -32602 })
-    mock.timers.tick(limits.parked.again + 1)
+    mock.timers.tick(downstreamLimits.parked.again + 1)
     await assert.rejects(states.use(server, '{"a":1}'), /answered already/)
     await states.use(states.seal({ kind: 'again' }, binding, Date.now() + minute), '{"a":2}')
   })
@@ -203,12 +203,12 @@ test('rounds: questions that come together are asked together, and what is missi
   const first = call.ask(question())
   const second = call.ask(question('{"messages":[],"_meta":{"progressToken":7,"x":1}}', 'sampling/createMessage'))
   assert.equal(exchange.answers.length, 0)
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   assert.deepEqual(inputRequests(exchange.answers[0]), ['question-1', 'question-2'])
   assert.ok(exchange.answers[0]?.includes('{"method":"sampling/createMessage","params":{"messages":[],"_meta":{"x":1}}}'))
   call.resume(round(), '{"question-1":{"action":"decline"},"question-2":12,"other":{}}', exchange.attach)
   assert.equal((await first).resultText, '{"action":"decline"}')
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   assert.deepEqual(inputRequests(exchange.answers[1]), ['question-2'])
   assert.equal(round(), 2)
   call.resume(2, answers('question-2'), exchange.attach)
@@ -224,14 +224,14 @@ test('a client is asked what its newest request declares, and nothing else', asy
   const first = call.ask(question())
   const second = call.ask(question('{"messages":[]}', 'sampling/createMessage'))
   const refused = assert.rejects(second, /sampling/)
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   assert.deepEqual(inputRequests(exchange.answers[0]), ['question-1', 'question-2'])
   // The retry declares less: what it leaves unanswered is not asked again, nor anything new of that kind.
   call.resume(round(), answers('question-1'), () => { exchange.attach(); exchange.capabilities = { elicitation: {} } })
   await first
   await assert.rejects(call.ask(question('{"messages":[]}', 'sampling/createMessage')), /sampling/)
   const third = call.ask(question())
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   await refused
   assert.deepEqual(inputRequests(exchange.answers[1]), ['question-3'])
   call.resume(round(), answers('question-3'), exchange.attach)
@@ -244,7 +244,7 @@ test('each round is good once; the same answers again recover what was lost', as
   const { mock } = await import('node:test')
   const { table, exchange, call, round } = park()
   const asked = call.ask(question())
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   const used = /was answered already/
   assert.throws(() => { call.resume(2, '{}', exchange.attach) }, used)
   call.resume(round(), answers('question-1'), exchange.attach)
@@ -253,7 +253,7 @@ test('each round is good once; the same answers again recover what was lost', as
   // The same again joins the one that runs, ...
   call.resume(1, answers('question-1'), exchange.attach)
   const next = call.ask(question())
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   // ... and gets the next round, if that was lost.
   call.resume(1, answers('question-1'), exchange.attach)
   assert.equal(exchange.answers.at(-1), exchange.answers.at(-2))
@@ -268,7 +268,7 @@ test('each round is good once; the same answers again recover what was lost', as
     assert.equal(exchange.answers.at(-1), '{"done":1}')
   }
   assert.equal(table.find(call.id), call)
-  mock.timers.tick(limits.parked.again + 1)
+  mock.timers.tick(downstreamLimits.parked.again + 1)
   assert.throws(() => { call.resume(2, answers('question-2'), exchange.attach) }, used)
   assert.equal(table.find(call.id), undefined)
   assert.equal(table.size, 0)
@@ -279,12 +279,12 @@ test('an answer that comes while nobody waits is kept for the next request', asy
   const { mock } = await import('node:test')
   const { table, exchange, call, round } = park()
   const asked = call.ask(question())
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   exchange.finish('{"early":1}')
   await assert.rejects(asked, /request is over/)
   call.resume(round(), answers('question-1'), exchange.attach)
   assert.equal(exchange.answers.at(-1), '{"early":1}')
-  mock.timers.tick(limits.parked.again + 1)
+  mock.timers.tick(downstreamLimits.parked.again + 1)
   assert.equal(table.find(call.id), undefined)
 })
 
@@ -293,9 +293,9 @@ test('a client that never answers: its call is cancelled, and nothing of it stay
   const { mock } = await import('node:test')
   const { table, exchange, call } = park()
   const asked = call.ask(question())
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   assert.equal(table.count, 1)
-  mock.timers.tick(limits.parked.time)
+  mock.timers.tick(downstreamLimits.parked.time)
   await assert.rejects(asked)
   assert.match(exchange.cancelled ?? '', /did not answer in time/)
   assert.equal(table.count + table.size, 0)
@@ -307,12 +307,12 @@ test('a question that the server withdraws is not asked, and one round later not
   const { exchange, call, round } = park()
   const controller = new AbortController()
   const asked = call.ask(question('{}', 'roots/list', controller.signal))
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   assert.ok(exchange.answers[0]?.includes('"question-1":{"method":"roots/list"}'))
   controller.abort('no more')
   await assert.rejects(asked, /no more/)
   call.resume(round(), '{}', exchange.attach)
-  mock.timers.tick(limits.parked.gather)
+  mock.timers.tick(downstreamLimits.parked.gather)
   assert.equal(exchange.isAwaited, true)
 })
 
@@ -323,7 +323,7 @@ test('a question that only timing relates to a call may be answered after that c
   const asked = ({ call }: Parked, ...questions: Question[]): Array<Promise<unknown>> => {
     const answered = questions.map(async (each) =>
       await call.ask(each).then(({ resultText }) => resultText, ({ message }: Error) => message))
-    mock.timers.tick(limits.parked.gather)
+    mock.timers.tick(downstreamLimits.parked.gather)
     return answered
   }
 
@@ -339,12 +339,12 @@ test('a question that only timing relates to a call may be answered after that c
     assert.match(String(await one), /"key":"question-1"/)
     assert.equal(await two, 'The request is over', 'it was left out')
     assert.equal(exchange.answers.at(-1), '{"done":1}')
-    mock.timers.tick(limits.parked.again)
+    mock.timers.tick(downstreamLimits.parked.again)
     assert.deepEqual([table.count, table.size], [0, 0])
   })
   await t.test('or is over with its time, or its access', async () => {
     for (const end of [
-      () => { mock.timers.tick(limits.parked.time) },
+      () => { mock.timers.tick(downstreamLimits.parked.time) },
       ({ table }: Parked) => { table.forgetOf(() => true) }
     ]) {
       const parked = park()
@@ -429,18 +429,18 @@ test('docs/errors.md says of every error of this era what to do', async () => {
 
 test('parked calls are bounded in number, by one owner, and in size', async (t) => {
   const table = new ParkedCalls<FakeExchange>(new States(usedStates()))
-  const calls = Array.from({ length: limits.parked.calls * 3 / 4 }, () => park(table))
+  const calls = Array.from({ length: downstreamLimits.parked.calls * 3 / 4 }, () => park(table))
   assert.throws(() => { park(table) }, { reason: 'limit' })
   // Others still have room.
   calls.push(park(table, new FakeExchange('bob')))
   const ask = async (of: ReturnType<typeof park> | undefined, size: number): Promise<unknown> =>
     await of?.call.ask(question(JSON.stringify({ message: 'x'.repeat(size) })))
   const [one, two, bobs] = [calls[0], calls[1], calls.at(-1)]
-  ask(one, limits.parked.size / 2).catch(() => {})
-  await assert.rejects(ask(two, limits.parked.size / 2), /Too many questions/)
-  ask(two, limits.parked.size / 4 - 1_000).catch(() => {})
-  ask(bobs, limits.parked.size / 10 - 1_000).catch(() => {})
-  assert.ok(table.size > 0.8 * limits.parked.size, 'others still have room in size, too')
+  ask(one, downstreamLimits.parked.size / 2).catch(() => {})
+  await assert.rejects(ask(two, downstreamLimits.parked.size / 2), /Too many questions/)
+  ask(two, downstreamLimits.parked.size / 4 - 1_000).catch(() => {})
+  ask(bobs, downstreamLimits.parked.size / 10 - 1_000).catch(() => {})
+  assert.ok(table.size > 0.8 * downstreamLimits.parked.size, 'others still have room in size, too')
   for (const { exchange } of calls) exchange.cancel('end')
   assert.equal(table.count + table.size, 0)
   t.end()
@@ -449,7 +449,7 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
 test('the request of a parked call counts as long as it is kept, and so do answers, as the memory that they take', (t) => {
   const table = new ParkedCalls<FakeExchange>(new States(usedStates()))
   const large = new FakeExchange()
-  large.memory = limits.parked.size
+  large.memory = downstreamLimits.parked.size
   const { call: refused } = park(table, large)
   t.rejects(refused.ask(question('{}')), /Too many questions/)
   large.cancel('end')

@@ -13,11 +13,11 @@ import { setLimits } from '../helpers/patient.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { checkRequest, isModern } from '../../plugins/downstream/modern/request.ts'
 import { completeResult } from '../../plugins/downstream/modern/result.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
 import { paramHeadersOf, paramValue } from '../../protocol/modern/param-headers.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 const asking = { elicitation: {}, sampling: {}, roots: {} }
 
@@ -540,7 +540,7 @@ test('with its key, a principal loses what it has open', async (t) => {
 test('a bound that is reached is told by the status: 503 for all, 429 for one\'s own share', async (t) => {
   // Of two places, the last one is for those that hold none.
   for (const [places, status, retryAfter, says] of [[0, 503, '5', /as it can hold/], [2, 429, '60', /as one caller may/]] as const) {
-    setLimits(t, limits, { calls: places })
+    setLimits(t, gatewayLimits, { calls: places })
     const { url, world } = await bridge(t)
     const leaves = new AbortController()
     if (places > 0) {

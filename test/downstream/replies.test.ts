@@ -13,13 +13,14 @@ import { bytesOf } from '../../plugins/base/body/body.ts'
 import { acceptedBy, type Accepted } from '../../plugins/downstream/accept.ts'
 import { HttpReply, writeJson } from '../../plugins/downstream/http-reply.ts'
 import { LegacyRequests } from '../../plugins/downstream/legacy/requests.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import config, { type SharedEnv } from '../../plugins/base/config/config.ts'
 import { memory } from '../../plugins/base/limits/memory.ts'
 import largeReplies from '../../plugins/base/limits/large-replies.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
 import type { Snapshot } from '../../db/store.ts'
 import type { LegacyVersion } from '../../protocol/legacy/versions.ts'
+import { baseLimits } from '../../plugins/base/limits/limits.ts'
+import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -113,10 +114,10 @@ test('a long batch is handled in steps: others have the event loop between them'
 })
 
 test('what clients do not read is bounded, whoever answers', async (t) => {
-  t.after(() => { memory.configure(limits.memory) })
+  t.after(() => { memory.configure(baseLimits.memory) })
   const app = Fastify({ forceCloseConnections: true })
   // What other tests of this process left unread counts, too.
-  const budget = memory.held + 12 * 1024 * 1024 * limits.unreadCost
+  const budget = memory.held + 12 * 1024 * 1024 * baseLimits.unreadCost
   await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: budget } as SharedEnv })
   await app.register(largeReplies)
   const large = 'x'.repeat(10 * 1024 * 1024)
@@ -156,7 +157,7 @@ test('what clients do not read is bounded, whoever answers', async (t) => {
 
 test('a large answer is written piece by piece, byte for byte', async (t) => {
   const app = Fastify({ forceCloseConnections: true })
-  await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: limits.memory } as SharedEnv })
+  await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: baseLimits.memory } as SharedEnv })
   let parts: Array<string | Buffer> = []
   let unwritten = 0
   app.get('/', (_request, reply) => {
@@ -247,7 +248,7 @@ test('the answer to one POST', async (t) => {
     const resumable = begin(t, { version: '2025-11-25' })
     resumable.reply.send(progress)
     resumable.break()
-    resumable.tick(limits.resumeGrace - 1)
+    resumable.tick(downstreamLimits.resumeGrace - 1)
     assert.equal(resumable.gone(), 0)
     resumable.tick(1)
     assert.equal(resumable.gone(), 1)

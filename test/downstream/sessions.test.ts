@@ -5,9 +5,11 @@ import { address, beginSession, begun, connection, listening, messagesIn, minute
 import fc from 'fast-check'
 import { eventId, parseEventId, Replay } from '../../plugins/downstream/legacy/message-buffer.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { memory } from '../../plugins/base/limits/memory.ts'
 import type { Question } from '../../protocol/exchange.ts'
+import { downstreamLimits } from '../../plugins/downstream/limits.ts'
+import { identityLimits } from '../../plugins/identity/limits.ts'
+import { baseLimits } from '../../plugins/base/limits/limits.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -31,17 +33,17 @@ test('replay: the last events of one session', async (t) => {
   })
   await t.test('bounded in number', async () => {
     const replay = new Replay('ann')
-    for (let n = 1; n <= limits.replayEvents + 10; n++) replay.add(1, n, 'x')
+    for (let n = 1; n <= downstreamLimits.replayEvents + 10; n++) replay.add(1, n, 'x')
     const kept = at(replay, 1, 0)
-    assert.equal(kept.length, limits.replayEvents)
-    assert.deepEqual([kept[0]?.[0], kept.at(-1)?.[0]], [11, limits.replayEvents + 10])
+    assert.equal(kept.length, downstreamLimits.replayEvents)
+    assert.deepEqual([kept[0]?.[0], kept.at(-1)?.[0]], [11, downstreamLimits.replayEvents + 10])
   })
   await t.test('bounded in size, over all streams', async () => {
     const replay = new Replay('ann')
-    const third = 'x'.repeat(Math.floor(limits.replaySize / 3))
+    const third = 'x'.repeat(Math.floor(downstreamLimits.replaySize / 3))
     for (let n = 1; n <= 4; n++) replay.add(n % 2, n, third)
     assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [1, 2])
-    replay.add(1, 5, 'x'.repeat(limits.replaySize + 1))
+    replay.add(1, 5, 'x'.repeat(downstreamLimits.replaySize + 1))
     assert.deepEqual([replay.after(1, 0).map((entry) => entry.at), at(replay, 0, 0).length], [[5], 0],
       'the newest stays, however large, and alone')
     replay.add(1, 6, 'small')
@@ -49,19 +51,19 @@ test('replay: the last events of one session', async (t) => {
   })
   await t.test('texts beyond Latin-1 count as the two bytes a character that they take', async () => {
     const replay = new Replay('ann')
-    const third = 'ж'.repeat(Math.floor(limits.replaySize / 6))
+    const third = 'ж'.repeat(Math.floor(downstreamLimits.replaySize / 6))
     for (let n = 1; n <= 4; n++) replay.add(1, n, third)
     assert.deepEqual(at(replay, 1, 0).map(([number]) => number), [2, 3, 4])
     replay.clear()
-    const large = 'ж'.repeat(limits.replaySize / 2 - 1_000)
-    const replays = Array.from({ length: limits.keptSize / limits.replaySize + 10 }, () => new Replay('bob'))
+    const large = 'ж'.repeat(downstreamLimits.replaySize / 2 - 1_000)
+    const replays = Array.from({ length: downstreamLimits.keptSize / downstreamLimits.replaySize + 10 }, () => new Replay('bob'))
     for (const each of replays) each.add(1, 1, large)
-    assert.equal(replays.filter((each) => each.after(1, 0).length > 0).length, limits.keptSize / limits.replaySize)
+    assert.equal(replays.filter((each) => each.after(1, 0).length > 0).length, downstreamLimits.keptSize / downstreamLimits.replaySize)
     for (const each of replays) each.clear()
   })
   await t.test('all sessions together are bounded, too: the oldest of all go, and those of one that ended are gone', async () => {
-    const large = 'x'.repeat(limits.replaySize - 1_000)
-    const replays = Array.from({ length: limits.keptSize / limits.replaySize + 10 }, () => new Replay('ann'))
+    const large = 'x'.repeat(downstreamLimits.replaySize - 1_000)
+    const replays = Array.from({ length: downstreamLimits.keptSize / downstreamLimits.replaySize + 10 }, () => new Replay('ann'))
     for (const replay of replays) replay.add(1, 1, large)
     const kept = (): number[] => replays.flatMap((replay, n) => replay.after(1, 0).length > 0 ? [n] : [])
     assert.deepEqual(kept(), replays.map((_, n) => n).slice(10))
@@ -94,18 +96,18 @@ test('replay: the last events of one session', async (t) => {
     eves[0]?.listen(held.stream, undefined)
     const uris = [...held.text().matchAll(/"x:\/\/(\d+)/g)].map(([, n]) => Number(n))
     assert.deepEqual(uris, Array.from({ length: uris.length }, (_, n) => 70 - uris.length + n), 'his newest')
-    assert.ok(uris.length > 50 && uris.length < limits.waitingMessages, `${uris.length} of each session`)
+    assert.ok(uris.length > 50 && uris.length < downstreamLimits.waitingMessages, `${uris.length} of each session`)
   })
   await t.test('whatever comes, the bounds hold and the newest stay', async () => {
-    fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(limits.replaySize * 2)), { maxLength: 12 }), (list) => {
+    fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(downstreamLimits.replaySize * 2)), { maxLength: 12 }), (list) => {
       const replay = new Replay('ann')
       list.forEach(([stream, size], n) => { replay.add(stream, n, 'x'.repeat(size)) })
       const kept = [0, 1, 2].flatMap((stream) => replay.after(stream, -1)).sort((a, b) => a.at - b.at)
-      assert.ok(kept.length === Math.min(list.length, 1) || kept.reduce((sum, { data }) => sum + data.length, 0) <= limits.replaySize)
+      assert.ok(kept.length === Math.min(list.length, 1) || kept.reduce((sum, { data }) => sum + data.length, 0) <= downstreamLimits.replaySize)
       assert.deepEqual(kept.map((entry) => entry.at), list.map((_, n) => n).slice(list.length - kept.length), 'the oldest go first')
       const next = list[list.length - kept.length - 1]
       if (next !== undefined) {
-        assert.ok(kept.reduce((sum, { data }) => sum + data.length, next[1]) > limits.replaySize, 'no more go than must')
+        assert.ok(kept.reduce((sum, { data }) => sum + data.length, next[1]) > downstreamLimits.replaySize, 'no more go than must')
       }
     }), { seed, numRuns: 50 })
   })
@@ -177,7 +179,7 @@ test('sessions: under (principal, route, id)', async (t) => {
   })
   await t.test('one owner may not fill the last quarter, and the last comer is served', async (t) => {
     const { sessions } = startSessions(t)
-    for (let n = 0; n < limits.sessions * 3 / 4; n++) beginSession(sessions, view('ann'), '2025-11-25', {})
+    for (let n = 0; n < downstreamLimits.sessions * 3 / 4; n++) beginSession(sessions, view('ann'), '2025-11-25', {})
     assert.throws(() => beginSession(sessions, view('ann'), '2025-11-25', {}), { name: 'ShareError', isOwners: true })
     assert.throws(() => sessions.rebuild(view('ann'), 'x', '2025-11-25', address), { isOwners: true })
     assert.ok(beginSession(sessions, view('bob'), '2025-11-25', {}))
@@ -207,7 +209,7 @@ test('sessions: rebuilt under an id that a client brings', async (t) => {
   await t.test('so many in a minute for each principal, then again', async (t) => {
     const { sessions, tick } = startSessions(t)
     const rebuild = (key: string, n: number): Session | undefined => sessions.rebuild(view(key), `id-${key}-${n}`, '2025-11-25', address)
-    for (let n = 0; n < limits.rebuildsPerMinute; n++) assert.ok(rebuild('ann', n))
+    for (let n = 0; n < downstreamLimits.rebuildsPerMinute; n++) assert.ok(rebuild('ann', n))
     assert.equal(rebuild('ann', -1), undefined)
     assert.equal(sessions.rebuild(view('ann', 'server'), 'elsewhere', '2025-11-25', address), undefined, 'another route is the same principal')
     assert.ok(rebuild('bob', 0), 'another principal is not')
@@ -221,18 +223,18 @@ test('sessions: idle ones end', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
     const used = beginSession(sessions, view('ann'), '2025-11-25', {})
     const idle = beginSession(sessions, view('ann'), '2025-11-25', {})
-    tick(limits.sessionIdle - minute)
+    tick(identityLimits.sessionIdle - minute)
     assert.ok(sessions.find(view('ann'), used.sessionId))
     assert.deepEqual(ended, [])
     tick(2 * minute)
     assert.deepEqual(ended, [idle.sessionId])
-    tick(limits.sessionIdle)
+    tick(identityLimits.sessionIdle)
     assert.deepEqual(ended, [idle.sessionId, used.sessionId])
     assert.equal(sessions.size, 0)
   })
   await t.test('a stranger who tries an id does not keep it alive', async (t) => {
     const { session, sessions, ended, tick } = begun(t)
-    tick(limits.sessionIdle - minute)
+    tick(identityLimits.sessionIdle - minute)
     sessions.find(view('bob'), session.sessionId)
     tick(2 * minute)
     assert.deepEqual(ended, [session.sessionId])
@@ -240,11 +242,11 @@ test('sessions: idle ones end', async (t) => {
   await t.test('an open stream keeps one alive, a broken one does so no longer', async (t) => {
     const { session, ended, tick } = begun(t)
     const held = listening(session)
-    tick(3 * limits.sessionIdle)
+    tick(3 * identityLimits.sessionIdle)
     assert.deepEqual([ended, session.busy], [[], true])
     held.break()
     assert.equal(session.busy, false)
-    tick(limits.sessionIdle - minute)
+    tick(identityLimits.sessionIdle - minute)
     assert.deepEqual(ended, [])
     tick(2 * minute)
     assert.deepEqual(ended, [session.sessionId])
@@ -252,7 +254,7 @@ test('sessions: idle ones end', async (t) => {
   await t.test('a request in flight keeps one alive', async (t) => {
     const { session, ended, tick } = begun(t)
     session.exchanges.set(1, { cancel: () => {} } as unknown as Parameters<typeof session.exchanges.set>[1])
-    tick(3 * limits.sessionIdle)
+    tick(3 * identityLimits.sessionIdle)
     assert.deepEqual(ended, [])
     session.exchanges.take(1)
     tick(minute)
@@ -268,10 +270,10 @@ test('a session and its streams', async (t) => {
   await t.test('news wait, bounded and each once, for the next stream', async (t) => {
     const session = begin(t)
     for (let n = 0; n < 3; n++) session.deliver('notifications/tools/list_changed')
-    for (let n = 0; n < limits.waitingMessages; n++) session.deliver('notifications/message', `{"level":"info","data":${n}}`)
+    for (let n = 0; n < downstreamLimits.waitingMessages; n++) session.deliver('notifications/message', `{"level":"info","data":${n}}`)
     const held = listening(session)
     const sent = held.text().split('\n').filter((line) => line.startsWith('data: {'))
-    assert.equal(sent.length, limits.waitingMessages)
+    assert.equal(sent.length, downstreamLimits.waitingMessages)
     assert.equal(held.text().includes('list_changed'), false, 'the oldest go')
     session.deliver('notifications/tools/list_changed')
     assert.equal(held.text().split('list_changed').length, 2)
@@ -281,14 +283,14 @@ test('a session and its streams', async (t) => {
     const say = (level: string, size: number): void => {
       session.deliver('notifications/message', JSON.stringify({ level, data: 'x'.repeat(size) }))
     }
-    for (const level of ['debug', 'info', 'notice', 'warning', 'error']) say(level, limits.waitingSize / 4)
-    say('alert', limits.waitingSize)
+    for (const level of ['debug', 'info', 'notice', 'warning', 'error']) say(level, downstreamLimits.waitingSize / 4)
+    say('alert', downstreamLimits.waitingSize)
     const held = listening(session)
     assert.deepEqual([...held.text().matchAll(/"level":"(\w+)"/g)].map(([, level]) => level), ['notice', 'warning', 'error'])
   })
   await t.test('each message goes to one stream; so many streams at once', async (t) => {
     const session = begin(t)
-    const held = Array.from({ length: limits.streamsPerSession }, () => {
+    const held = Array.from({ length: downstreamLimits.streamsPerSession }, () => {
       assert.equal(session.takesStream(undefined), true)
       const each = listening(session, undefined)
       return each
@@ -323,7 +325,7 @@ test('a session and its streams', async (t) => {
     carrying.send('{"method":"kept"}')
     // A reply is on it.
     carrying.onResume = () => {}
-    for (let n = 0; n < limits.resumableStreams + 5; n++) {
+    for (let n = 0; n < downstreamLimits.resumableStreams + 5; n++) {
       const stream = session.streams.open()
       stream.attach(connection().stream)
       stream.send(`{"method":"of ${stream.number}"}`)
@@ -333,7 +335,7 @@ test('a session and its streams', async (t) => {
       const held = listening(session, eventId)
       return messagesIn(held.text())
     }
-    const last = 1 + limits.resumableStreams + 5
+    const last = 1 + downstreamLimits.resumableStreams + 5
     assert.deepEqual([after('1-0'), after('2-0'), after(`${last}-0`)], [['{"method":"kept"}'], [], [`{"method":"of ${last}"}`]])
   })
   await t.test('paused and resumed again and again, it is one stream, on which nothing is lost', async (t) => {
@@ -344,7 +346,7 @@ test('a session and its streams', async (t) => {
     // A reply is on it.
     stream.onResume = () => {}
     const got: string[] = []
-    for (let n = 0; n < 3 * limits.resumableStreams; n++) {
+    for (let n = 0; n < 3 * downstreamLimits.resumableStreams; n++) {
       stream.pause(10)
       assert.equal(held.open(), false)
       stream.send(`{"n":${n}}`)
@@ -353,12 +355,12 @@ test('a session and its streams', async (t) => {
       session.listen(held.stream, lastId)
       got.push(...messagesIn(held.text()))
     }
-    assert.deepEqual(got, Array.from({ length: 3 * limits.resumableStreams }, (_, n) => `{"n":${n}}`))
+    assert.deepEqual(got, Array.from({ length: 3 * downstreamLimits.resumableStreams }, (_, n) => `{"n":${n}}`))
     assert.equal(session.streams.open().number, 2)
   })
   await t.test('a stream that has just begun is not the one that is forgotten, though all before it are open', async (t) => {
     const session = begin(t)
-    for (let n = 0; n < limits.resumableStreams; n++) session.streams.open().attach(connection().stream)
+    for (let n = 0; n < downstreamLimits.resumableStreams; n++) session.streams.open().attach(connection().stream)
     const stream = session.streams.open()
     const held = connection()
     stream.attach(held.stream)
@@ -371,7 +373,7 @@ test('a session and its streams', async (t) => {
     const { session, tick } = begun(t)
     listening(session)
     session.deliver('old')
-    tick(limits.replayTime - minute)
+    tick(downstreamLimits.replayTime - minute)
     session.deliver('new')
     const replayed = (): string[] => {
       const back = listening(session, '1-0')
@@ -398,11 +400,11 @@ test('a session and its streams', async (t) => {
       return { failed: () => failed }
     }
     const [first, late] = [beginSession(sessions, view('asking'), '2025-11-25', {}), beginSession(sessions, view('late'), '2025-11-25', {})]
-    const large = limits.questionsSize - 1_000
+    const large = downstreamLimits.questionsSize - 1_000
     const [one, two] = [ask(first, large), ask(first, 1_000)]
     await settle()
     assert.deepEqual([one.failed(), two.failed()], [false, true])
-    const [refused, small] = [ask(late, large), ask(late, limits.allQuestionsSize / 10 - 1_000)]
+    const [refused, small] = [ask(late, large), ask(late, downstreamLimits.allQuestionsSize / 10 - 1_000)]
     await settle()
     assert.deepEqual([refused.failed(), small.failed()], [true, false], 'who comes late has a tenth')
     first.questions.answer({ kind: 'response', id: 1, resultText: '{}' })
@@ -421,14 +423,14 @@ test('a session and its streams', async (t) => {
       const question: Question = {
         method: 'sampling/createMessage', params: {}, paramsText, signal: over.signal, outlivesRequest: false, progress: () => {}
       }
-      for (let n = 0; n < limits.questionsPerSession; n++) session.askOn(() => {}, question).catch(() => { failed++ })
+      for (let n = 0; n < downstreamLimits.questionsPerSession; n++) session.askOn(() => {}, question).catch(() => { failed++ })
       await settle()
-      const open = limits.questionsPerSession - failed
+      const open = downstreamLimits.questionsPerSession - failed
       session.questions.clear()
       await settle()
       return open
     }
-    const size = limits.questionsSize / 128
+    const size = downstreamLimits.questionsSize / 128
     assert.equal(await most(`{"x":"${'x'.repeat(size - 1_000)}"}`), 128)
     assert.equal(await most(`{"x":"${'ж'.repeat(size - 1_000)}"}`), 64)
     assert.equal(await most(`{"x":[${Array(20_000).fill('{}').join()}]}`), 10, '160 bytes for each object, and 3 characters')
@@ -451,25 +453,25 @@ test('a session and its streams', async (t) => {
     held.reads(false)
     const before = memory.held
     session.deliver('large', JSON.stringify('ж'.repeat(100_000)))
-    assert.ok(memory.held - before >= 200_000 * limits.unreadCost, String(memory.held - before))
+    assert.ok(memory.held - before >= 200_000 * baseLimits.unreadCost, String(memory.held - before))
     held.break()
     assert.equal(memory.held, before)
   })
   await t.test('a slow reader is let go; a burst is no sign of one', async (t) => {
     const { session, tick } = begun(t)
-    const large = JSON.stringify('x'.repeat(limits.streamBacklog + 1))
+    const large = JSON.stringify('x'.repeat(downstreamLimits.streamBacklog + 1))
     const burst = (count: number): void => { for (let n = 0; n < count; n++) session.deliver('large', large) }
     const held = listening(session)
     held.reads(false)
     burst(3)
     assert.equal(held.open(), true)
     held.reads(true)
-    tick(limits.streamBacklogTime + 1)
+    tick(downstreamLimits.streamBacklogTime + 1)
     session.deliver('after')
     assert.deepEqual([held.open(), messagesIn(held.text()).length], [true, 4], 'who reads it, stays')
     held.reads(false)
     burst(2)
-    tick(limits.streamBacklogTime + 1)
+    tick(downstreamLimits.streamBacklogTime + 1)
     session.deliver('more')
     assert.equal(held.open(), false, 'who does not, is let go in the end')
     const other = listening(session)
@@ -484,10 +486,10 @@ test('a session and its streams', async (t) => {
       const held = listening(session)
       return { session, held }
     }
-    const slow = Array.from({ length: limits.memory / limits.unreadCost / limits.streamBacklog - 1 }, (_, n) => opened(`slow ${n}`))
+    const slow = Array.from({ length: baseLimits.memory / baseLimits.unreadCost / downstreamLimits.streamBacklog - 1 }, (_, n) => opened(`slow ${n}`))
     const slowest = opened('slowest')
     const fast = opened('fast')
-    const message = JSON.stringify('x'.repeat(limits.streamBacklog - 1_000))
+    const message = JSON.stringify('x'.repeat(downstreamLimits.streamBacklog - 1_000))
     for (const { session, held } of [...slow, slowest]) { held.reads(false); session.deliver('large', message) }
     slowest.session.deliver('large', JSON.stringify('x'.repeat(3_000)))
     fast.session.deliver('large', message)

@@ -7,10 +7,10 @@ import { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { OpenApiTransport } from '../../plugins/upstream/openapi/transport.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { Outbound } from '../../plugins/base/outbound/outbound.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Cleanup } from '../helpers/hub.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
 export interface Tool {
   name: string
@@ -86,7 +86,7 @@ export async function restClient (
       `{"name":${JSON.stringify(name)},"arguments":${typeof args === 'string' ? args : JSON.stringify(args)}}`
     )
   const catalogue = async (): Promise<Catalogue> =>
-    (await readCatalogue(link, undefined, Infinity, limits.listTime, new UndeclaredTools(), warn)).catalogue
+    (await readCatalogue(link, undefined, Infinity, upstreamLimits.listTime, new UndeclaredTools(), warn)).catalogue
   return {
     link,
     session,

@@ -1,13 +1,13 @@
 // What a server lists to clients that can be asked, where that is more than it lists to others.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, failure, Session, settings, text, type Message } from '../helpers/client.ts'
 import { served } from '../helpers/served.ts'
 import { startHub, until, type Cleanup } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { gate, type Gate } from '../helpers/wire.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 const capabilities = { sampling: {} }
 
@@ -26,7 +26,7 @@ test('a merged list does not wait for a server that hangs when it is initialized
 
 test('such clients keep the tools that ask when the server lists more', async (t) => {
   // The time is over at once in which the first request for a class of clients waits for its list.
-  setLimits(t, limits, { newClass: 1 })
+  setLimits(t, gatewayLimits, { newClass: 1 })
   let names = ['a']
   const server = await startUpstream(t, {
     on: ({ method, session }) => {
@@ -61,7 +61,7 @@ async function called (url: string, name: string): Promise<Message> {
 }
 
 test('a call of a tool waits while what is listed to such clients is being read, longer than a list does', async (t) => {
-  setLimits(t, limits, { newClass: 50 })
+  setLimits(t, gatewayLimits, { newClass: 50 })
   const read = gate()
   const servers = { s: { url: (await startAsker(t, read)).url, isolation: 'shared' }, other: { url: (await startAsker(t, read)).url, isolation: 'shared' } }
   const hub = await startHub(t, { settings: settings(servers) })
@@ -77,7 +77,7 @@ test('a call of a tool waits while what is listed to such clients is being read,
 })
 
 test('a call of a tool fails with -32001, and not as unknown, where that list does not come', async (t) => {
-  setLimits(t, limits, { newClass: 50, connectionWait: 500 })
+  setLimits(t, gatewayLimits, { newClass: 50, connectionWait: 500 })
   const hub = await served(t, { s: { url: (await startAsker(t, gate())).url, isolation: 'shared' } })
   const refused = await called(`${hub.url}/mcp/s`, 'ask')
   assert.equal(refused.error?.code, -32001, JSON.stringify(refused))

@@ -15,7 +15,6 @@ import { ItemResolver } from '../../plugins/gateway/resolve.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
 import { foldSurface, readerOf, type Surface } from '../../plugins/gateway/surface.ts'
 import { Surfaces } from '../../plugins/gateway/surfaces.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { Search, type Embeddings } from '../../plugins/extensions/smart-routing/search.ts'
 import { PlainClient, type Client } from '../../protocol/exchange.ts'
 import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
@@ -24,6 +23,7 @@ import { exposedName } from '../../plugins/settings/access/item-names.ts'
 import { holdClock, turnsOfLoop } from '../helpers/clock.ts'
 import { until } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -96,7 +96,7 @@ function surfacesOf (
 }
 
 test('of surfaces with many items together, those folded longest ago go', async (t) => {
-  setLimits(t, limits, { surfaceItems: 25 })
+  setLimits(t, gatewayLimits, { surfaceItems: 25 })
   const { surfaces, view, client } = surfacesOf(catalogueOf({ tools: itemsOf(10, (n) => `t${n}`) }))
   const [a, b] = ['a', 'b'].map((name) => new WeakRef(surfaces.of(view(name), client)))
   assert.ok(a && b)
@@ -107,7 +107,7 @@ test('of surfaces with many items together, those folded longest ago go', async 
   await collected(a)
   assert.ok(b.deref(), 'the newer one stays')
   // The one that is wanted stays, however large it is.
-  setLimits(t, limits, { surfaceItems: 1 })
+  setLimits(t, gatewayLimits, { surfaceItems: 1 })
   const large = surfaces.of(view('d'), client)
   assert.ok(surfaces.of(view('d'), client) === large)
 })

@@ -7,11 +7,11 @@ import { test } from 'tap'
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { makeCatalogue } from '../../protocol/lists.ts'
 import { startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 /** What each of the two servers lists at first; and the first one later: everything that the second one has. */
 const lists = {
@@ -207,7 +207,7 @@ test('a tool whose name could be that of very many servers has a hash in it; an 
       return claims
     })
   }
-  const most = limits.nameRivals + 1
+  const most = gatewayLimits.nameRivals + 1
   assert.equal(precedence(most, false).plainName(0, 'tools', `${deep(most)}-x`), 'won')
   assert.equal(precedence(most + 1, false).plainName(0, 'tools', `${deep(most + 1)}-x`), 'lost')
   assert.equal(precedence(most + 40, true).plainName(0, 'tools', `${deep(most + 40)}-x`), 'won')

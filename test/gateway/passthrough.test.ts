@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { test } from 'tap'
 import { RpcError } from '../../protocol/errors.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import {
   digestOf, isForwardable, passedOn, passthroughOf, type Passed
 } from '../../plugins/upstream/links/passthrough.ts'
@@ -14,6 +13,8 @@ import { startUpstream, tool, type Options, type Upstream } from '../fakes/fault
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { served } from '../helpers/served.ts'
 import { startSse, type SseServer } from '../helpers/wire.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
 const ours =
   `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{"iss":"tool-hub","sub":"admin"}').toString('base64url')}.c` +
@@ -64,12 +65,12 @@ test('passedOn: what of a request goes on', async (t) => {
       ['a login token of ours', { authorization: `Bearer ${ours}`, 'x-a': ours }, undefined],
       ['what only looks a little like one', { 'x-a': 'athk_b', 'x-b': '1.2.3' }, { 'x-a': 'athk_b', 'x-b': '1.2.3' }],
       ['Latin-1', { 'x-a': 'caf\u00e9' }, { 'x-a': 'caf\u00e9' }],
-      ['as long as may be', { 'x-a': 'y'.repeat(limits.passthroughHeader) }, { 'x-a': 'y'.repeat(limits.passthroughHeader) }]
+      ['as long as may be', { 'x-a': 'y'.repeat(gatewayLimits.passthroughHeader) }, { 'x-a': 'y'.repeat(gatewayLimits.passthroughHeader) }]
     ]
     for (const [says, headers, passed] of table) {
       assert.deepEqual(passedOn('s', ['x-a', 'x-b', 'authorization', 'constructor', '__proto__'], headers), passed, says)
     }
-    for (const value of ['canary\r\nx-evil: 1', 'canary\n', 'canary\0', 'canary\u0100', `canary${'y'.repeat(limits.passthroughHeader)}`]) {
+    for (const value of ['canary\r\nx-evil: 1', 'canary\n', 'canary\0', 'canary\u0100', `canary${'y'.repeat(gatewayLimits.passthroughHeader)}`]) {
       assert.throws(() => passedOn('s', ['x-a'], { 'x-a': value }), (error) =>
         error instanceof RpcError && error.code === -32602 && error.message.includes('"x-a"') && !error.message.includes('canary'))
     }
@@ -325,10 +326,10 @@ const promises: Record<string, (world: World) => Promise<void>> = {
   },
 
   'as many values as there are, connections stay bounded': async ({ shared, ann, bob }) => {
-    for (let at = 0; at < limits.linksPerServer + 6; at++) {
+    for (let at = 0; at < upstreamLimits.linksPerServer + 6; at++) {
       assert.ok((await call(bob, 'shared-echo', { 'x-tenant': `canary-many-${at}` })).result)
     }
-    await until(() => shared.sessions.size <= limits.linksPerServer)
+    await until(() => shared.sessions.size <= upstreamLimits.linksPerServer)
     assert.ok((await call(ann, 'shared-echo', { 'x-tenant': 'canary-ann' })).result)
   },
 

@@ -1,7 +1,6 @@
 // What belongs to one call, session or user reaches nobody else who shares a server with it.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import {
   at, failed, failure, open, OTHER, otherKey, send, Session, text, within, type Json, type Message
@@ -10,6 +9,8 @@ import { bearerKey, until, type Cleanup } from '../helpers/hub.ts'
 import { served } from '../helpers/served.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { answerAndStay, call, gate, log, methods, question, startSse } from '../helpers/wire.ts'
+import { downstreamLimits } from '../../plugins/downstream/limits.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 /** The URL of the route of a gateway's only server, whose keys are those of the admins alice and bob. */
 async function routeTo (t: Cleanup, server: Json): Promise<string> {
@@ -131,7 +132,7 @@ test('news of a task or of a question reach nobody on an idle shared connection'
 })
 
 test('what an answered call asked is withdrawn, and counts no more in the bound of questions', async (t) => {
-  setLimits(t, limits, { questionsPerSession: 3 })
+  setLimits(t, downstreamLimits, { questionsPerSession: 3 })
   const most = 5
   const refusals: Message[] = []
   let answered = gate()
@@ -161,7 +162,7 @@ test('what an answered call asked is withdrawn, and counts no more in the bound 
 })
 
 test('a session has a bounded number of subscriptions', async (t) => {
-  setLimits(t, limits, { subscriptionsPerSession: 5 })
+  setLimits(t, gatewayLimits, { subscriptionsPerSession: 5 })
   const server = await startUpstream(t, { tools: [], resources: [] })
   const session = await Session.open(await routeTo(t, { url: server.url }))
   const subscribe = async (n: number): Promise<Message> => await session.request('resources/subscribe', { uri: `r://${n}` })

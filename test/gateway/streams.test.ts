@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import { at, KEY, Session, text } from '../helpers/client.ts'
 import { served } from '../helpers/served.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 import { answerAndStay, call, gate, log, methods, type Gate } from '../helpers/wire.ts'
+import { downstreamLimits } from '../../plugins/downstream/limits.ts'
 
 const MiB = 1024 * 1024
 
@@ -66,7 +66,7 @@ test('neither GET streams that have ended nor streams that a server leaves open 
   const headers = { ...session.headers, authorization: `Bearer ${KEY}`, accept: 'text/event-stream' }
 
   await t.test('GET streams count in the bound of their session while they are open', async () => {
-    for (let n = 0; n < 5 * limits.streamsPerSession; n++) {
+    for (let n = 0; n < 5 * downstreamLimits.streamsPerSession; n++) {
       let response: IncomingMessage | undefined
       // The gateway may see a moment later that the stream before it has ended.
       await until(async () => {

@@ -1,9 +1,9 @@
 // Who may ask about a task or a linked resource, and of which server.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { ResourceLinks } from '../../plugins/gateway/result-notes.ts'
 import { TaskOwners } from '../../plugins/gateway/result-notes.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 test('tasks: who may ask about one, and where', async (t) => {
   const result = (taskId: unknown): string => JSON.stringify({ task: { taskId, status: 'working' } })
@@ -33,20 +33,20 @@ test('tasks: who may ask about one, and where', async (t) => {
   })
   await t.test('of more than can be remembered the oldest is forgotten', async () => {
     const tasks = new TaskOwners()
-    for (let n = 0; n <= limits.tasks; n++) tasks.note(result(`t${n}`), { principal: 'ann', provider: 's' })
+    for (let n = 0; n <= gatewayLimits.tasks; n++) tasks.note(result(`t${n}`), { principal: 'ann', provider: 's' })
     assert.equal(tasks.providerOf('t0', 'ann', ['s', 'hostile']), undefined)
     assert.equal(tasks.providerOf('t1', 'ann', ['s', 'hostile']), 's')
-    assert.equal(tasks.providerOf(`t${limits.tasks}`, 'ann', ['s', 'hostile']), 's')
+    assert.equal(tasks.providerOf(`t${gatewayLimits.tasks}`, 'ann', ['s', 'hostile']), 's')
   })
   await t.test('who begins tasks without end makes the gateway forget his own, and nobody else\'s', async () => {
     const tasks = new TaskOwners()
     tasks.note(result('t1'), { principal: 'ann', provider: 's' })
-    for (let n = 1; n <= limits.tasks; n++) tasks.note(result(`t${n}`), { principal: 'eve', provider: 's' })
+    for (let n = 1; n <= gatewayLimits.tasks; n++) tasks.note(result(`t${n}`), { principal: 'eve', provider: 's' })
     assert.deepEqual([tasks.owns('t1', 'ann', 's'), tasks.owns('t1', 'eve', 's')], [true, false])
     const links = new ResourceLinks()
     const link = (n: number): object => ({ type: 'resource_link', name: 'x', uri: `x://${n}` })
     links.note(JSON.stringify({ content: [link(1)] }), 'ann', 's')
-    links.note(JSON.stringify({ content: Array.from({ length: limits.resourceLinks }, (_, n) => link(n + 1)) }), 'eve', 's')
+    links.note(JSON.stringify({ content: Array.from({ length: gatewayLimits.resourceLinks }, (_, n) => link(n + 1)) }), 'eve', 's')
     assert.deepEqual(['ann', 'eve'].map((each) => links.providerOf('x://1', each)), ['s', undefined])
   })
   await t.test('ids and URIs that take more than a KiB are not remembered', async () => {

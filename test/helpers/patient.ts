@@ -1,5 +1,12 @@
-import { limits } from '../../plugins/base/limits/limits.ts'
 import type { Cleanup } from './hub.ts'
+import { baseLimits } from '../../plugins/base/limits/limits.ts'
+import { downstreamLimits } from '../../plugins/downstream/limits.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
+import { settingsLimits } from '../../plugins/settings/limits.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
+import { identityLimits } from '../../plugins/identity/limits.ts'
+import { extensionsLimits } from '../../plugins/extensions/limits.ts'
+import { managementLimits } from '../../plugins/management/limits.ts'
 
 /**
  * Gives gateways within this process twenty times the time for what depends on how fast a machine is: a client that reads slowly, a list,
@@ -7,14 +14,17 @@ import type { Cleanup } from './hub.ts'
  */
 const factor = 20
 const patient: Array<[object, readonly string[]]> = [
-  [limits, ['initializeTimeout', 'streamBacklogTime', 'readStall', 'resumeGrace', 'streamOpenTimeout', 'newClass', 'connectionWait', 'listTime', 'undeclaredTools', 'connectTimeout']],
-  [limits.freshLookUps, ['timeout']],
-  [limits.login, ['time']],
-  [limits.social, ['timeout']],
-  [limits.serverTests, ['time']],
-  [limits.compression, ['time']],
-  [limits.catalogues, ['time']],
-  [limits.openapi, ['readTime', 'tokenTime']]
+  [baseLimits, ['readStall', 'connectTimeout']],
+  [downstreamLimits, ['initializeTimeout', 'streamBacklogTime', 'resumeGrace', 'streamOpenTimeout']],
+  [gatewayLimits, ['connectionWait', 'newClass']],
+  [upstreamLimits, ['listTime', 'undeclaredTools']],
+  [settingsLimits.freshLookUps, ['timeout']],
+  [upstreamLimits.login, ['time']],
+  [identityLimits.social, ['timeout']],
+  [upstreamLimits.serverTests, ['time']],
+  [extensionsLimits.compression, ['time']],
+  [managementLimits.catalogues, ['time']],
+  [upstreamLimits.openapi, ['readTime', 'tokenTime']]
 ]
 for (const [section, names] of patient) {
   for (const name of names) Object.assign(section, { [name]: Number(Reflect.get(section, name)) * factor })

@@ -9,7 +9,6 @@ import {
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test } from 'tap'
 import { fill } from '../../plugins/gateway/builtins/provider.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { appFor } from '../helpers/app.ts'
@@ -17,6 +16,7 @@ import { agent, at, connected, KEY, names, Session, settings, text, type Json } 
 import { database } from '../helpers/database.ts'
 import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
 import { openSession } from '../helpers/inject.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 const ann = { username: 'ann', password: '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234', isAdmin: false }
 const annsKey = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'ann', token: `thk_${'c'.repeat(64)}`, kind: 'user', owner: 'ann' })
@@ -127,13 +127,13 @@ test('the management API', async (t) => {
       ['/prompts', { ...greet, arguments: [{ name: 'a' }, { name: 'a' }] }, /"arguments.1.name" "a" is listed twice/],
       ['/prompts', { ...greet, arguments: [{ name: 'a}' }] }, /braces/],
       ['/prompts', { ...greet, arguments: Array.from({ length: 101 }, (_, at) => ({ name: `a${at}` })) }, /more than 100/],
-      ['/prompts', { ...greet, template: 'x'.repeat(limits.builtIns.text + 1) }, /at most 1048576 characters/],
+      ['/prompts', { ...greet, template: 'x'.repeat(gatewayLimits.builtIns.text + 1) }, /at most 1048576 characters/],
       ['/resources', { ...rules, uri: 'rules' }, /absolute URI/],
       ['/resources', { ...rules, uri: 'note://a b' }, /absolute URI/],
       ['/resources', { ...rules, uri: `note://${'x'.repeat(2_048)}` }, /at most 2048/],
       ['/resources', { ...rules, name: '\u202e' }, /control characters/],
       ['/resources', { ...rules, name: 'prototype' }, /"name" must not be "prototype"/],
-      ['/resources', { ...rules, content: 'x'.repeat(limits.builtIns.text + 1) }, /at most 1048576 characters/],
+      ['/resources', { ...rules, content: 'x'.repeat(gatewayLimits.builtIns.text + 1) }, /at most 1048576 characters/],
       ['/resources/read', {}, /uri/]
     ] as Array<[string, object, RegExp]>) {
       const answer = await api('POST', path, body)
@@ -159,7 +159,7 @@ test('the management API', async (t) => {
 })
 
 test('how many there may be, and how large', async (t) => {
-  const prompts = Array.from({ length: limits.builtIns.items }, (_, at) => ({ id: `${at}`, name: `p${at}`, template: 'x' }))
+  const prompts = Array.from({ length: gatewayLimits.builtIns.items }, (_, at) => ({ id: `${at}`, name: `p${at}`, template: 'x' }))
   const resources = Array.from({ length: 16 }, (_, at) => ({ id: `${at}`, uri: `note://${at}`, content: 'x'.repeat(1024 * 1024 - 10_000) }))
   const app = await appFor(t, world({ prompts, resources, systemConfig: { routing: { jsonBodyLimit: '5mb' } } }))
   const api = apiOf(app)

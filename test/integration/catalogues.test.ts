@@ -5,7 +5,6 @@ import { test, type Test } from 'tap'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { Source } from '../../plugins/management/market/source.ts'
 import { packageOf } from '../../plugins/management/market/market.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import type { Fetched } from '../../plugins/base/outbound/fetch.ts'
 import type { MarketFile, MarketServer } from '../../schemas/catalogues.ts'
 import { newNameProblem } from '../../schemas/names.ts'
@@ -13,6 +12,7 @@ import { entry, mcpRegistry, type FakeRegistry } from '../fakes/mcp-registry.ts'
 import { json, restApi } from '../fakes/rest-api.ts'
 import { appFor } from '../helpers/app.ts'
 import { path } from '../helpers/hub.ts'
+import { managementLimits } from '../../plugins/management/limits.ts'
 
 type Json = Record<string, unknown>
 const users = [{ username: 'admin', password: 'x', isAdmin: true }, { username: 'ada', password: 'x', isAdmin: false }]
@@ -181,7 +181,7 @@ test('what a registry must not answer', async (t) => {
     ['another form', '{"servers":{"a":1}}'],
     ['a list of something else', '{"servers":[1]}'],
     ['nesting', `{"servers":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
-    ['size', JSON.stringify({ servers: [], padding: 'x'.repeat(limits.catalogues.answer) })]
+    ['size', JSON.stringify({ servers: [], padding: 'x'.repeat(managementLimits.catalogues.answer) })]
   ]
   let limit = 1
   for (const [name, body] of bad) {
@@ -209,9 +209,9 @@ test('what a registry must not answer', async (t) => {
     assert.equal(({} as Json).polluted, undefined)
   })
   await t.test('a list is cut where it is longer than it may be', async () => {
-    fake.entries = Array.from({ length: limits.catalogues.entries + 5 }, (_, at) => entry('com.example/many', { version: `1.0.${at}` }))
+    fake.entries = Array.from({ length: managementLimits.catalogues.entries + 5 }, (_, at) => entry('com.example/many', { version: `1.0.${at}` }))
     const { servers } = dataOf(await get(`/registry/servers/${encodeURIComponent('com.example/many')}/versions`))
-    assert.equal(servers.length, limits.catalogues.entries)
+    assert.equal(servers.length, managementLimits.catalogues.entries)
   })
 })
 
@@ -237,7 +237,7 @@ test('a source', async (t) => {
 
   await t.test('asks whether an answer has changed, once it is a minute old', async () => {
     assert.deepEqual(await ask(), { value: { a: 1 } })
-    now += limits.catalogues.fresh - 1
+    now += managementLimits.catalogues.fresh - 1
     await ask()
     assert.equal(asked, 1)
     now += 1
@@ -249,16 +249,16 @@ test('a source', async (t) => {
   })
   await t.test('serves an earlier answer while the service is away, and asks again after a pause', async () => {
     const since = new Date(now).toISOString()
-    now += limits.catalogues.fresh
+    now += managementLimits.catalogues.fresh
     answer = () => { throw new Error('away') }
     assert.deepEqual(await ask(), { value: { a: 1 }, staleSince: since })
     assert.deepEqual(await ask(), { value: { a: 1 }, staleSince: since })
     assert.equal(asked, 3)
-    now += limits.catalogues.retry
+    now += managementLimits.catalogues.retry
     await ask()
     assert.equal(asked, 4)
     assert.deepEqual(told, ['warn The test gives no answer: its answer has another form than expected'], 'one line for as long as it lasts')
-    now += limits.catalogues.retry
+    now += managementLimits.catalogues.retry
     answer = () => ({ body: Buffer.from('{"a":2}') })
     assert.deepEqual(await ask(), { value: { a: 2 } })
     assert.equal(asked, 5)
@@ -266,7 +266,7 @@ test('a source', async (t) => {
     assert.match(told[1] ?? '', /^info The test answers again since .*, after 2 failures since /)
   })
   await t.test('forgets what the service has no more', async () => {
-    now += limits.catalogues.fresh
+    now += managementLimits.catalogues.fresh
     answer = () => ({ status: 404 })
     await assert.rejects(ask(), { code: 'TH_NO_SUCH' })
     answer = () => { throw new Error('away') }
@@ -278,7 +278,7 @@ test('a source', async (t) => {
     answer = async () => { await gate; return {} }
     const before = asked
     const same = [ask('same'), ask('same'), ask('same')]
-    const others = Array.from({ length: limits.catalogues.requests }, async (_, at) => await ask(`other ${at}`).then(() => 'ok', (error: { isOwners?: boolean }) => error.isOwners))
+    const others = Array.from({ length: managementLimits.catalogues.requests }, async (_, at) => await ask(`other ${at}`).then(() => 'ok', (error: { isOwners?: boolean }) => error.isOwners))
     const stranger = ask('stranger', 'bob')
     await new Promise((resolve) => { setImmediate(resolve) })
     go()

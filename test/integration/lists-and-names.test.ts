@@ -4,13 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { Raw, Refusal, startUpstream, tool, type Options, type Upstream } from '../fakes/fault-http.ts'
 import { managed } from '../fakes/replica.ts'
 import { at, connected, failure, KEY, names, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
 import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { alive, stdioFake } from '../helpers/stdio-fake.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 const http = (url: string, more: Json = {}): Json => ({ type: 'streamable-http', url, ...more })
 const statusOf = async (hub: Hub, name: string): Promise<unknown> => (await managed(hub, 'GET', `/servers/${name}`)).status
@@ -25,7 +26,7 @@ async function startOne (t: Cleanup, options: Options = {}, config: Json = {}, m
 
 test('lists that fail', async (t) => {
   await t.test('what was known stays, on disk as well, and it is asked again', async (t) => {
-    setLimits(t, limits, { listRetry: 100 })
+    setLimits(t, upstreamLimits, { listRetry: 100 })
     let broken = false
     const { hub, upstream } = await startOne(t, {
       prompts: [{ name: 'p' }],
@@ -47,7 +48,7 @@ test('lists that fail', async (t) => {
   })
 
   await t.test('one that is never answered does not take the others with it', async (t) => {
-    setLimits(t, limits, { listTime: 500, listRetry: 100 })
+    setLimits(t, upstreamLimits, { listTime: 500, listRetry: 100 })
     const { hub } = await startOne(t, {
       resources: [{ uri: 'fault://r', name: 'r' }],
       prompts: [{ name: 'p' }],
@@ -135,7 +136,7 @@ test('what is asked of a server that is still connecting waits for it: on its ow
   assert.deepEqual((await Promise.all(calls)).map(({ result }) => text(result)), ['hello', 'hello', 'hello'])
   const [tools, prompt] = await others
   assert.deepEqual([tools, text(prompt)], [['echo'], 'hello'])
-  setLimits(t, limits, { connectionWait: 100 })
+  setLimits(t, gatewayLimits, { connectionWait: 100 })
   const dead = await call(session, 'dead-end-echo')
   assert.equal(dead.error?.code, -32001)
   assert.match(failure(dead), /"dead-end" is not connected: it is still connecting/)

@@ -4,13 +4,13 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { certificate, key } from '../fakes/tls-postgres.ts'
 import { spawnHub, type Cleanup } from '../helpers/hub.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { listen } from '../helpers/listen.ts'
 import { allow, Browser, form, request, type Visit } from '../helpers/oauth.ts'
 import { answerOf, callback, startWorld, type Json } from '../helpers/oauth-world.ts'
+import { identityLimits } from '../../plugins/identity/limits.ts'
 
 interface Reply { readonly status?: number, readonly headers?: Record<string, string>, readonly body?: string }
 interface Site { readonly url: string, readonly asked: string[], readonly replies: Map<string, Reply> }
@@ -56,7 +56,7 @@ test('what may not be a client id, or not now, is not fetched', async (t) => {
 test('fetching documents counts as registering clients', async (t) => {
   const world = await startWorld(t)
   const seen = new Set<number>()
-  for (let count = 0; count <= limits.oauth.registrations; count++) {
+  for (let count = 0; count <= identityLimits.oauth.registrations; count++) {
     const { status } = await world.authorize(request(`https://127.0.0.1:1/${count}`).params)
     seen.add(status)
   }
@@ -114,7 +114,7 @@ test('a client by its document', async (t) => {
       none: json({ client_id: `${site.url}/none` }),
       secret: json(good('secret', { client_secret: 'secret' })),
       method: json(good('method', { token_endpoint_auth_method: 'client_secret_post' })),
-      large: json(good('large', { padding: 'x'.repeat(limits.oauth.document) })),
+      large: json(good('large', { padding: 'x'.repeat(identityLimits.oauth.document) })),
       list: json([]),
       text: json('hello'),
       empty: { headers: { 'content-type': 'application/json' } },

@@ -1,10 +1,10 @@
 // What people see of the authorization server: its pages, what they refuse, and the consents that they give.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { at } from '../helpers/client.ts'
 import { Browser, register, request, type Visit } from '../helpers/oauth.ts'
 import { admin, alice, bob, callback, password, scopeOf, startWorld, type Json, type World } from '../helpers/oauth-world.ts'
+import { identityLimits } from '../../plugins/identity/limits.ts'
 
 /** Nothing leads on from an answer. */
 const refused = ({ status, location }: Visit, wanted: number, what = ''): void => { assert.deepEqual([status, location], [wanted, undefined], what) }
@@ -223,7 +223,7 @@ test('failed logins count as those of the API do, and together with them', async
   const browser = world.browser()
   const { location: at = '' } = await browser.get(world.authorizeUrl(request(clientId).params))
   const csrf = (await browser.get(at)).forms[0]?.fields.csrf ?? ''
-  const half = limits.loginFailures / 2
+  const half = identityLimits.loginFailures / 2
   for (let count = 0; count < half; count++) {
     assert.equal((await browser.post(`${at}/login`, { csrf, username: 'alice', password: 'wrong' })).status, 401)
     assert.equal((await world.ask('POST', '/api/auth/login', { username: 'alice', password: 'wrong' })).status, 401)

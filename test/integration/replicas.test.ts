@@ -5,7 +5,6 @@ import type { Client } from '@modelcontextprotocol/client'
 import { test, type Test } from 'tap'
 import { change } from '../contracts/store.ts'
 import { ChangeFeed } from '../../db/postgres/settings/change-feed.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { assertNoCanary } from '../fakes/canaries.ts'
 import { startUpstream, type Upstream } from '../fakes/fault-http.ts'
 import { startModern } from '../fakes/modern-server.ts'
@@ -16,6 +15,7 @@ import { cluster, database, passwordCanary, type Cluster } from '../helpers/data
 import { path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
 import { setLimits } from '../helpers/patient.ts'
+import { settingsLimits } from '../../plugins/settings/limits.ts'
 
 /** Stores opened from now on do not poll in the time of a test: what they know of each other they were told. */
 function pollNever (t: Cleanup): void {
@@ -150,7 +150,7 @@ async function goAndComeBack (server: Cluster, mode: 'immediate' | 'fast', hub: 
 void test('a database that goes away and comes back', async (t) => {
   const server = await cluster(t, { log_statement: 'all', log_line_prefix: '' })
   // A look-up of an unknown key fails sooner.
-  setLimits(t, limits.freshLookUps, { timeout: 500 })
+  setLimits(t, settingsLimits.freshLookUps, { timeout: 500 })
 
   await t.test('an authenticated tools/call makes no query', async (t) => {
     pollNever(t)

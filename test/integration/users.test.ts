@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import { Attempts, type Count } from '../../plugins/identity/auth/attempts.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import {
   as, ask, data, fine, loggedIn, login, onDisk, PASSWORD, refused, remains, rows, start, tokenOf, transcript, weak, withKey, withToken,
@@ -17,6 +16,7 @@ import { startUpstream } from '../fakes/fault-http.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { bearerKey, freePort, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
+import { identityLimits } from '../../plugins/identity/limits.ts'
 
 // ---- users ----------------------------------------------------------------------------------------
 
@@ -482,13 +482,13 @@ test('what strangers may have open at once has a bound', async () => {
   }
   const attempts = (): Attempts<{ ip: string }> => new Attempts({ failure, ...uncounted }, async () => {}, unheard)
   const [one, many] = [attempts(), attempts()]
-  for (let n = 0; n < limits.passwordChecksPerUser; n++) void one.check({ ip: '203.0.113.1' }, 'admin', async () => await never)
+  for (let n = 0; n < identityLimits.passwordChecksPerUser; n++) void one.check({ ip: '203.0.113.1' }, 'admin', async () => await never)
   await assert.rejects(one.check({ ip: '203.0.113.1' }, 'ADMIN', async () => await never), { statusCode: 429 })
   void one.check({ ip: '203.0.113.2' }, 'admin', async () => await never)
-  for (let n = 0; n < limits.passwordRequests * 3 / 4; n++) void many.check({ ip: '203.0.113.1' }, `user-${n}`, async () => await never)
+  for (let n = 0; n < identityLimits.passwordRequests * 3 / 4; n++) void many.check({ ip: '203.0.113.1' }, `user-${n}`, async () => await never)
   await assert.rejects(many.check({ ip: '203.0.113.1' }, 'admin', async () => await never), { name: 'ShareError', isOwners: true })
   await assert.rejects(many.register({ ip: '203.0.113.1' }, async () => await never), { name: 'ShareError', isOwners: true })
-  for (let n = 0; n < limits.passwordRequests / 4; n++) void many.check({ ip: `198.51.100.${n}` }, 'admin', async () => await never)
+  for (let n = 0; n < identityLimits.passwordRequests / 4; n++) void many.check({ ip: `198.51.100.${n}` }, 'admin', async () => await never)
   await assert.rejects(many.check({ ip: '198.51.100.200' }, 'admin', async () => await never), { isOwners: false })
   await new Promise((resolve) => { setImmediate(resolve) })
   assert.equal(new Set(counted).size, counted.length, 'one at a time of each')
@@ -507,7 +507,7 @@ test('what strangers may have open at once has a bound', async () => {
   await Promise.all(crowd)
 
   const failing = attempts()
-  for (let n = 0; n < limits.passwordRequests * 2; n++) {
+  for (let n = 0; n < identityLimits.passwordRequests * 2; n++) {
     await assert.rejects(
       failing.check({ ip: '::1' }, 'admin', async () => { throw new Error('away') }),
       { message: 'away' }
@@ -681,7 +681,7 @@ test('bearer keys are changed', async (t) => {
   })
 
   await t.test('a user has so many keys', async (t) => {
-    setLimits(t, limits, { keysPerUser: 5 })
+    setLimits(t, identityLimits, { keysPerUser: 5 })
     for (let n = rows(await eve('GET', '/auth/keys')).length; n < 5; n++) {
       data(await eve('POST', '/auth/keys', { name: `key ${n}` }), 201)
     }

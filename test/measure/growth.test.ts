@@ -22,7 +22,6 @@ import { strategyNames, type StrategyName } from '../../plugins/extensions/compr
 import { loadTokenCounter } from '../../plugins/extensions/compression/tokens.ts'
 import { convertArguments } from '../../plugins/base/json-schema/arguments.ts'
 import { resolvePointer } from '../../plugins/base/json-schema/json-pointer.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { OwnedMap } from '../../plugins/base/limits/bounded-map.ts'
 import { maskConfig, unmask } from '../../plugins/base/secrets/mask.ts'
 import { redactor } from '../../plugins/base/secrets/redact.ts'
@@ -40,9 +39,10 @@ import { parseMessage } from '../../protocol/parse-message.ts'
 import { LineReader } from '../../protocol/pieces.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { cpuTime, median } from '../helpers/measured.ts'
+import { settingsLimits } from '../../plugins/settings/limits.ts'
 
 const newAudit = (): Audit =>
-  new Audit({ trail: new MemoryTrail(limits.audit), bounds: limits.audit, notify: () => {}, warn: () => {} })
+  new Audit({ trail: new MemoryTrail(settingsLimits.audit), bounds: settingsLimits.audit, notify: () => {}, warn: () => {} })
 
 /** Linear work takes as long, and `n log n` a little longer; the rest of the distance to 4 is for the garbage collector and others. */
 const mostGrowth = 2

@@ -1,13 +1,13 @@
 // Tools over plain HTTP.
 import assert from 'node:assert/strict'
 import { t as file, test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { Raw, Refusal, startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import { at, connected, KEY, plain, settings, within, type Json } from '../helpers/client.ts'
 import { served } from '../helpers/served.ts'
 import { startHub, until } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { document, echoArguments, get, object, operations, post, refused } from '../helpers/open-tools.ts'
+import { baseLimits } from '../../plugins/base/limits/limits.ts'
 
 const typed = {
   n: { type: 'integer' },
@@ -227,7 +227,7 @@ test(
       ],
       on: echoArguments
     })
-    setLimits(t, limits.argumentChecks, { time: 300 })
+    setLimits(t, baseLimits.argumentChecks, { time: 300 })
     const hub = await served(t, { hostile: { url: hostile.url, visibility: 'public' } })
     let deep: Json = {}
     for (let n = 0; n < 25; n++) deep = { c: deep }

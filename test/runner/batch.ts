@@ -4,9 +4,9 @@ import { dirname } from 'node:path'
 import { mock } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { memory } from '../../plugins/base/limits/memory.ts'
 import { runFile } from './tap.ts'
+import { baseLimits } from '../../plugins/base/limits/limits.ts'
 
 const files = process.argv.slice(2)
 const bundles = pathToFileURL(`${dirname(dirname(process.argv[1] ?? ''))}/`)
@@ -17,8 +17,8 @@ for (const file of files) {
   await runFile(file, async () => await import(new URL(file.replace(/^test\//, '').replace(/\.ts$/, '.js'), bundles).href))
   // A file leaves the process as it found it.
   // Answers to `inject` never close, and are held for good: the budget counts anew, that of owners as it has another bound.
-  memory.configure(limits.memory + 1)
-  memory.configure(limits.memory)
+  memory.configure(baseLimits.memory + 1)
+  memory.configure(baseLimits.memory)
   memory.add(-memory.held)
   mock.reset()
   mock.timers.reset()

@@ -5,12 +5,13 @@ import { test } from 'tap'
 import { read } from '../../db/document.ts'
 import { StorageError, type Server, type Snapshot, type Store } from '../../db/store.ts'
 import type { Principal } from '../../plugins/settings/access/view.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { describeEdit } from '../../plugins/settings/edited.ts'
 import { FreshLookUps } from '../../plugins/settings/fresh-look-ups.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { mockTimers } from '../helpers/clock.ts'
 import { emptySnapshot } from '../helpers/snapshot.ts'
+import { settingsLimits } from '../../plugins/settings/limits.ts'
+import { baseLimits } from '../../plugins/base/limits/limits.ts'
 
 test('what the log tells of an edit: names, and no values', async () => {
   const server = (name: string, command: string): [string, Server] => [name, { name, config: { command } }]
@@ -64,7 +65,7 @@ test('who changes the settings without end delays others by one change, and shut
   const change = async (by: Principal | undefined, key: string): Promise<string> =>
     await settings.change(() => [{ entity: 'groups', key, value: undefined }], by).then(() => key)
   const eve = principalOf('eve', true)
-  const hers = Array.from({ length: limits.changes * 3 / 4 }, async (_, n) => await change(eve, `eve ${n}`))
+  const hers = Array.from({ length: settingsLimits.changes * 3 / 4 }, async (_, n) => await change(eve, `eve ${n}`))
   await assert.rejects(change(eve, 'one more'), { name: 'ShareError', isOwners: true })
   const others = [change(principalOf('ann'), 'ann'), change(undefined, 'the gateway')]
   const working = setInterval(() => { proceed() }, 0)
@@ -88,14 +89,14 @@ test('changes of a user have a pace, by number and by size; those of admins have
   const settings = await Settings.open(store)
   const change = async (by: Principal): Promise<unknown> => await settings.change(() => [{ entity: 'groups', key: 'a', value: undefined }], by)
   const [ann, bob, admin] = [principalOf('ann'), principalOf('bob'), principalOf('admin', true)]
-  const { burst, each } = limits.userChanges
+  const { burst, each } = settingsLimits.userChanges
   const share = { name: 'ShareError', isOwners: true }
   for (let n = 0; n < burst / each; n++) { await change(ann); await change(admin) }
   // Some come back while the changes are made.
   const more = async (): Promise<void> => { for (let n = 0; n < 100; n++) await change(ann) }
   await assert.rejects(more, share)
-  for (let n = 0; n < 100; n++) settings.countLarge(bob, limits.steppedBody)
-  settings.countLarge(bob, burst + 2 * limits.userChanges.perSecond)
+  for (let n = 0; n < 100; n++) settings.countLarge(bob, baseLimits.steppedBody)
+  settings.countLarge(bob, burst + 2 * settingsLimits.userChanges.perSecond)
   assert.throws(() => { settings.countLarge(bob, burst) }, share)
   await assert.rejects(change(bob), share)
   for (let n = 0; n < 10; n++) settings.countLarge(admin, burst)
@@ -121,7 +122,7 @@ test('look-ups for unknown credentials: one at a time for all who wait, and few 
   assert.equal(lookUps.request(), next)
   await next
   assert.equal(started, 2)
-  const { perSecond } = limits.freshLookUps
+  const { perSecond } = settingsLimits.freshLookUps
   for (const second of [1, 2]) {
     for (let n = 0; n < 3 * perSecond; n++) await lookUps.request()
     assert.equal(started, second * perSecond)
@@ -134,7 +135,7 @@ test('a look-up that fails or hangs refuses nobody for long', async (t) => {
   assert.equal(await new FreshLookUps({ refresh: async () => { throw new Error('away') } }).request(), false)
   mockTimers(t, 'setTimeout')
   const hanging = new FreshLookUps({ refresh: async () => await new Promise(() => {}) }).request()
-  mock.timers.tick(limits.freshLookUps.timeout)
+  mock.timers.tick(settingsLimits.freshLookUps.timeout)
   assert.equal(await hanging, false)
 })
 

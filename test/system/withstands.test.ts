@@ -1,16 +1,16 @@
 // What a gateway withstands (docs/limits.md, SECURITY.md), except memory and time: those are in test/measure.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { nameServer } from '../fakes/name-server.ts'
 import { connected, Session, settings, type Json } from '../helpers/client.ts'
 import { spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { alive, stdioFake } from '../helpers/stdio-fake.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
 test('clients that declare what nobody declared before', async (t) => {
-  setLimits(t, limits, { allChildrenPerOwner: 4, childrenPerOwner: 2 })
+  setLimits(t, upstreamLimits, { allChildrenPerOwner: 4, childrenPerOwner: 2 })
   const fakes = [stdioFake(t), stdioFake(t), stdioFake(t)]
   const hub = await startHub(t, { settings: settings(Object.fromEntries(fakes.map(({ config }, n) => [`s${n}`, config]))) })
   await connected(hub, fakes.length)

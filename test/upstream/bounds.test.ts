@@ -5,18 +5,19 @@ import { test } from 'tap'
 import { holdClock, mockTimers } from '../helpers/clock.ts'
 import { PlainClient } from '../../protocol/exchange.ts'
 import type { Catalogue, Item } from '../../protocol/lists.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { CatalogueShares, fitting, catalogueSize } from '../../plugins/upstream/catalogues/shares.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
 import type { Slot } from '../../plugins/upstream/links/slot.ts'
 import { StatusLog } from '../../plugins/upstream/notes.ts'
+import { baseLimits } from '../../plugins/base/limits/limits.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
 test('what the log tells of a server: its failure once, a summary now and then, and its recovery', async (t) => {
   mockTimers(t, 'Date', 'setTimeout')
   mock.timers.setTime(Date.parse('2026-01-01T00:00:00Z'))
-  const { summary, healthy } = limits.outages
+  const { summary, healthy } = baseLimits.outages
   const lines: string[] = []
   const log = new StatusLog((level, sentence) => { lines.push(`${level} ${sentence}`) })
   const told = (): string[] => lines.splice(0)
@@ -68,10 +69,10 @@ test('what the log tells of a server: its failure once, a summary now and then, 
 test('what the servers of one user list has a bound together', async () => {
   const shares = new CatalogueShares()
   assert.equal(shares.room('a', undefined), Infinity, 'an admin has none')
-  shares.hold('a', 'ann', limits.cataloguesPerUser - 300)
-  assert.equal(shares.room('a', 'ann'), limits.cataloguesPerUser, 'its own size does not count against a server')
+  shares.hold('a', 'ann', upstreamLimits.cataloguesPerUser - 300)
+  assert.equal(shares.room('a', 'ann'), upstreamLimits.cataloguesPerUser, 'its own size does not count against a server')
   assert.equal(shares.room('b', 'ann'), 300)
-  assert.equal(shares.room('b', 'bob'), limits.cataloguesPerUser)
+  assert.equal(shares.room('b', 'bob'), upstreamLimits.cataloguesPerUser)
   const item = (key: string): Item => ({ key, text: 'x'.repeat(100) })
   const empty = { prompts: [], resources: [], resourceTemplates: [] }
   const catalogue = { lists: { tools: ['a', 'b', 'c', 'd', 'e'].map(item), ...empty }, instructions: undefined } as unknown as Catalogue
@@ -83,7 +84,7 @@ test('what the servers of one user list has a bound together', async () => {
   const narrow = fitting(wide as unknown as Catalogue, 300, () => {})
   assert.deepEqual([catalogueSize(wide as unknown as Catalogue), narrow.lists.tools.length], [400, 1], 'in bytes of memory')
   shares.hold('a', 'ann', 0)
-  assert.equal(shares.room('b', 'ann'), limits.cataloguesPerUser)
+  assert.equal(shares.room('b', 'ann'), upstreamLimits.cataloguesPerUser)
 })
 
 test('how often one owner causes processes to be started has a bound', async (t) => {
@@ -93,11 +94,11 @@ test('how often one owner causes processes to be started has a bound', async (t)
   const [one, other] = ['one', 'other'].map((server) => new Pool({ ...options, server, base: baseKey }))
   const take = (pool: Pool | undefined, n: number, owner: string): Slot | undefined =>
     pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new PlainClient(`${owner} ${n}`, owner, owner, true, owner))
-  const { burst, interval } = limits.childStarts
+  const { burst, interval } = upstreamLimits.childStarts
   for (let n = 0; n < burst; n++) take(n % 2 === 0 ? one : other, n, 'ann')
   const isFaster = { reason: 'share', message: /You cause processes of server "one" faster than one caller may/ }
   assert.throws(() => take(one, 100, 'ann'), isFaster)
-  assert.ok(one && one.all.length === 1 + limits.childrenPerOwner, 'an idle one stays')
+  assert.ok(one && one.all.length === 1 + upstreamLimits.childrenPerOwner, 'an idle one stays')
   take(one, 101, 'ben')
   clock.at += interval
   take(one, 102, 'ann')
@@ -106,7 +107,7 @@ test('how often one owner causes processes to be started has a bound', async (t)
 })
 
 test('an owner who has all of his connections in use is told that it is his share, all others that it is the bound', async () => {
-  const { linksPerServer } = limits
+  const { linksPerServer } = upstreamLimits
   const pool = new Pool({ isProcess: false, children: new Children(), idleTimeout: 60_000, server: 'one', base: baseKey })
   const take = (owner: string): Slot => {
     const key = `session ${pool.all.length}`
@@ -135,8 +136,8 @@ test('where an owner has all of his connections in use, the one whose question w
     }))
     slot.link = { busy: true, lastUsed: 0, openCalls, close: async () => {} } as unknown as Link
   }
-  const share = limits.linksPerServer * 3 / 4
-  const { leftUnanswered } = limits
+  const share = upstreamLimits.linksPerServer * 3 / 4
+  const { leftUnanswered } = upstreamLimits
   take('ann', 5_000)
   take('ann', 1_000, 3_000)
   take('ann', 500, undefined)
@@ -155,7 +156,7 @@ test('where an owner has all of his connections in use, the one whose question w
 
 test('how often lists are read again has a bound for each user, and for each server of an admin', async (t) => {
   const clock = holdClock(t)
-  const { burst, perSecond } = limits.catalogueReads
+  const { burst, perSecond } = upstreamLimits.catalogueReads
   const shares = new CatalogueShares()
   shares.spend('a', 'ann', burst)
   assert.equal(shares.wait('a', 'ann'), 0)

@@ -10,7 +10,6 @@ import {
   kinds, nextCatalogueId, sameCatalogue, type Catalogue, type Item, type ListKind
 } from '../../protocol/lists.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { cacheText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
 import { Catalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
 import type { CatalogueAllowance } from '../../plugins/upstream/catalogues/shares.ts'
@@ -18,6 +17,8 @@ import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey, type LinkKey } from '../../plugins/upstream/links/link-key.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -99,8 +100,8 @@ test('readList: an upstream\'s list, page by page', async (t) => {
   })
   await t.test('pages without end are followed up to a bound, with a warning', async () => {
     const ever = await read('tools', (_cursor, at) => `{"tools":[${tool(`t${at}`)}],"nextCursor":"${at}"}`)
-    assert.equal(ever.asked.length, limits.listPages)
-    assert.equal(ever.items.length, limits.listPages)
+    assert.equal(ever.asked.length, upstreamLimits.listPages)
+    assert.equal(ever.items.length, upstreamLimits.listPages)
     assert.match(ever.warnings.at(-1) ?? '', /pages/)
   })
   await t.test('cursors that come again lead in a circle, which ends there', async () => {
@@ -159,7 +160,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     for (const bad of [
       'null', '1', '"x"', '[]', '{}', '{"name":""}', '{"name":1,"inputSchema":{}}', '{"name":"x"}', '{"name":"x","inputSchema":5}',
       '{"name":"x","inputSchema":[1]}',
-      `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(limits.itemSize)}"}`
+      `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(upstreamLimits.itemSize)}"}`
     ]) {
       // Of a large item, only the members that matter are parsed.
       const large = bad.replace(/^\{/, `{"pad":"${'x'.repeat(20_000)}"${bad === '{}' ? '' : ','}`)
@@ -216,16 +217,16 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     assert.deepEqual(names(result), odd)
   })
   await t.test('a long description is cut, all else of the item stays', async () => {
-    const long = 'd'.repeat(limits.description + 1)
+    const long = 'd'.repeat(upstreamLimits.description + 1)
     const { items: [item] } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${long}","n":1e400`)}]}`)
-    assert.equal(item?.text, tool('a', `,"description":"${'d'.repeat(limits.description)}","n":1e400`))
-    const { items: [whole] } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${'d'.repeat(limits.description)}"`)}]}`)
-    assert.equal(whole?.text, tool('a', `,"description":"${'d'.repeat(limits.description)}"`))
+    assert.equal(item?.text, tool('a', `,"description":"${'d'.repeat(upstreamLimits.description)}","n":1e400`))
+    const { items: [whole] } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${'d'.repeat(upstreamLimits.description)}"`)}]}`)
+    assert.equal(whole?.text, tool('a', `,"description":"${'d'.repeat(upstreamLimits.description)}"`))
   })
   await t.test('it is not cut through a character', async () => {
     const {
       items: [item]
-    } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${'d'.repeat(limits.description - 1)}😀 and more"`)}]}`)
+    } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${'d'.repeat(upstreamLimits.description - 1)}😀 and more"`)}]}`)
     const { description } = JSON.parse(item?.text ?? '') as { description: string }
     assert.doesNotMatch(description, /[\ud800-\udbff]$/)
   })
@@ -235,7 +236,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       (_cursor, at) =>
         `{"prompts":[${Array.from({ length: 20_000 }, (_, index) => `{"name":"${at}-${index}"}`).join(',')}],"nextCursor":"${at}"}`
     )
-    assert.equal(result.items.length, limits.listItems)
+    assert.equal(result.items.length, upstreamLimits.listItems)
     assert.match(result.warnings.at(-1) ?? '', /only the first/)
   })
   await t.test('a name with characters that are not seen, or that turn others round, is left out', async () => {
@@ -509,7 +510,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await catalogues.catchUp(base.slot, true)?.done
     // Nothing has changed but the time.
     assert.deepEqual([base.asked(), listed(), said()], [2, 1, { ttlMs: 1, isPublic: true }])
-    mock.timers.tick(limits.freshLists.least - 1)
+    mock.timers.tick(gatewayLimits.freshLists.least - 1)
     assert.equal(catalogues.catchUp(base.slot, true), undefined)
     mock.timers.tick(1)
     ttlMs = 60_000
@@ -705,17 +706,17 @@ test('catalogues: by class, and for single clients where that differs', async (t
       await catalogues.read(base.slot, true)
       base.now(['a'])
       await catalogues.read(base.slot, true)
-      assert.deepEqual([...catalogues.claims.keys('tools')], ['a', ...long.slice(-Math.floor(limits.formerItemsSize / 1_000))])
+      assert.deepEqual([...catalogues.claims.keys('tools')], ['a', ...long.slice(-Math.floor(gatewayLimits.formerItemsSize / 1_000))])
     })
     await t.test('what is not listed any more has a bound on disk, also where single clients were listed it', async () => {
       const own = fake({ key: 'session 1', affinity: 'session' }, [])
       const many = make('one', { owned: () => own.slot.catalogue ? [own.slot.catalogue] : [] })
       await many.catalogues.read(fake({}, ['a']).slot, true)
-      own.now(Array.from({ length: limits.formerItems + 10 }, (_, n) => n === 5 ? 'x'.repeat(limits.formerItemKey + 1) : `own-${n}`))
+      own.now(Array.from({ length: gatewayLimits.formerItems + 10 }, (_, n) => n === 5 ? 'x'.repeat(gatewayLimits.formerItemKey + 1) : `own-${n}`))
       await many.catalogues.read(own.slot, false)
       const { claims } = (await restored(many.kept.at(-1))).catalogues
       const left = [...claims.keys('tools')]
-      assert.deepEqual([left.length, left.includes('own-9'), left.includes('own-10')], [limits.formerItems + 1, false, true])
+      assert.deepEqual([left.length, left.includes('own-9'), left.includes('own-10')], [gatewayLimits.formerItems + 1, false, true])
       assert.ok(left.includes('a'))
     })
   })

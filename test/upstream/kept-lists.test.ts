@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { mock } from 'node:test'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { PlainClient } from '../../protocol/exchange.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
@@ -12,6 +11,7 @@ import { mockTimers } from '../helpers/clock.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { connected, KEY, settings, type Json } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 test('the catalogue of a server that is removed goes with it, also where it was disabled', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
@@ -59,12 +59,12 @@ test('what a silent server calls new is waited for once, and not for long', asyn
   const client = new PlainClient('a', 'a', 'a', false)
   await until(() => server.learn(client, true).length === 0, 'its lists are not known')
   isSilent = true
-  setLimits(t, limits, { firstAnswerBudget: 60_000 })
+  setLimits(t, gatewayLimits, { firstAnswerBudget: 60_000 })
   await upstream.broadcast('notifications/tools/list_changed')
   await until(() => server.learn(client, true).length === 1, 'it is not read again')
   const [first] = server.learn(client, true)
-  assert.ok(first && first.budget > 0 && first.budget <= limits.firstAnswerBudget)
-  const late = Date.now() + limits.firstAnswerBudget
+  assert.ok(first && first.budget > 0 && first.budget <= gatewayLimits.firstAnswerBudget)
+  const late = Date.now() + gatewayLimits.firstAnswerBudget
   mockTimers(t, 'Date')
   mock.timers.setTime(late)
   assert.deepEqual(server.learn(client, true), [])

@@ -8,7 +8,6 @@ import { PlainClient, type Client } from '../../protocol/exchange.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
 import { listKinds } from '../../protocol/lists.ts'
 import type { Level } from '../../protocol/listener.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { attribute, type InboundMessage, type Attribution } from '../../plugins/upstream/inbound/attribution.ts'
 import { backoff } from '../../plugins/upstream/links/heartbeat.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
@@ -22,6 +21,8 @@ import { isRemote, transportKinds } from '../../plugins/upstream/links/transport
 import { isRestricted } from '../../plugins/settings/index.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { isRestrictedType } from '../../schemas/transports.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -343,7 +344,7 @@ test('slot: what outlives one connection', async (t) => {
     }
     const [first, second, bob] = [owned('s1', 'eve'), owned('s2', 'eve'), owned('s3', 'bob')]
     const most = add(slot, first, 0)
-    assert.equal(most, Math.floor(limits.subscriptions.size * 3 / 4 / 1024 / 1024) - 1)
+    assert.equal(most, Math.floor(gatewayLimits.subscriptions.size * 3 / 4 / 1024 / 1024) - 1)
     assert.equal(add(other, second, 0), 0, 'the same owner')
     assert.ok(add(other, bob, 0) >= 2)
     other.takeOver(slot, first)
@@ -408,7 +409,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
   await t.test('beyond the bound those that are over go first; each is forgotten with its time', async (t) => {
     mockTimers(t, 'Date')
     const pending = begun()
-    for (let n = 0; n < limits.tasksPerConnection; n++) pending.task({ taskId: String(n), status: 'completed' }, link, one)
+    for (let n = 0; n < upstreamLimits.tasksPerConnection; n++) pending.task({ taskId: String(n), status: 'completed' }, link, one)
     assert.deepEqual([pending.knowsTask('t'), pending.knowsTask('0'), pending.knowsTask('1')], [true, false, true])
     pending.task({ taskId: 't', status: 'working', ttl: 1 }, link)
     mock.timers.tick(2)
@@ -420,21 +421,21 @@ test('task registry: whose a task is, and for how long', async (t) => {
     pending.task({ taskId: 'anns', status: 'working' }, link, one)
     pending.task({ taskId: 'anns that is over', status: 'completed' }, link, one)
     pending.elicitation('anns', one)
-    for (let n = 0; n < 2 * limits.tasksPerConnection; n++) {
+    for (let n = 0; n < 2 * upstreamLimits.tasksPerConnection; n++) {
       for (const eve of eves) pending.task({ taskId: `${eve.id} ${n}`, status: 'working' }, link, eve)
       for (const eve of eves) pending.elicitation(`${eve.id} ${n}`, eve)
     }
     assert.deepEqual([pending.ownerOfTask('anns')?.id, pending.hasTask('anns that is over', one)], ['s1', true])
-    const last = 2 * limits.tasksPerConnection - 1
+    const last = 2 * upstreamLimits.tasksPerConnection - 1
     assert.deepEqual(['anns', 'e1 0', `e2 ${last}`].map((id) => pending.elicited(id)?.id), ['s1', undefined, 'e2'])
     assert.deepEqual([pending.knowsTask('e1 0'), pending.knowsTask(`e1 ${last}`)], [false, true])
-    assert.equal(workers(pending).length, limits.tasksPerConnection - 1)
+    assert.equal(workers(pending).length, upstreamLimits.tasksPerConnection - 1)
     pending.task({ taskId: 'bobs', status: 'working' }, link, stranger)
     assert.deepEqual([pending.ownerOfTask('bobs')?.id, pending.ownerOfTask('anns')?.id], ['s3', 's1'])
   })
   await t.test('ids as long as a message are not remembered: a server that invents them would fill the memory', async () => {
     const pending = begun()
-    for (const long of ['x'.repeat(limits.rememberedId + 1), 'ж'.repeat(limits.rememberedId / 2 + 1)]) {
+    for (const long of ['x'.repeat(gatewayLimits.rememberedId + 1), 'ж'.repeat(gatewayLimits.rememberedId / 2 + 1)]) {
       pending.task({ taskId: long, status: 'working' }, link, one)
       pending.elicitation(long, one)
       assert.deepEqual([pending.knowsTask(long), pending.elicited(long)], [false, undefined])

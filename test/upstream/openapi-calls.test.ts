@@ -5,10 +5,10 @@ import { test } from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { UpstreamError } from '../../protocol/errors.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { json, restApi, type Seen } from '../fakes/rest-api.ts'
 import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
 import { mockTimers, turnsUntil } from '../helpers/clock.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -489,12 +489,12 @@ test('answers', async (t) => {
       structuredContent: { message: 'no' },
       isError: true
     })
-    answer(500, 'application/json', `{"message":"${'x'.repeat(limits.openapi.errorBody)}"}`)
+    answer(500, 'application/json', `{"message":"${'x'.repeat(upstreamLimits.openapi.errorBody)}"}`)
     assert.equal((await client.call('get')).structuredContent, undefined)
     answer(500, 'text/plain', 'x'.repeat(1_000_000))
     const { isError, content } = await client.call('get')
     assert.deepEqual([isError, content[0]?.text, content[1]?.text?.length],
-      [true, 'HTTP 500 Internal Server Error', limits.openapi.errorBody])
+      [true, 'HTTP 500 Internal Server Error', upstreamLimits.openapi.errorBody])
   })
   await t.test('too large, cut off, away: errors that say so, and the link stays', async () => {
     api.answer((_request, response) => {

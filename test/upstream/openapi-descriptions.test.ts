@@ -5,7 +5,6 @@ import { test } from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { dump } from 'js-yaml'
 import { UpstreamError } from '../../protocol/errors.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { compile } from '../../plugins/upstream/openapi/describe/compile.ts'
 import { parseDocument } from '../../plugins/upstream/openapi/describe/document.ts'
 import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
@@ -18,6 +17,7 @@ import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
 import { silence } from '../helpers/client.ts'
 import { bearerKey, startHub, until } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
 const refused =
   (pattern: RegExp) =>
@@ -302,7 +302,7 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     const deep = `{"openapi":"3.0.0","paths":{},"x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
     /** Why a document cannot be read. */
     const problemOf = (document: string): string => {
-      const { openapi: bounds, description } = limits
+      const { openapi: bounds, description } = upstreamLimits
       try { compile(parseDocument(document, bounds), { baseUrl: api.url, ...bounds, description }) } catch (error) {
         assert.ok(error instanceof DescriptionError)
         return error.message
@@ -457,7 +457,7 @@ test('reading is bounded in time and memory, and given up when nobody wants it',
   const many = openapi(Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`/p${n}`, { get: { description: 'x'.repeat(10_000), ...ok } }])))
   const { names, pages } = await thrice.read({ document: Buffer.from(JSON.stringify(many)), baseUrl: 'http://x.test' }, never)
   assert.equal(names.length, 100)
-  assert.ok(pages.length > 2 && pages.every(({ length }) => length < limits.openapi.page + 20_000), `${pages.length} pages`)
+  assert.ok(pages.length > 2 && pages.every(({ length }) => length < upstreamLimits.openapi.page + 20_000), `${pages.length} pages`)
   await until(() => ended === 5)
 })
 

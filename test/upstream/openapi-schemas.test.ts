@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { compile } from '../../plugins/upstream/openapi/describe/compile.ts'
 import { checkLimits } from '../../plugins/upstream/openapi/describe/document.ts'
 import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
 import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -218,7 +218,7 @@ test('schemas: what OpenAPI 3.0 says, in JSON Schema 2020-12', async (t) => {
       }
     }, { components: { schemas } })
     const { inputSchema } = (await client.tools()).get('x') ?? {}
-    assert.ok(JSON.stringify(inputSchema).length <= limits.openapi.schema)
+    assert.ok(JSON.stringify(inputSchema).length <= upstreamLimits.openapi.schema)
     assert.equal(Object.keys(inputSchema?.properties ?? {}).length, 40)
     const valid = ajv.compile({ ...inputSchema })
     assert.ok(valid({ member0: { inner0: { next: {}, value: 'value-0-1' } } }), JSON.stringify(valid.errors))
@@ -291,7 +291,7 @@ const swagger = JSON.stringify({
 })
 
 test('descriptions with anything wrong anywhere: each tool that comes of them is valid', async () => {
-  const { openapi: bounds, description } = limits
+  const { openapi: bounds, description } = upstreamLimits
   const validate = new Ajv2020({ strict: false }).getSchema('https://json-schema.org/draft/2020-12/schema')
   const compiler = new Ajv2020({ strict: false, validateFormats: false, validateSchema: false })
   const wrong = fc.oneof(fc.jsonValue(), fc.constantFrom('', '#', '#/components/schemas/A', '__proto__', 'object', {},
@@ -331,7 +331,7 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
 })
 
 test('objects that have no text, where a text is expected, make a description that cannot be used', async () => {
-  const { openapi: bounds, description } = limits
+  const { openapi: bounds, description } = upstreamLimits
   const textless = { toString: 0 }
   const compiled = (more: object): ReturnType<typeof compile> =>
     compile({ ...openapi({ '/a': { get: ok } }), ...more }, { baseUrl: 'http://x.test', ...bounds, description })
@@ -347,7 +347,7 @@ test('objects that have no text, where a text is expected, make a description th
 })
 
 test('what is kept to call the operations is bounded, as tools are', async () => {
-  const { openapi: bounds, description } = limits
+  const { openapi: bounds, description } = upstreamLimits
   const compiled = (document: object, more = {}): ReturnType<typeof compile> =>
     compile({ ...document }, { baseUrl: 'http://x.test', ...bounds, description, ...more })
   const parameters = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`p${n}`, { name: `${n}${'x'.repeat(10_000)}`, in: 'query' }]))

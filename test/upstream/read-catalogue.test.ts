@@ -4,9 +4,9 @@ import { test, type Test } from 'tap'
 import { plainClass } from '../../protocol/capabilities.ts'
 import { RpcError, UpstreamError } from '../../protocol/errors.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { type Readable, readCatalogue, UndeclaredTools } from '../../plugins/upstream/catalogues/read-catalogue.ts'
 import { setLimits } from '../helpers/patient.ts'
+import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
 type Answer = (cursor: unknown) => string | Promise<string>
 interface Server { capabilities: Record<string, unknown>, lists: Record<string, Answer>, closed?: boolean }
@@ -35,7 +35,7 @@ const names = ({ lists }: Catalogue): string[] => lists.tools.map(({ key }) => k
 interface Read { names: string[], warnings: string[], whole: boolean, capabilities: Record<string, unknown>, catalogue: Catalogue }
 async function read (server: Readable, undeclared = new UndeclaredTools(), before?: Catalogue): Promise<Read> {
   const warnings: string[] = []
-  const { catalogue, whole } = await readCatalogue(server, before, Infinity, limits.listTime, undeclared, (each) => { warnings.push(each) })
+  const { catalogue, whole } = await readCatalogue(server, before, Infinity, upstreamLimits.listTime, undeclared, (each) => { warnings.push(each) })
   return { names: names(catalogue), warnings, whole, capabilities: catalogue.capabilities, catalogue }
 }
 
@@ -99,7 +99,7 @@ test('tools that are not declared: who has none is asked once, who lists them ea
 })
 
 test('tools that are not declared: a server that stays silent, or ends, is not asked again', async (t: Test) => {
-  setLimits(t, limits, { undeclaredTools: 10 })
+  setLimits(t, upstreamLimits, { undeclaredTools: 10 })
   const silent = serverOf({ capabilities: {}, lists: { 'tools/list': async () => await new Promise<string>(() => {}) } })
   const undeclared = new UndeclaredTools()
   assert.deepEqual((await read(silent, undeclared)).warnings, ['it declares no tools: it does not answer tools/list'])

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { mock } from 'node:test'
 import { test } from 'tap'
-import { limits } from '../../plugins/base/limits/limits.ts'
 import { appFor } from '../helpers/app.ts'
 import { mockTimers, turnsUntil } from '../helpers/clock.ts'
 import { KEY, settings } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { listen } from '../helpers/listen.ts'
+import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 const waiting = 'echo "LICENCE is not set: waiting for it" >&2; exec sleep 60'
 
@@ -62,7 +62,7 @@ test('a server that takes long is told once, with what it printed last and witho
   const lines: string[] = []
   const logger = { level: 'trace', stream: { write: (line: string) => { lines.push(line) } } }
   const app = await appFor(t, settings({}), {}, { initTimeout: 20_000, logger })
-  setLimits(t, limits, { connectionWait: 5_000 })
+  setLimits(t, gatewayLimits, { connectionWait: 5_000 })
   mockTimers(t, 'setTimeout')
   const config = { command: 'sh', args: ['-c', 'echo "waiting for a licence for $API_KEY" >&2; exec sleep 60'], env: { API_KEY: 'k-5aT1xo77Qz' } }
   const headers = { authorization: `Bearer ${KEY}` }

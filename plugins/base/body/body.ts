@@ -6,9 +6,9 @@ import { scanJson, TooDeep } from '../../../protocol/json-scanner.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
 import { withoutMark } from '../../../protocol/text.ts'
 import { errors } from '../errors/index.ts'
-import { limits } from '../limits/index.ts'
 import type { HoldMemory } from './memory.ts'
 import { costOfValues } from './values.ts'
+import { baseLimits } from '../limits/index.ts'
 
 /** As deep in a body as servers stand under their names: in `mcp.servers`, as VS Code writes them. */
 const orderedLevels = 3
@@ -70,7 +70,7 @@ export function collectText (
     const before = size
     size += chunk.length
     if (size > limit) { refuse(new errors.TooLarge(limit)); return }
-    if (grows && before <= limits.smallBody && size > limits.smallBody) {
+    if (grows && before <= baseLimits.smallBody && size > baseLimits.smallBody) {
       try {
         grows()
       } catch (error) {
@@ -107,8 +107,8 @@ export async function readText (payload: IncomingMessage, limit: number, grows?:
  * @param hold takes memory for the values of a large one
  * @param admit gets the length of a large one before it is parsed, in characters, and throws what refuses it
  * @param grows as `collectText` takes it
- * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`; InvalidInput where an object of a
- * large one has more than `limits.requestMembers`; ShareError; what `readText` throws
+ * @throws InvalidJson, also when it is nested deeper than `baseLimits.requestDepth`; InvalidInput where an object of a
+ * large one has more than `baseLimits.requestMembers`; ShareError; what `readText` throws
  */
 export async function readJson (
   payload: IncomingMessage,
@@ -119,14 +119,14 @@ export async function readJson (
 ): Promise<unknown> {
   const text = await readText(payload, bytesOf(limit), grows)
   if (text === '') return undefined
-  if (text.length <= limits.steppedBody) return inTextOrder(text, parseJson(text), orderedLevels)
+  if (text.length <= baseLimits.steppedBody) return inTextOrder(text, parseJson(text), orderedLevels)
   admit(text.length)
-  return inTextOrder(text, parseLarge(text, hold, limits.requestMembers), orderedLevels)
+  return inTextOrder(text, parseLarge(text, hold, baseLimits.requestMembers), orderedLevels)
 }
 
 /** A JSON value. @throws InvalidJson */
 export function parseJson (text: string): unknown {
-  if (isDeeperThan(text, limits.requestDepth)) throw tooDeep()
+  if (isDeeperThan(text, baseLimits.requestDepth)) throw tooDeep()
   try {
     return JSON.parse(text)
   } catch {
@@ -142,8 +142,8 @@ export function parseJson (text: string): unknown {
  */
 export function parseLarge (text: string, hold?: HoldMemory, maxMembers = Infinity): unknown {
   const scan = scanned(text)
-  if (scan.values > limits.requestValues) {
-    throw new errors.InvalidInput(`The body has more than ${limits.requestValues} values`)
+  if (scan.values > baseLimits.requestValues) {
+    throw new errors.InvalidInput(`The body has more than ${baseLimits.requestValues} values`)
   }
   if (scan.mostMembers > maxMembers) throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
   hold?.(costOfValues(scan))
@@ -153,7 +153,7 @@ export function parseLarge (text: string, hold?: HoldMemory, maxMembers = Infini
 /** @throws InvalidJson */
 function scanned (text: string): ReturnType<typeof scanJson> {
   try {
-    return scanJson(text, { maxDepth: limits.requestDepth })
+    return scanJson(text, { maxDepth: baseLimits.requestDepth })
   } catch (error) {
     if (error instanceof TooDeep) throw tooDeep()
     if (error instanceof SyntaxError) throw new errors.InvalidJson('')
@@ -161,4 +161,4 @@ function scanned (text: string): ReturnType<typeof scanJson> {
   }
 }
 
-const tooDeep = (): Error => new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)
+const tooDeep = (): Error => new errors.InvalidJson(`: it is nested deeper than ${baseLimits.requestDepth} levels`)

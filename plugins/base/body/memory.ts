@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyRequest, preParsingHookHandler } from 'fastify'
 import { largeText } from '../../../protocol/text.ts'
-import { limits, memory } from '../limits/index.ts'
+import { memory, baseLimits } from '../limits/index.ts'
 
 /** Takes memory in bytes until a request is answered, at most a quarter of the budget. @throws ShareError */
 export type HoldMemory = (bytes: number) => void
@@ -15,7 +15,7 @@ const unmeasuredHolds = new WeakMap<FastifyRequest, () => void>()
 export const valueHoldOf = (request: FastifyRequest): HoldMemory | undefined => valueHolds.get(request)
 
 /**
- * Takes memory for the body of a request that has no Content-Length. To be called once more than `limits.smallBody`
+ * Takes memory for the body of a request that has no Content-Length. To be called once more than `baseLimits.smallBody`
  * bytes have arrived.
  * @returns undefined for a request that has a Content-Length; the function throws ShareError when no memory is left
  */
@@ -42,12 +42,12 @@ export const holdBody = ({ limit, ownerOf, isCounted }: BodyBounds): preParsingH
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
   const isMeasured = length !== undefined || encoding === undefined
   const size = isMeasured ? Number(length ?? 0) : limit()
-  if (size > limits.smallBody && size <= limit()) {
+  if (size > baseLimits.smallBody && size <= limit()) {
     const hold = holdUntilClosed(reply.raw, ownerOf(request))
-    const take = (): void => { hold(size * (isCounted && size > largeText ? limits.bodyTextCost : limits.bodyCost)) }
+    const take = (): void => { hold(size * (isCounted && size > largeText ? baseLimits.bodyTextCost : baseLimits.bodyCost)) }
     if (isMeasured) take()
     else unmeasuredHolds.set(request, take)
-    if (isCounted && size > limits.steppedBody) valueHolds.set(request, hold)
+    if (isCounted && size > baseLimits.steppedBody) valueHolds.set(request, hold)
   }
   done(null, payload)
 }

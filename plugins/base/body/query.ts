@@ -2,7 +2,7 @@ import type { TObject } from '@sinclair/typebox'
 import type { onRequestHookHandler, preValidationHookHandler, RouteOptions } from 'fastify'
 import { meantBy, quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../errors/index.ts'
-import { limits } from '../limits/index.ts'
+import { baseLimits } from '../limits/index.ts'
 
 /** Refuses a query whose percent-encoding is not valid UTF-8: Fastify would pass the escapes on as literal text. */
 export const checkQuery: preValidationHookHandler = (request, _reply, done) => {
@@ -43,14 +43,14 @@ export function boundForm (text: string): string {
   return text
 }
 
-/** Whether a text separates more than `limits.parameters` parameters. */
+/** Whether a text separates more than `baseLimits.parameters` parameters. */
 function hasTooMany (text: string): boolean {
-  let left = limits.parameters
+  let left = baseLimits.parameters
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) if (--left <= 0) return true
   return false
 }
 
-const tooMany = (what: string): Error => new errors.InvalidInput(`The ${what} has more than ${limits.parameters} parameters`)
+const tooMany = (what: string): Error => new errors.InvalidInput(`The ${what} has more than ${baseLimits.parameters} parameters`)
 
 /** Any query of the management API may hold the token of a login, and `_`, by which browsers bypass a cache. */
 const alwaysKnown = ['token', '_']

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errors, refuseConnection } from '../errors/index.ts'
-import { ClientMessage, limits } from '../limits/index.ts'
+import { ClientMessage, baseLimits } from '../limits/index.ts'
 
-const { chunks, chunk } = limits.arriving
+const { chunks, chunk } = baseLimits.arriving
 
 /**
  * Bounds what is read of the body of a request: its small chunks, and the rest once it was answered. To be called as it
@@ -12,7 +12,7 @@ export function boundBody (request: IncomingMessage, response: ServerResponse): 
   const { 'transfer-encoding': encoding, 'content-length': length = '0' } = request.headers
   // Node reads and drops the rest of a small body by itself. A listener for each request would cost a fifth of a call's
   // CPU time.
-  if (encoding === undefined && Number(length) <= limits.smallBody) return
+  if (encoding === undefined && Number(length) <= baseLimits.smallBody) return
   if (request instanceof ClientMessage) {
     const { socket } = request
     request.onTinyChunks = () => {
@@ -33,7 +33,7 @@ export function boundBody (request: IncomingMessage, response: ServerResponse): 
 function endUnread (request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return
   if (!request.complete) {
-    const { unread, unreadChunks, linger } = limits.arriving
+    const { unread, unreadChunks, linger } = baseLimits.arriving
     const isChunked = request.headers['transfer-encoding'] !== undefined
     let bytes = 0
     let count = 0

@@ -1,9 +1,9 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
-import { limits } from '../limits/index.ts'
 import { valuesIn } from './values.ts'
 import fastJson from 'fast-json-stringify'
 import type { FastifySerializerCompiler } from 'fastify'
+import { baseLimits } from '../limits/index.ts'
 
 // Values of bodies are not converted to other types. Those of paths and queries are, since they are text.
 // `verbose`: an error about a member that is not known tells which are (`plugins/base/errors/findings.ts`).
@@ -14,7 +14,7 @@ const selecting = new Ajv({ strict: false, coerceTypes: true, removeAdditional: 
 
 /**
  * The validator compiler of all routes. It reports all errors of a body, or only the first one of a body with more than
- * `limits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at their
+ * `baseLimits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at their
  * first use: all of them together would take a tenth of the time that the program takes to start.
  *
  * A query loses the parameters that its route does not declare: one of them may be the token of a login, which is
@@ -32,7 +32,7 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
   return (body: unknown) => {
     check ??= firstError.compile(schema)
     if (check(body)) return true
-    if (valuesIn(body, limits.findingValues) > limits.findingValues) return { error: check.errors ?? [] }
+    if (valuesIn(body, baseLimits.findingValues) > baseLimits.findingValues) return { error: check.errors ?? [] }
     checkAll ??= allErrors.compile(schema)
     checkAll(body)
     return { error: checkAll.errors ?? [] }

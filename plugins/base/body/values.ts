@@ -1,12 +1,12 @@
 import { largeText, memoryOf } from '../../../protocol/text.ts'
-import { limits } from '../limits/index.ts'
+import { baseLimits } from '../limits/index.ts'
 
 /** The number of values in a JSON text, of arrays and objects, and of members of objects. */
 interface ValueCounts { readonly values: number, readonly containers: number, readonly memberCount: number }
 
 /** The memory that values take while they are made of a text, in bytes. */
 export function costOfValues ({ values, containers, memberCount }: ValueCounts): number {
-  const { value, container, member } = limits.valueCosts
+  const { value, container, member } = baseLimits.valueCosts
   return value * values + container * containers + member * memberCount
 }
 

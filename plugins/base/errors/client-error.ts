@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError } from 'fastify'
-import { limits } from '../limits/index.ts'
 import { errors } from './list.ts'
+import { baseLimits } from '../limits/index.ts'
 
 /** Max size of the path and headers of one request, in bytes. A resource URI of 2,048 characters of any script fits, percent-encoded. */
 export const maxHeaderSize = 32 * 1024
@@ -62,7 +62,7 @@ function isToolPath (path: string, basePath: string): boolean {
 
 /** Reads and drops some of the remaining data, so that the client can read the answer, then closes the connection. */
 function linger (socket: Socket): void {
-  const { unread, linger: time } = limits.arriving
+  const { unread, linger: time } = baseLimits.arriving
   let left = unread
   // The parser has failed, and takes no more data.
   socket.removeAllListeners('data')

@@ -1,9 +1,9 @@
 import { isDeeperThan, isObject } from '../../../protocol/json.ts'
-import { limits } from '../limits/index.ts'
 import { shapeOf } from './input-shape.ts'
 import { inexactNumber, isDecimal, isWhole } from './numbers.ts'
 import { resolveRef } from './json-pointer.ts'
 import { accepts, typesOf, type SchemaType } from './schema-types.ts'
+import { baseLimits } from '../limits/index.ts'
 
 /**
  * Converts arguments that a caller wrote as text to the types of a tool's input schema: integers and finite numbers,
@@ -137,7 +137,7 @@ function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>):
  * digits.
  */
 function parseJson (text: string, { failures }: ConversionContext): unknown {
-  if (failures.left <= 0 || isDeeperThan(text, limits.requestDepth)) return undefined
+  if (failures.left <= 0 || isDeeperThan(text, baseLimits.requestDepth)) return undefined
   try {
     return inexactNumber(text) === undefined ? JSON.parse(text) : undefined
   } catch {

@@ -1,7 +1,7 @@
 // The module that the worker pool runs for `fitArguments`.
-import { limits } from '../limits/index.ts'
 import { convertArguments } from './arguments.ts'
 import { createValidator, type Validator } from './validate.ts'
+import { baseLimits } from '../limits/index.ts'
 
 /** A tool's input schema, and arguments for it, as JSON text. */
 export interface FitTask { readonly schema: string, readonly args: string }
@@ -15,9 +15,9 @@ const maxReadings = 20
 export function run ({ schema: schemaText, args: text }: FitTask): FitAnswer {
   const schema: unknown = JSON.parse(schemaText)
   const given = JSON.parse(text) as Record<string, unknown>
-  const isLarge = text.length > limits.argumentChecks.large
+  const isLarge = text.length > baseLimits.argumentChecks.large
   let args = convertArguments(schema, given)
-  if (schemaText.length > limits.checkedSchema) return { args: JSON.stringify(args), problems: [] }
+  if (schemaText.length > baseLimits.checkedSchema) return { args: JSON.stringify(args), problems: [] }
   const validate = validatorOf(schemaText, schema, isLarge ? 'first' : 'all')
   let problems = validate(args)
   // A text that a pattern or a length keeps out may be the number that fits. Of large arguments that would take too

@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { limits } from './limits.ts'
+import { baseLimits } from './limits.ts'
 
 /** The requests that came on one connection within one turn of the event loop. */
 interface Arrived { turn: number, requests: number }
@@ -22,11 +22,11 @@ function turnNow (): number {
   return turn
 }
 
-/** @returns false: more requests came on the connection within this turn than `limits.arriving` lets */
+/** @returns false: more requests came on the connection within this turn than `baseLimits.arriving` lets */
 function countRequest (socket: Socket): boolean {
   const now = turnNow()
   const before = arrived.get(socket)
-  if (before?.turn === now) return ++before.requests <= limits.arriving.requests
+  if (before?.turn === now) return ++before.requests <= baseLimits.arriving.requests
   if (before === undefined) arrived.set(socket, { turn: now, requests: 1 })
   else Object.assign(before, { turn: now, requests: 1 })
   return true
@@ -77,7 +77,7 @@ export class ClientMessage extends IncomingMessage {
   override push (chunk: Buffer | null, encoding?: BufferEncoding): boolean {
     if (chunk !== null) {
       this.#bytes += chunk.length
-      if (++this.#chunks > limits.arriving.chunks && this.#bytes < this.#chunks * limits.arriving.chunk) this.#refuseChunks()
+      if (++this.#chunks > baseLimits.arriving.chunks && this.#bytes < this.#chunks * baseLimits.arriving.chunk) this.#refuseChunks()
     }
     return super.push(chunk, encoding)
   }

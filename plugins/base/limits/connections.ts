@@ -5,9 +5,9 @@ import type { Server as NetServer, Socket } from 'node:net'
 import fp from 'fastify-plugin'
 import { trustsPeer } from '../config/index.ts'
 import { closeCrowded, wasCrowded } from './client-message.ts'
-import { limits } from './limits.ts'
 import { ownerAt, Shares } from './shares.ts'
 import { TokenBucket } from './token-bucket.ts'
+import { baseLimits } from './limits.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { connections: Connections }
@@ -45,7 +45,7 @@ class Connections {
   readonly #connections = new Map<Socket, Connection>()
   readonly #peers = new Map<string, Peer>()
   /** One line of each kind per `logInterval`. */
-  readonly #lines = new TokenBucket({ burst: 1, perSecond: 1_000 / limits.connections.logInterval })
+  readonly #lines = new TokenBucket({ burst: 1, perSecond: 1_000 / baseLimits.connections.logInterval })
   #ofProxies = 0
   #closed = 0
 
@@ -91,7 +91,7 @@ class Connections {
       this.#forget(connection)
       if (!wasCrowded(socket)) return
       this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones are: it sent more than ` +
-        `${limits.arriving.requests} requests without waiting for answers`)
+        `${baseLimits.arriving.requests} requests without waiting for answers`)
     })
   }
 
@@ -102,7 +102,7 @@ class Connections {
     if (!connection) return
     // A client may send several requests before it reads.
     if (connection.inFlight++ === 0) connection.peer.idle.delete(connection)
-    if (connection.inFlight > limits.arriving.requests) closeCrowded(socket)
+    if (connection.inFlight > baseLimits.arriving.requests) closeCrowded(socket)
     response.once('close', () => {
       if (--connection.inFlight === 0 && this.#connections.has(socket)) connection.peer.idle.add(connection)
     })
@@ -166,7 +166,7 @@ class Connections {
  * @param processLimits the text of /proc/self/limits; undefined: the system has none
  */
 export function maxConnections (processLimits: string | undefined): number {
-  const { most, elsewhere, reserve } = limits.connections
+  const { most, elsewhere, reserve } = baseLimits.connections
   if (processLimits === undefined) return elsewhere
   // "Max open files            1024                 1048576              files": the soft limit, then the hard one.
   const files = Number(/^Max open files +(\d+)/m.exec(processLimits)?.[1] ?? Infinity)

@@ -1,13 +1,13 @@
-import { limits } from './limits.ts'
 import { ShareError, Shares, type Release } from './shares.ts'
+import { baseLimits } from './limits.ts'
 
 /**
  * The memory of texts in flight: answers of upstreams that are being read, bodies of requests, and replies that their
  * clients have not read yet. All share one budget, since each of them alone could be sent without end.
  */
 export class MemoryBudget {
-  #max: number = limits.memory
-  #shares = new Shares(limits.memory, 'bytes in flight')
+  #max: number = baseLimits.memory
+  #shares = new Shares(baseLimits.memory, 'bytes in flight')
   #held = 0
   #relieve: () => boolean = () => false
 
@@ -98,7 +98,7 @@ class MemoryAccount {
    * @returns false when there is no memory left for it: the text must be given up
    */
   resize (size: number): boolean {
-    const bytes = size > limits.smallText ? size * limits.answerCost : 0
+    const bytes = size > baseLimits.smallText ? size * baseLimits.answerCost : 0
     if (bytes > this.#bytes) {
       this.#refusal = this.#take(bytes - this.#bytes)
       if (this.#refusal) return false

@@ -1,8 +1,8 @@
 import type { MessagePace, Unsolicited } from '../../../protocol/transports/valve.ts'
-import { limits } from './limits.ts'
 import { TokenBucket } from './token-bucket.ts'
+import { baseLimits } from './limits.ts'
 
-/** As `limits.unsolicited` has them. */
+/** As `baseLimits.unsolicited` has them. */
 interface UnsolicitedBounds {
   readonly cost: Readonly<Record<Unsolicited, number>>
   readonly charactersPerMs: number
@@ -16,7 +16,7 @@ export class UnsolicitedPace implements MessagePace {
   readonly #bucket: TokenBucket
   readonly #key: string
 
-  constructor (bounds: UnsolicitedBounds = limits.unsolicited, bucket = new TokenBucket(bounds), key = '') {
+  constructor (bounds: UnsolicitedBounds = baseLimits.unsolicited, bucket = new TokenBucket(bounds), key = '') {
     this.#bounds = bounds
     this.#bucket = bucket
     this.#key = key
@@ -30,8 +30,8 @@ export class UnsolicitedPace implements MessagePace {
   wait (): number { return this.#bucket.wait(this.#key) }
 }
 
-const ofUsers = new TokenBucket(limits.unsolicited, { maxKeys: limits.unsolicited.owners })
+const ofUsers = new TokenBucket(baseLimits.unsolicited, { maxKeys: baseLimits.unsolicited.owners })
 
 /** The pace of a server: one for all servers of a user, and one for each server of an admin. */
 export const paceOf = (user: string | undefined): UnsolicitedPace =>
-  user === undefined ? new UnsolicitedPace() : new UnsolicitedPace(limits.unsolicited, ofUsers, user)
+  user === undefined ? new UnsolicitedPace() : new UnsolicitedPace(baseLimits.unsolicited, ofUsers, user)

@@ -1,4 +1,4 @@
-import { limits } from './limits.ts'
+import { baseLimits } from './limits.ts'
 
 /** Receives the lines for the log. */
 export type Tell = (level: 'info' | 'warn', sentence: string) => void
@@ -8,7 +8,7 @@ interface OutageWords { readonly ill: string, readonly well: string }
 
 /**
  * Logs the outages of one part: the first failure with its cause, a summary from time to time while the outage lasts, and its end. A part
- * that fails again soon after it recovered is logged once; from then on it counts as recovered only after `limits.outages.healthy`.
+ * that fails again soon after it recovered is logged once; from then on it counts as recovered only after `baseLimits.outages.healthy`.
  */
 export class Outage {
   readonly #tell: Tell
@@ -37,7 +37,7 @@ export class Outage {
     const { ill } = this.#words
     const wellFor = this.#wellAt === undefined ? undefined : now - this.#wellAt
     this.#wellAt = undefined
-    if (this.#since === undefined || (wellFor !== undefined && wellFor >= limits.outages.healthy)) {
+    if (this.#since === undefined || (wellFor !== undefined && wellFor >= baseLimits.outages.healthy)) {
       this.#since = now
       this.#failures = 1
       this.#hasRelapsed = false
@@ -48,7 +48,7 @@ export class Outage {
     if (wellFor !== undefined && !this.#hasRelapsed) {
       this.#hasRelapsed = true
       this.#warn(`${ill} again, ${Math.round(wellFor / 1_000)} s after it was ${this.#words.well}: ${cause}`)
-    } else if (now - this.#toldAt >= limits.outages.summary) {
+    } else if (now - this.#toldAt >= baseLimits.outages.summary) {
       this.#warn(`still ${ill} after ${this.#failures} failures since ${iso(this.#since)}; the last one: ${cause}`)
     }
   }
@@ -58,7 +58,7 @@ export class Outage {
     if (this.#since === undefined || this.#wellAt !== undefined) return false
     const now = this.#wellAt = this.#now()
     if (!this.#hasRelapsed) this.#tellOver(now)
-    else this.#timer = setTimeout(() => { this.#tellOver(now) }, limits.outages.healthy).unref()
+    else this.#timer = setTimeout(() => { this.#tellOver(now) }, baseLimits.outages.healthy).unref()
     return true
   }
 

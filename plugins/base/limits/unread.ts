@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { Table } from '../../../protocol/table.ts'
-import { limits } from './limits.ts'
 import { memory } from './memory.ts'
+import { baseLimits } from './limits.ts'
 
 /** All answers that are counted, by number. */
 const readers = new Table<number, Unread>()
@@ -36,7 +36,7 @@ export class Unread {
     raw: ServerResponse,
     onClose: (listener: () => void) => void = (listener) => { raw.once('close', listener) },
     toWrite = () => 0,
-    { owner, cost = limits.unreadCost }: UnreadOptions = {}
+    { owner, cost = baseLimits.unreadCost }: UnreadOptions = {}
   ) {
     this.#raw = raw
     this.#toWrite = toWrite
@@ -92,7 +92,7 @@ function dropSlowest (stall: number): boolean {
   return true
 }
 
-memory.relieveBy(() => dropSlowest(limits.readStall))
+memory.relieveBy(() => dropSlowest(baseLimits.readStall))
 
 /** Answers up to this size, in bytes, are not counted. */
 export const worthCounting = 64 * 1024

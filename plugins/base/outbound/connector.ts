@@ -2,7 +2,7 @@ import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 import { buildConnector, Pool } from 'undici'
-import { limits, Semaphore } from '../limits/index.ts'
+import { Semaphore, baseLimits } from '../limits/index.ts'
 import { plainHost } from './addresses.ts'
 import { Refused, type Allowed, type Policy } from './policy.ts'
 
@@ -43,7 +43,7 @@ export function guardedConnector (policy: Policy, trusted: boolean, resolve: Hos
 /** The system's resolver, for servers of admins. It reads the hosts file, and holds a thread of the pool while it waits. */
 export const systemResolver: HostResolver = lookup
 
-const places = new Semaphore({ places: limits.concurrentLookups, perOwner: limits.lookupsPerUser })
+const places = new Semaphore({ places: baseLimits.concurrentLookups, perOwner: baseLimits.lookupsPerUser })
 
 /**
  * The resolver for servers that a user stored. It asks the name servers without holding a thread, so slow name servers do not delay the
@@ -56,8 +56,8 @@ export function resolverFor (owner: string, allowed: Allowed): HostResolver {
     void places.take(owner, false).then(async (release) => {
       try {
         // The connection has timed out meanwhile.
-        if (Date.now() - begun >= limits.connectTimeout) { callback(failure(name, 'ETIMEOUT'), []); return }
-        callback(null, await lookUp(name, limits.connectTimeout - (Date.now() - begun)))
+        if (Date.now() - begun >= baseLimits.connectTimeout) { callback(failure(name, 'ETIMEOUT'), []); return }
+        callback(null, await lookUp(name, baseLimits.connectTimeout - (Date.now() - begun)))
       } catch (error) {
         callback(error as NodeJS.ErrnoException, [])
       } finally {

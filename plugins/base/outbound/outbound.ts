@@ -2,7 +2,7 @@ import { Agent, type Dispatcher } from 'undici'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { addressPlaces, writtenByUser } from '../../../schemas/stored-by-user.ts'
-import { BoundedMap, limits } from '../limits/index.ts'
+import { BoundedMap, baseLimits } from '../limits/index.ts'
 import { bypasses, guardedConnector, resolverFor, systemResolver, tunnel, type HostResolver } from './connector.ts'
 import { fetchWhole, type Fetched, type FetchOptions } from './fetch.ts'
 import { Allowed, Policy, Refused } from './policy.ts'
@@ -39,11 +39,11 @@ export class Outbound {
   readonly #resolve: HostResolver | undefined
   readonly #trusted: Agent
   /** By owner. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
-  readonly #untrusted = new BoundedMap<string, Agent>(limits.outboundOwners)
+  readonly #untrusted = new BoundedMap<string, Agent>(baseLimits.outboundOwners)
   /**
    * By the URL of the proxy, credentials included. An evicted agent serves its requests in flight; its idle sockets close by themselves.
    */
-  readonly #proxied = new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(limits.proxies)
+  readonly #proxied = new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(baseLimits.proxies)
 
   /** @throws Error for an invalid entry in `allow` */
   constructor ({ allow, resolve }: OutboundOptions) {
@@ -105,7 +105,7 @@ export class Outbound {
     const known = this.#proxied.get(proxy)
     if (known) return known.agent
     const dial = this.#connector(this.#resolve ?? systemResolver, true)
-    const { connect, close } = tunnel(new URL(proxy), dial, this.#policy, limits.connectTimeout)
+    const { connect, close } = tunnel(new URL(proxy), dial, this.#policy, baseLimits.connectTimeout)
     const agent = this.#agent(connect)
     this.#proxied.set(proxy, { agent, close })
     return agent
@@ -124,11 +124,11 @@ export class Outbound {
   }
 
   #connector (resolve: HostResolver, trusted: boolean): ReturnType<typeof guardedConnector> {
-    return guardedConnector(this.#policy, trusted, resolve, limits.connectTimeout)
+    return guardedConnector(this.#policy, trusted, resolve, baseLimits.connectTimeout)
   }
 
   #agent (connect: ReturnType<typeof guardedConnector>): Agent {
     // Connections are not bounded: event streams hold theirs for hours, and a call must not queue behind one.
-    return new Agent({ connect, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: limits.upstreamHeaders })
+    return new Agent({ connect, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: baseLimits.upstreamHeaders })
   }
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { Eta } from 'eta'
 import { readAsset } from '../config/index.ts'
-import { limits } from '../limits/index.ts'
 import {
   destinationOf, mayLink, publisherOf, redirectSource, shownName, visibleText, websiteOf, type Destination
 } from './shown.ts'
+import { baseLimits } from '../limits/index.ts'
 
 /** An HTML page, ready to be sent. */
 export interface HtmlPage {
@@ -114,18 +114,18 @@ export async function loadPages (): Promise<Pages> {
   }
   const plainHeaders = pageHeaders(source, ["'none'"])
   const message = (title: string, text: string, status: number): HtmlPage => {
-    const data = { title: visibleText(title), text: visibleText(text, limits.pageTexts.text) }
+    const data = { title: visibleText(title), text: visibleText(text, baseLimits.pageTexts.text) }
     return { status, headers: plainHeaders, html: render('message', data.title, data) }
   }
 
   return {
     login ({ client, username = '', error, status = 200, others = [], ...form }) {
-      const failed = error === undefined ? undefined : visibleText(error, limits.pageTexts.text)
+      const failed = error === undefined ? undefined : visibleText(error, baseLimits.pageTexts.text)
       const data = {
         ...formOf(form),
         client: client && clientOf(client),
         // No user has a longer name.
-        username: username.slice(0, limits.pageTexts.text),
+        username: username.slice(0, baseLimits.pageTexts.text),
         error: failed,
         focus: focusOf(username, failed),
         others: others.map(({ name, href }) => ({ name: shownName(name), href: ownPath(href) }))
@@ -136,16 +136,16 @@ export async function loadPages (): Promise<Pages> {
     consent ({ username, client, isSelfRegistered, scopes, resource, logoutAction, ...form }) {
       const data = {
         ...formOf(form),
-        username: visibleText(username, limits.pageTexts.text),
+        username: visibleText(username, baseLimits.pageTexts.text),
         client: {
           ...clientOf(client),
-          id: visibleText(client.id, limits.pageTexts.text),
+          id: visibleText(client.id, baseLimits.pageTexts.text),
           publisher: publisherOf(client.id),
           website: client.uri === undefined ? undefined : websiteOf(client.uri)
         },
         isSelfRegistered,
-        scopes: scopes.map(({ name, text }) => ({ name: visibleText(name), text: text && visibleText(text, limits.pageTexts.text) })),
-        resource: visibleText(resource, limits.pageTexts.text),
+        scopes: scopes.map(({ name, text }) => ({ name: visibleText(name), text: text && visibleText(text, baseLimits.pageTexts.text) })),
+        resource: visibleText(resource, baseLimits.pageTexts.text),
         logoutAction: ownPath(logoutAction)
       }
       return { status: 200, headers: formHeaders(client.redirectUri), html: render('consent', 'Allow access?', data) }
@@ -156,13 +156,13 @@ export async function loadPages (): Promise<Pages> {
       return { status: 200, headers: plainHeaders, html }
     },
     home ({ endpoint, docs, health, ...state }) {
-      const data = { ...state, endpoint: visibleText(endpoint, limits.pageTexts.text), docs: ownPath(docs), health: ownPath(health) }
+      const data = { ...state, endpoint: visibleText(endpoint, baseLimits.pageTexts.text), docs: ownPath(docs), health: ownPath(health) }
       return { status: 200, headers: plainHeaders, html: render('home', 'What this is', data) }
     },
     start ({ server, whose, href, url }) {
       const data = {
         server: shownName(server),
-        whose: visibleText(whose, limits.pageTexts.text),
+        whose: visibleText(whose, baseLimits.pageTexts.text),
         client: { destination: destinationOf(url) },
         next: ownPath(href)
       }
@@ -171,7 +171,7 @@ export async function loadPages (): Promise<Pages> {
     refused ({ title, text, status, client, href }) {
       const data = {
         title: visibleText(title),
-        text: visibleText(text, limits.pageTexts.text),
+        text: visibleText(text, baseLimits.pageTexts.text),
         client: clientOf(client),
         href: mayLink(href) ? href : undefined
       }

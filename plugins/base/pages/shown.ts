@@ -1,5 +1,5 @@
 import { isLoopback } from '../config/index.ts'
-import { limits } from '../limits/index.ts'
+import { baseLimits } from '../limits/index.ts'
 
 /**
  * Characters that are invisible or change how others are read: controls, bidi overrides, zero-width characters, unassigned and private
@@ -19,7 +19,7 @@ const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
  * it.
  * @param max in code points
  */
-export function visibleText (text: string, max: number = limits.pageTexts.name): string {
+export function visibleText (text: string, max: number = baseLimits.pageTexts.name): string {
   // A prefix that holds `max` characters in any case.
   const clean = text
     .slice(0, max * 8)
@@ -56,7 +56,7 @@ const isWeb = ({ protocol }: URL): boolean => protocol === 'https:' || protocol 
 
 /** A host, which is cut at its start: people read it from its end. */
 function hostOf (host: string): string {
-  const max = limits.pageTexts.host
+  const max = baseLimits.pageTexts.host
   return host.length > max ? `…${visibleText(host.slice(1 - max), max)}` : visibleText(host, max)
 }
 

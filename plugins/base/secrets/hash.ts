@@ -1,7 +1,7 @@
 import { hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import bcrypt from 'bcryptjs'
-import { limits, Semaphore } from '../limits/index.ts'
+import { Semaphore, baseLimits } from '../limits/index.ts'
 import { maxScryptMemory, scryptParts, type ScryptCost } from '../../../schemas/password-hash.ts'
 
 /** SHA-256 in hex: for storing tokens of 256 random bits, not for passwords. */
@@ -21,9 +21,9 @@ const maxmem = maxScryptMemory
 /** A hash that no password matches. It is checked when none is stored, so that both cases take equally long. */
 const unmatchable = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
 
-/** Hashes and checks passwords, `limits.concurrentHashes` at the same time, since each takes CPU time and 32 MiB of memory. */
+/** Hashes and checks passwords, `baseLimits.concurrentHashes` at the same time, since each takes CPU time and 32 MiB of memory. */
 export class Passwords {
-  readonly #slots = new Semaphore({ places: limits.concurrentHashes })
+  readonly #slots = new Semaphore({ places: baseLimits.concurrentHashes })
   readonly #derive: Derive
 
   /** @param deriveKey scrypt */

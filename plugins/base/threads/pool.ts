@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads'
-import { limits, Semaphore, Shares } from '../limits/index.ts'
+import { Semaphore, Shares, baseLimits } from '../limits/index.ts'
 import { startWorker } from './start-worker.ts'
 import type { PoolMessage, PoolTask } from './worker.ts'
 
@@ -33,7 +33,7 @@ export class WorkerPool {
   readonly #tasks: Shares
   readonly #idle: PoolThread[] = []
 
-  constructor (bounds: PoolBounds = limits.workers) {
+  constructor (bounds: PoolBounds = baseLimits.workers) {
     this.#bounds = bounds
     this.#places = new Semaphore({ places: bounds.threads, perOwner: Math.max(1, bounds.threads - 1) })
     this.#tasks = new Shares(bounds.tasks, 'tasks for worker threads')

@@ -8,7 +8,6 @@ import { errorText, resultText, type Request } from '../../../protocol/message.t
 import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { acceptedBy, type Accepted } from '../accept.ts'
 import { shutDown, single, type Endpoint, type Inbound } from '../endpoint.ts'
 import { EventStream } from '../event-stream.ts'
@@ -18,6 +17,7 @@ import { initialize } from './initialize.ts'
 import { malformedText, type LegacyRequests } from './requests.ts'
 import type { Place, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /**
  * The server side of streamable HTTP for legacy clients (specification to 2025-11-25: Transports, "Streamable HTTP").
@@ -68,7 +68,7 @@ export class LegacyEndpoint implements Endpoint {
     if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     const session = this.#session(inbound)
     const lastEventId = single(headers['last-event-id'])
-    if (!session.takesStream(lastEventId)) throw new errors.TooManyStreams(limits.streamsPerSession)
+    if (!session.takesStream(lastEventId)) throw new errors.TooManyStreams(downstreamLimits.streamsPerSession)
     session.listen(new EventStream(raw, { 'mcp-session-id': session.sessionId }), lastEventId)
   }
 

@@ -62,7 +62,7 @@ function begin (sessions: Sessions, view: View, { protocolVersion, capabilities,
   }
 }
 
-/** The `capabilities` of an `initialize` request. @throws RpcError -32602 beyond `limits.capabilities` */
+/** The `capabilities` of an `initialize` request. @throws RpcError -32602 beyond `downstreamLimits.capabilities` */
 function declared (capabilities: unknown): ClientCapabilities {
   if (!isObject(capabilities)) return {}
   checkDeclared(JSON.stringify(capabilities), 'capabilities')

@@ -1,5 +1,6 @@
 import { memoryOf, copyOf } from '../../../protocol/text.ts'
-import { limits, OwnedMap } from '../../base/limits/index.ts'
+import { OwnedMap } from '../../base/limits/index.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** Estimated memory of an entry beside its text, in bytes. */
 const overhead = 128
@@ -10,7 +11,7 @@ interface Message { readonly data: string }
  * All entries of all buffers. Beyond the bound, the owner with the most memory loses its oldest entry, which is also
  * the oldest of its buffer, since a buffer has one owner.
  */
-const kept = new OwnedMap<{ dropOldest: () => void }, Message>(limits.keptSize, {
+const kept = new OwnedMap<{ dropOldest: () => void }, Message>(downstreamLimits.keptSize, {
   sizeOf: ({ data }) => memoryOf(data) + overhead,
   onEvict: (_entry, buffer) => { buffer.dropOldest() }
 })
@@ -74,7 +75,7 @@ export class Replay {
   readonly #buffer: MessageBuffer<Entry>
 
   constructor (owner: string) {
-    this.#buffer = new MessageBuffer(owner, limits.replayEvents, limits.replaySize)
+    this.#buffer = new MessageBuffer(owner, downstreamLimits.replayEvents, downstreamLimits.replaySize)
   }
 
   add (stream: number, at: number, data: string): void {
@@ -86,10 +87,10 @@ export class Replay {
     return [...this.#buffer.entries].filter((entry) => entry.stream === stream && entry.at > at)
   }
 
-  /** Drops events that are older than `limits.replayTime`. */
+  /** Drops events that are older than `downstreamLimits.replayTime`. */
   expire (): void {
     for (const { time } of this.#buffer.entries) {
-      if (Date.now() - time < limits.replayTime) return
+      if (Date.now() - time < downstreamLimits.replayTime) return
       this.#buffer.dropOldest()
     }
   }

@@ -3,7 +3,9 @@ import type { Question } from '../../../protocol/exchange.ts'
 import { notificationText, requestText, type Response } from '../../../protocol/message.ts'
 import { outgoingParams } from '../../../protocol/progress.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
-import { limits, type Release, ShareError, Shares } from '../../base/limits/index.ts'
+import { type Release, ShareError, Shares } from '../../base/limits/index.ts'
+import { downstreamLimits } from '../limits.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 interface OpenQuestion {
   readonly question: Question
@@ -16,7 +18,7 @@ interface OpenQuestion {
 }
 
 /** The memory of the open questions to all clients, in bytes. */
-const sizes = new Shares(limits.allQuestionsSize, 'open questions')
+const sizes = new Shares(downstreamLimits.allQuestionsSize, 'open questions')
 
 /**
  * The unanswered questions to one legacy client, bounded per client, per owner and in total. A question is a JSON-RPC
@@ -42,7 +44,7 @@ export class Questions {
     const release = this.#hold(size)
     const id = ++this.#lastId
     return await new Promise((resolve, reject) => {
-      const timer = setTimeout(() => { this.#dismiss(id, 'The client did not answer in time', send) }, limits.questionTimeout).unref()
+      const timer = setTimeout(() => { this.#dismiss(id, 'The client did not answer in time', send) }, gatewayLimits.questionTimeout).unref()
       this.#open.set(id, { question, size, resolve, reject, timer, release })
       this.#size += size
       question.signal.addEventListener('abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true })
@@ -69,7 +71,7 @@ export class Questions {
   /** @throws RpcError beyond the bounds on number and size */
   #hold (size: number): Release {
     const tooMany = new RpcError(code.internal, 'Too many questions are open to this client', 'limit')
-    if (this.#open.size >= limits.questionsPerSession || this.#size + size > limits.questionsSize) throw tooMany
+    if (this.#open.size >= downstreamLimits.questionsPerSession || this.#size + size > downstreamLimits.questionsSize) throw tooMany
     try {
       return sizes.take(this.#owner, size)
     } catch (error) {

@@ -5,12 +5,12 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { ownerOf } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { credentialHeader, InFlight, toAnswer, type Inbound, type LogError } from '../endpoint.ts'
 import { ClientExchange } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import { readableList } from './readable.ts'
 import type { Session } from './session.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** The answer to an invalid element of a batch. */
 export const malformedText = ({ idText, error }: Malformed): string => errorText(idText, error.toText())
@@ -97,8 +97,8 @@ export class LegacyRequests {
       exchange.fail(new RpcError(code.invalidRequest, sentence))
       return
     }
-    if (session.exchanges.size >= limits.requestsPerSession) {
-      const sentence = `More than ${limits.requestsPerSession} requests of one session are in flight`
+    if (session.exchanges.size >= downstreamLimits.requestsPerSession) {
+      const sentence = `More than ${downstreamLimits.requestsPerSession} requests of one session are in flight`
       exchange.fail(new RpcError(code.badRequest, sentence, 'limit'))
       return
     }

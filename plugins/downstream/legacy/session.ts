@@ -7,12 +7,13 @@ import { notificationText, type Notification, type RequestId, type Response } fr
 import { Table } from '../../../protocol/table.ts'
 import { copyOf, memoryOf } from '../../../protocol/text.ts'
 import type { View } from '../../settings/index.ts'
-import { limits, type Release } from '../../base/limits/index.ts'
+import { type Release } from '../../base/limits/index.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { ClientExchange, ExchangeClient } from '../exchange.ts'
 import { MessageBuffer } from './message-buffer.ts'
 import { Questions } from './questions.ts'
 import { ResumableStreams } from './streams.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** A stream for messages that belong to no request. */
 export interface NewsChannel {
@@ -84,7 +85,7 @@ export class Session implements ExchangeClient, Listener<View> {
   /** True when a GET may resume a stream, or open one more. */
   takesStream (lastEventId: string | undefined): boolean {
     if (this.streams.find(lastEventId)) return true
-    return [...this.#channels].filter(({ connected }) => connected).length < limits.streamsPerSession
+    return [...this.#channels].filter(({ connected }) => connected).length < downstreamLimits.streamsPerSession
   }
 
   /** Serves a GET: opens a new channel, or resumes a broken stream. */
@@ -119,8 +120,8 @@ export class Session implements ExchangeClient, Listener<View> {
     if (this.#ended) return
     const channel = this.#channel()
     if (channel) { channel.send(text); return }
-    if (memoryOf(text) > limits.waitingSize) return
-    this.#waiting ??= new MessageBuffer(this.owner, limits.waitingMessages, limits.waitingSize)
+    if (memoryOf(text) > downstreamLimits.waitingSize) return
+    this.#waiting ??= new MessageBuffer(this.owner, downstreamLimits.waitingMessages, downstreamLimits.waitingSize)
     // Equal notifications are kept once, except log messages.
     if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) return
     this.#waiting.add({ data: copyOf(text) })
@@ -184,7 +185,7 @@ export class Session implements ExchangeClient, Listener<View> {
   /** Waits for the next channel, which a new client is about to open. */
   async #nextChannel (): Promise<NewsChannel | undefined> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, limits.streamOpenTimeout).unref()
+      const timer = setTimeout(resolve, downstreamLimits.streamOpenTimeout).unref()
       this.#awaitingChannel ??= new Set()
       this.#awaitingChannel.add(() => { clearTimeout(timer); resolve() })
     })

@@ -3,8 +3,10 @@ import { EventEmitter } from 'node:events'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import type { LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { ownerOf, type View } from '../../settings/index.ts'
-import { limits, Shares } from '../../base/limits/index.ts'
+import { Shares } from '../../base/limits/index.ts'
 import { Session, type Place } from './session.ts'
+import { downstreamLimits } from '../limits.ts'
+import { identityLimits } from '../../identity/index.ts'
 
 /**
  * All legacy sessions, found by principal, route and id. An id is no credential: it is unknown to other principals. Ids
@@ -12,7 +14,7 @@ import { Session, type Place } from './session.ts'
  */
 export class Sessions extends EventEmitter<{ ended: [Session] }> {
   readonly #sessions = new Set<Session>()
-  readonly #shares = new Shares(limits.sessions, 'sessions')
+  readonly #shares = new Shares(downstreamLimits.sessions, 'sessions')
   readonly #byId = new Map<string, Session[]>()
   /** Sessions rebuilt in the current minute, by principal. */
   readonly #rebuilds = new Map<string, number>()
@@ -51,7 +53,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
    */
   rebuild (view: View, id: string, version: LegacyVersion, address: string): Session | undefined {
     const count = this.#rebuilds.get(view.principal.key) ?? 0
-    if (count >= limits.rebuildsPerMinute || !/^[\x21-\x7e]{1,128}$/.test(id)) return undefined
+    if (count >= downstreamLimits.rebuildsPerMinute || !/^[\x21-\x7e]{1,128}$/.test(id)) return undefined
     this.#rebuilds.set(view.principal.key, count + 1)
     return this.#add(new Session(id, view, version, {}, this.reserve(view, address)))
   }
@@ -80,7 +82,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
   #sweep (): void {
     this.#rebuilds.clear()
     for (const session of this.#sessions.values()) {
-      if (!session.busy && Date.now() - session.lastUsed > limits.sessionIdle) this.end(session, 'the session was idle for too long')
+      if (!session.busy && Date.now() - session.lastUsed > identityLimits.sessionIdle) this.end(session, 'the session was idle for too long')
       else session.streams.expire()
     }
   }

@@ -1,8 +1,9 @@
 import { eventText, primingText } from '../../../protocol/event-stream.ts'
-import { BoundedMap, limits } from '../../base/limits/index.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { ReplyStream } from '../reply-channel.ts'
 import { eventId, Replay, parseEventId } from './message-buffer.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** The delay after which a client resumes a broken stream, in ms. */
 const retryDelay = 1_000
@@ -80,7 +81,7 @@ const options = { isEvictable: (_number: number, { connected, onResume }: Stream
 export class ResumableStreams {
   readonly #owner: string
   readonly #primes: boolean
-  readonly #streams = new BoundedMap<number, Stream>(limits.resumableStreams, options)
+  readonly #streams = new BoundedMap<number, Stream>(downstreamLimits.resumableStreams, options)
   #replay: Replay | undefined
   #last = 0
 

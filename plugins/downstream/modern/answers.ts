@@ -4,12 +4,12 @@ import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protoco
 import { listKinds } from '../../../protocol/lists.ts'
 import { ownerOf } from '../../settings/index.ts'
 import type { Gateway, Result } from '../../gateway/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { callableList, completeResult, completeList, strictest, resultHead } from './result.ts'
 import type { ModernExchange } from './exchange.ts'
 import type { Outcome } from './errors.ts'
 import type { ModernRequest } from './request.ts'
 import type { States } from './state.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
 export interface Answerer {
@@ -37,7 +37,7 @@ export async function identityOf (gateway: Pick<Gateway, 'providerOf' | 'section
 const result = (text: string | Buffer): Outcome => ({ kind: 'result', parts: [text], status: 200 })
 
 export function answerer (gateway: Gateway, states: States): Answerer {
-  const until = (): number => Date.now() + limits.parked.time
+  const until = (): number => Date.now() + downstreamLimits.parked.time
 
   /** `input_required` of a server. Its state is sealed together with the identity of the server. */
   const handedOn = async (text: string, exchange: ModernExchange): Promise<Outcome> => {

@@ -5,7 +5,8 @@ import type { Level, Listener } from '../../../protocol/listener.ts'
 import type { Response } from '../../../protocol/message.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import { ownerOf, type View } from '../../settings/index.ts'
-import { limits, ShareError, Shares } from '../../base/limits/index.ts'
+import { ShareError, Shares } from '../../base/limits/index.ts'
+import { downstreamLimits } from '../limits.ts'
 
 let last = 0
 
@@ -75,11 +76,11 @@ export class Leases {
   readonly #pools = new Map<string, Pool>()
   readonly #deps: LeasesDeps
   readonly #sweeper: NodeJS.Timeout
-  readonly #idle = new Shares(limits.leases.idle, 'idle clients')
+  readonly #idle = new Shares(downstreamLimits.leases.idle, 'idle clients')
 
   constructor (deps: LeasesDeps) {
     this.#deps = deps
-    this.#sweeper = setInterval(() => { this.#sweep() }, limits.leases.time / 5).unref()
+    this.#sweeper = setInterval(() => { this.#sweep() }, downstreamLimits.leases.time / 5).unref()
   }
 
   /** The number of idle clients. */
@@ -156,7 +157,7 @@ export class Leases {
   #pool (view: View, address: string, text: string, level: Level | undefined): Pool {
     const key = keyOf(view, address, text, level)
     let pool = this.#pools.get(key)
-    if (!pool) this.#pools.set(key, pool = { key, isKept: memoryOf(key) <= limits.leases.key, clients: [], free: [] })
+    if (!pool) this.#pools.set(key, pool = { key, isKept: memoryOf(key) <= downstreamLimits.leases.key, clients: [], free: [] })
     return pool
   }
 
@@ -196,7 +197,7 @@ export class Leases {
   }
 
   #sweep (): void {
-    const before = Date.now() - limits.leases.time
+    const before = Date.now() - downstreamLimits.leases.time
     for (const pool of [...this.#pools.values()]) {
       this.#drop(pool, pool.free.filter(({ holders, idleSince }) => holders === 0 && idleSince < before))
     }

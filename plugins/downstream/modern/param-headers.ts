@@ -6,10 +6,10 @@ import { decodeHeader, headerNames, modernCode } from '../../../protocol/modern/
 import { paramHeadersOf, paramOf, type ParamHeader, type ParamValue } from '../../../protocol/modern/param-headers.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway, Surface } from '../../gateway/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { holdsCredential } from '../../base/secrets/index.ts'
 import { single } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 const known = new WeakMap<Item, readonly ParamHeader[]>()
 
@@ -38,7 +38,7 @@ export function paramHeadersIn (
   for (const name in headers) {
     if (!name.startsWith(headerNames.param) || name === credentialHeader) continue
     const value = headers[name]
-    if (typeof value !== 'string' || value.length > limits.passthroughHeader || !sendable.test(value) || isOurs(value)) continue
+    if (typeof value !== 'string' || value.length > gatewayLimits.passthroughHeader || !sendable.test(value) || isOurs(value)) continue
     found ??= {}
     found[name] = value
   }

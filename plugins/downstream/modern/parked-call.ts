@@ -6,11 +6,12 @@ import { memberOf, membersOf } from '../../../protocol/json.ts'
 import type { Response } from '../../../protocol/message.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
-import { limits, type Release } from '../../base/limits/index.ts'
+import { type Release } from '../../base/limits/index.ts'
 import { requireDeclared, inputRequest } from './input-request.ts'
 import type { Outcome } from './errors.ts'
 import { resultHead } from './result.ts'
 import { usedAlready, type Binding, type States } from './state.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** An exchange that can be parked. */
 export interface Parkable extends Binding {
@@ -102,7 +103,7 @@ export class ParkedCall<Exchange extends Parkable> {
     requireDeclared(this.exchange.capabilities, question)
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
-    if (this.#questions.size >= limits.parked.questions || !this.#holdRequest() || !this.#hold(size)) {
+    if (this.#questions.size >= downstreamLimits.parked.questions || !this.#holdRequest() || !this.#hold(size)) {
       throw new RpcError(code.internal, 'Too many questions are open to clients', 'limit')
     }
     const key = `question-${++this.#lastQuestion}`
@@ -125,7 +126,7 @@ export class ParkedCall<Exchange extends Parkable> {
     const digest = digestOf(answersText)
     const isFirst = round === this.#round && this.#asked !== undefined
     const isAgain = round === this.#answered?.round && digest === this.#answered.digest &&
-      Date.now() - this.#answered.at <= limits.parked.again
+      Date.now() - this.#answered.at <= downstreamLimits.parked.again
     if (!isFirst && !isAgain) throw usedAlready()
     attach()
     // The new request may take more memory than the former one.
@@ -186,7 +187,7 @@ export class ParkedCall<Exchange extends Parkable> {
     this.#release()
     this.#table.keep(this)
     clearTimeout(this.#expiry)
-    this.#expiry = setTimeout(() => { this.forget() }, limits.parked.again).unref()
+    this.#expiry = setTimeout(() => { this.forget() }, downstreamLimits.parked.again).unref()
   }
 
   /** Questions that come together are asked together. */
@@ -194,7 +195,7 @@ export class ParkedCall<Exchange extends Parkable> {
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined
       this.#suspend()
-    }, limits.parked.gather).unref()
+    }, downstreamLimits.parked.gather).unref()
   }
 
   #suspend (): void {
@@ -203,7 +204,7 @@ export class ParkedCall<Exchange extends Parkable> {
     if (this.#questions.size === 0) return
     this.#round++
     const { exchange, id } = this
-    const until = Date.now() + limits.parked.time
+    const until = Date.now() + downstreamLimits.parked.time
     const state = this.#table.states.seal({ kind: 'call', id, round: this.#round }, exchange, until)
     const requests = [...this.#questions].map(([key, open]) => {
       open.round = this.#round
@@ -214,7 +215,7 @@ export class ParkedCall<Exchange extends Parkable> {
     this.#expiry = setTimeout(() => {
       exchange.cancel('the client did not answer in time')
       this.forget()
-    }, limits.parked.time).unref()
+    }, downstreamLimits.parked.time).unref()
     exchange.suspend(this.#asked)
   }
 

@@ -1,17 +1,18 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { View } from '../../settings/index.ts'
-import { BoundedMap, limits, ShareError, Shares } from '../../base/limits/index.ts'
+import { BoundedMap, ShareError, Shares } from '../../base/limits/index.ts'
 import { ParkedCall, type CallTable, type Parkable } from './parked-call.ts'
 import type { States } from './state.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** The calls of modern clients whose servers have asked a question, until shortly after their end. */
 export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchange> {
   readonly states: States
   readonly #calls = new Map<string, ParkedCall<Exchange>>()
   /** Finished calls whose answer may be fetched again. */
-  readonly #over = new BoundedMap<string, ParkedCall<Exchange>>(limits.parked.answers, { onEvict: (_id, call) => { call.forget() } })
-  readonly #shares = new Shares(limits.parked.calls, 'calls that wait for answers of their clients')
-  readonly #sizes = new Shares(limits.parked.size, 'questions and answers of calls')
+  readonly #over = new BoundedMap<string, ParkedCall<Exchange>>(downstreamLimits.parked.answers, { onEvict: (_id, call) => { call.forget() } })
+  readonly #shares = new Shares(downstreamLimits.parked.calls, 'calls that wait for answers of their clients')
+  readonly #sizes = new Shares(downstreamLimits.parked.size, 'questions and answers of calls')
 
   constructor (states: States) {
     this.states = states

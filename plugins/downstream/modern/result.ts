@@ -3,7 +3,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { memberOf, membersOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { List, ListEntry } from '../../gateway/index.ts'
-import { limits } from '../../base/limits/index.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 // The members that each modern result has beside its own: `resultType`, `serverInfo`, and for some results caching. All
 // texts are JSON, and unchanged members keep their bytes.
@@ -21,7 +21,7 @@ const cachingText = ({ ttlMs, isPublic }: Caching): string => `"ttlMs":${ttlMs},
 
 /** How a result may be cached. A public result of a server is public only on a route without authentication. */
 const kept = (said: Caching | undefined, isOpen: boolean): Caching =>
-  said ? { ttlMs: Math.min(said.ttlMs, limits.freshLists.most), isPublic: said.isPublic && isOpen } : notKept
+  said ? { ttlMs: Math.min(said.ttlMs, gatewayLimits.freshLists.most), isPublic: said.isPublic && isOpen } : notKept
 
 /** How a merged list may be cached. @param all undefined for a server that does not state it */
 export const strictest = (all: ReadonlyArray<Caching | undefined>, isOpen: boolean): Caching =>

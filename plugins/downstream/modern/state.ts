@@ -5,7 +5,8 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
-import { BoundedMap, limits } from '../../base/limits/index.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
+import { downstreamLimits } from '../limits.ts'
 
 // `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back
 // with its answers. It is encrypted, authenticated, and bound to its principal and request.
@@ -105,8 +106,8 @@ export class States {
   async use (sealed: string, answersText: string): Promise<void> {
     const answers = hash('sha256', answersText)
     try {
-      const first = await this.#used.use(hash('sha256', sealed), answers, Date.now() + limits.parked.time)
-      if (first.answers !== answers || first.age > limits.parked.again) throw usedAlready()
+      const first = await this.#used.use(hash('sha256', sealed), answers, Date.now() + downstreamLimits.parked.time)
+      if (first.answers !== answers || first.age > downstreamLimits.parked.again) throw usedAlready()
     } catch (error) {
       if (error instanceof StorageError) throw new RpcError(code.unavailable, `${error.message}; send the request again`, 'internal')
       throw error

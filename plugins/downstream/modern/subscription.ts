@@ -7,9 +7,10 @@ import type { Listener } from '../../../protocol/listener.ts'
 import { errorText, notificationText, resultText, type Response } from '../../../protocol/message.ts'
 import { metaKeys } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import type { EventStream } from '../event-stream.ts'
 import { resultHead } from './result.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** The filter of a subscription (MCP 2026-07-28, `SubscriptionFilter`). */
 export interface Filter {
@@ -34,8 +35,8 @@ export function filterOf ({ notifications }: Readonly<Record<string, unknown>>):
   if (!Array.isArray(uris) || !uris.every((uri): uri is string => typeof uri === 'string')) {
     throw invalid('notifications.resourceSubscriptions must be a list of URIs')
   }
-  if (uris.length > limits.subscriptionsPerSession) {
-    throw invalid(`notifications.resourceSubscriptions has more than ${limits.subscriptionsPerSession} URIs`)
+  if (uris.length > gatewayLimits.subscriptionsPerSession) {
+    throw invalid(`notifications.resourceSubscriptions has more than ${gatewayLimits.subscriptionsPerSession} URIs`)
   }
   return { ...Object.fromEntries(flags) as Omit<Filter, 'resourceSubscriptions'>, resourceSubscriptions: [...new Set(uris)] }
 }
@@ -93,7 +94,7 @@ export class Subscription implements Client, Listener<View> {
 
   deliver (method: string, paramsText?: string): void {
     if (!this.#accepted) {
-      if (this.#early.length < limits.waitingMessages) this.#early.push([method, paramsText])
+      if (this.#early.length < downstreamLimits.waitingMessages) this.#early.push([method, paramsText])
     } else if (this.#isWanted(method, this.#accepted)) this.#send(method, paramsText)
   }
 

@@ -2,7 +2,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { RpcError } from '../../../protocol/errors.ts'
 import { ownerOf, type View } from '../../settings/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { limits, Shares } from '../../base/limits/index.ts'
+import { Shares } from '../../base/limits/index.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import { EventStream } from '../event-stream.ts'
 import type { Inbound } from '../endpoint.ts'
@@ -11,6 +11,8 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import { filterOf, SubscribeRequest, Subscription, type Filter } from './subscription.ts'
 import type { Leases } from './leases.ts'
 import type { ModernRequest } from './request.ts'
+import { downstreamLimits } from '../limits.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 /** The open subscriptions of modern clients. */
 export class ClientSubscriptions {
@@ -18,7 +20,7 @@ export class ClientSubscriptions {
   readonly #leases: Leases
   readonly #logError: (error: unknown, sentence: string) => void
   readonly #open = new Set<Subscription>()
-  readonly #shares = new Shares(limits.listens, 'open subscriptions')
+  readonly #shares = new Shares(downstreamLimits.listens, 'open subscriptions')
 
   constructor (gateway: Gateway, leases: Leases, logError: (error: unknown, sentence: string) => void) {
     this.#gateway = gateway
@@ -89,7 +91,7 @@ export class ClientSubscriptions {
     // A client that left meanwhile was forgotten before its subscriptions began.
     void subscribing.then(() => { if (!subscription.open) this.#forget(subscription) })
     let timer: NodeJS.Timeout | undefined
-    await Promise.race([subscribing, new Promise((resolve) => { timer = setTimeout(resolve, limits.newClass) })])
+    await Promise.race([subscribing, new Promise((resolve) => { timer = setTimeout(resolve, gatewayLimits.newClass) })])
     clearTimeout(timer)
     return {
       toolsListChanged: filter.toolsListChanged && has('tools'),

@@ -5,13 +5,14 @@ import type { Item } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { type Access, ownerOf, prefixOf, type Principal, type View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { limits, ShareError } from '../../base/limits/index.ts'
+import { ShareError } from '../../base/limits/index.ts'
 import type { Gateway, Precedence, Section } from '../../gateway/index.ts'
 import { TextCache, type CachedText } from './cache.ts'
 import { collectServers, type ListedServer } from './collect.ts'
 import { headOf } from './document.ts'
 import { notations, type Format } from './notation.ts'
 import { TooLarge, translateLarge, writeBody, writeHead, writeServers, type TextPiece } from './write.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** The query of a document. */
 interface DocumentQuery {
@@ -56,7 +57,7 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 /** OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
-  readonly #bodies = new TextCache({ maxTexts: limits.documents, maxSize: limits.documentsSize, maxPending: limits.documentsWaiting })
+  readonly #bodies = new TextCache({ maxTexts: downstreamLimits.documents, maxSize: downstreamLimits.documentsSize, maxPending: downstreamLimits.documentsWaiting })
 
   constructor (deps: OpenApiDeps) {
     this.#deps = deps
@@ -67,7 +68,7 @@ export class OpenApi {
    * It describes the state at the time of the call.
    * @param address the address of the caller
    * @param hold takes memory for the document, in bytes, before it is written; throws if there is none
-   * @throws NoSuch, InvalidInput, NotFound; ShareError, also for a document beyond `limits.documentSize`
+   * @throws NoSuch, InvalidInput, NotFound; ShareError, also for a document beyond `downstreamLimits.documentSize`
    */
   async document (
     principal: Principal,
@@ -91,7 +92,7 @@ export class OpenApi {
     const servers = listed.servers.filter((each) => wanted?.has(each.name) ?? true)
     const disabled = query.includeDisabled === true
     const expected = expectedSize(servers, disabled)
-    if (expected > limits.documentSize) throw tooLarge()
+    if (expected > downstreamLimits.documentSize) throw tooLarge()
     hold(expected)
     const isAuthenticated = principal.kind !== 'anonymous'
     const owner = ownerOf(principal, address)
@@ -197,14 +198,14 @@ const describedScope = (scope: View['scope']): string =>
 function expectedSize (servers: readonly ListedServer[], disabled: boolean): number {
   const sizeOf = ({ text }: Item): number => text.length + operationSize
   const all = servers.reduce((sum, { items }) => items.reduce((sum, item) => sum + sizeOf(item), sum), 0)
-  if (all <= limits.documentSize) return all
+  if (all <= downstreamLimits.documentSize) return all
   // Excludes the tools that are not shown, as far as that is known without reading their texts.
   return servers.reduce((sum, { items, mayShow }) =>
     items.reduce((sum, item) => mayShow?.(item, disabled) === false ? sum : sum + sizeOf(item), sum), 0)
 }
 
 const tooLarge = (): ShareError => new ShareError(
-  `The document would have more than ${limits.documentSize / 1024 / 1024} MiB; name some of the servers with ?servers=, or ask for ` +
+  `The document would have more than ${downstreamLimits.documentSize / 1024 / 1024} MiB; name some of the servers with ?servers=, or ask for ` +
   'those of one server or group',
   false
 )
@@ -229,7 +230,7 @@ async function chunksOf (pieces: Iterable<TextPiece>): Promise<CachedText> {
   const take = (): void => {
     const chunk = Buffer.from(waiting)
     size += chunk.length
-    if (size > limits.documentSize) throw new TooLarge()
+    if (size > downstreamLimits.documentSize) throw new TooLarge()
     hash.update(chunk)
     chunks.push(chunk)
     waiting = ''

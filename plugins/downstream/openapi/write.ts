@@ -4,10 +4,10 @@ import { memoryOf } from '../../../protocol/text.ts'
 import { TaskStopped, workers } from '../../base/threads/index.ts'
 import type { ListedServer, ListedTool } from './collect.ts'
 import { frameOf, responses, uniqueOperationId, type BodyInput } from './document.ts'
-import { limits } from '../../base/limits/index.ts'
 import type { JsonObject } from './keywords.ts'
 import { notations, type Format, type Notation } from './notation.ts'
 import { toOperation, type Operation } from './operation.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** The beginning of a document, before the pieces of `writeBody`. */
 export const writeHead = (head: JsonObject, { open, members, separator }: Notation): string =>
@@ -91,7 +91,7 @@ class Operations {
 
   #addComponents (components: string): void {
     this.#componentsSize += components.length
-    if (this.#componentsSize > limits.documentSize) throw new TooLarge()
+    if (this.#componentsSize > downstreamLimits.documentSize) throw new TooLarge()
     const { components: texts } = this
     const last = texts.length - 1
     if (last < 0 || (texts[last] ?? '').length >= minPiece) texts.push(components)
@@ -120,7 +120,7 @@ let keptSize = 0
 function keep (item: Item, server: string, operation: OperationText | undefined, format: Format): void {
   const { summary = '', description = '', start = '', tail = '', components = '' } = operation ?? {}
   for (const text of [summary, description, start, tail, components]) keptSize += memoryOf(text)
-  if (keptSize > limits.operationsSize) {
+  if (keptSize > downstreamLimits.operationsSize) {
     kept = { json: new WeakMap(), yaml: new WeakMap() }
     keptSize = 0
     return
@@ -132,7 +132,7 @@ function keep (item: Item, server: string, operation: OperationText | undefined,
 function operationTextOf (server: string, item: Item, format: Format, large: BodyInput['large']): OperationText | undefined {
   const cached = kept[format].get(item)
   if (cached && cached.server === server) return cached.operation
-  const isLarge = item.text.length >= limits.translations.large
+  const isLarge = item.text.length >= downstreamLimits.translations.large
   const operation = isLarge ? large?.get(item) ?? toGeneric(server, item) : toOperation(server, item)
   const text = writeOperation(operation, server, notations[format])
   keep(item, server, text, format)
@@ -146,7 +146,7 @@ function operationTextOf (server: string, item: Item, format: Format, large: Bod
 export async function translateLarge (
   servers: readonly ListedServer[], disabled: boolean, format: Format, owner: string
 ): Promise<ReadonlyMap<Item, Operation>> {
-  const { large, time, stopped } = limits.translations
+  const { large, time, stopped } = downstreamLimits.translations
   const operations = new Map<Item, Operation>()
   for (const { name: server, items, mayShow } of servers) {
     let late = 0

@@ -2,7 +2,7 @@ import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { errors } from '../../base/errors/index.ts'
 import { fitArguments, shapeOf } from '../../base/json-schema/index.ts'
-import { limits } from '../../base/limits/index.ts'
+import { baseLimits } from '../../base/limits/index.ts'
 
 /** Arguments as a tool takes them, and their JSON text. */
 export interface FitArguments { readonly args: Record<string, unknown>, readonly text: string }
@@ -45,7 +45,7 @@ export class ToolInput {
   /** Whether the schema names such an argument. */
   names (argument: string): boolean {
     if (!isObject(this.#schema)) return false
-    if ((this.#schemaText ?? '').length <= limits.checkedSchema) return shapeOf(this.#schema).properties.has(argument)
+    if ((this.#schemaText ?? '').length <= baseLimits.checkedSchema) return shapeOf(this.#schema).properties.has(argument)
     return isObject(this.#schema.properties) && Object.hasOwn(this.#schema.properties, argument)
   }
 
@@ -65,10 +65,10 @@ export class ToolInput {
 
   /** @throws InvalidInput */
   #late (args: Record<string, unknown>, text: string): FitArguments {
-    if (text.length > limits.argumentChecks.large) {
+    if (text.length > baseLimits.argumentChecks.large) {
       throw new errors.InvalidInput('The arguments are too large to be checked in time by the schema of the tool')
     }
-    this.#restsUntil = this.#now() + limits.argumentChecks.backoff
+    this.#restsUntil = this.#now() + baseLimits.argumentChecks.backoff
     return { args, text }
   }
 }

@@ -5,13 +5,13 @@ import type { StandingOf } from '../../identity/index.ts'
 import type { HoldMemory } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { Disconnect, sessionlessClient, PlainExchange } from './exchange.ts'
 import { fromBody, fromQuery } from './given.ts'
 import { ofHop, withoutHop, type OwnHeaders } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
 import { RestSessions } from './sessions.ts'
 import { inputOf, type ToolInput } from './tool-input.ts'
+import { downstreamLimits } from '../limits.ts'
 
 /** A plain HTTP caller. */
 export interface Caller {
@@ -44,7 +44,7 @@ export class Tools {
     this.#access = access
     this.#ownHeaders = ownHeaders
     this.#calls = new InFlightCalls(gateway)
-    this.#sessions = new RestSessions({ idle: limits.restSessionIdle, most: limits.restSessions }, (client) => {
+    this.#sessions = new RestSessions({ idle: downstreamLimits.restSessionIdle, most: downstreamLimits.restSessions }, (client) => {
       gateway.forget(client).catch(() => {})
     })
   }

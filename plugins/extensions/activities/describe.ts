@@ -5,7 +5,7 @@ import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { saysError } from '../../../protocol/message.ts'
 import { authorKey, type Principal } from '../../settings/index.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
-import { limits } from '../../base/limits/index.ts'
+import { extensionsLimits } from '../limits.ts'
 
 /** Methods whose finished calls are recorded. The record of another method than `tools/call` has the method as its tool. */
 const recorded: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
@@ -27,14 +27,14 @@ export interface DescribeOptions {
   readonly redact: (server: string, text: string) => string
 }
 
-/** The record of a call. Its texts are redacted, and cut to `limits.activities`. */
+/** The record of a call. Its texts are redacted, and cut to `extensionsLimits.activities`. */
 export function describeCall (call: FinishedCall, { payloads, redact }: DescribeOptions): Activity {
   const { exchange: { view: { principal, scope }, method, address, paramsText }, provider, item, duration, output, error } = call
   const shown = (text: string | undefined, max: number): string | undefined =>
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
   /** @param whole the text that contains this one */
   const payload = (text: string | undefined, whole = ''): string | undefined =>
-    text !== undefined && Math.max(text.length, whole.length) <= small ? redact(provider, text) : shown(text, limits.activities.payload)
+    text !== undefined && Math.max(text.length, whole.length) <= small ? redact(provider, text) : shown(text, extensionsLimits.activities.payload)
   const isError = output !== undefined && error === undefined && saysError(output)
   const message = error === undefined ? isError ? messageOf(output, payloads) : undefined : messageOfError(error, payloads)
   return {
@@ -51,7 +51,7 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
     ...authorKey(principal),
     clientId: principal.kind === 'access-token' ? principal.credential?.name : undefined,
     sourceIp: address,
-    errorMessage: shown(message, limits.activities.message)
+    errorMessage: shown(message, extensionsLimits.activities.message)
   }
 }
 

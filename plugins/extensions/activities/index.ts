@@ -1,11 +1,11 @@
 import fp from 'fastify-plugin'
 import type { Activities } from '../../../db/ports.ts'
 import { span } from '../../../schemas/env.ts'
-import { limits } from '../../base/limits/index.ts'
 import { ActivityLog } from './activity-log.ts'
 import { maskPatterns } from '../../base/secrets/index.ts'
 import { describeCall, isRecorded, type DescribeOptions } from './describe.ts'
 import { ActivityRecorder } from './recorder.ts'
+import { extensionsLimits } from '../limits.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { activities: ActivityLog }
@@ -41,7 +41,7 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
     store,
     describe: (call) => describeCall(call, options),
     isAway: () => app.settings.problem !== undefined,
-    bounds: limits.activities,
+    bounds: extensionsLimits.activities,
     log: (level, sentence) => { app.log[level](sentence) }
   })
   app.gateway.addHook('onDone', (call) => { if (isRecorded(call)) recorder.note(call) })

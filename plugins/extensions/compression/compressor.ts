@@ -1,8 +1,9 @@
 import type { Worker } from 'node:worker_threads'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits, type Release, Semaphore, ShareError, Shares } from '../../base/limits/index.ts'
+import { type Release, Semaphore, ShareError, Shares } from '../../base/limits/index.ts'
 import { startWorker } from '../../base/threads/index.ts'
 import type { CompressionAnswer, CompressionTask } from './worker.ts'
+import { extensionsLimits } from '../limits.ts'
 
 /**
  * Compresses results in a worker thread, one at a time, with the owners served in turns. The thread starts with the first
@@ -14,7 +15,7 @@ export class Compressor {
   #worker: Worker | undefined
   #idleTimer: NodeJS.Timeout | undefined
   /** Memory of the waiting results, in bytes. */
-  readonly #waiting = new Shares(limits.compression.waiting, 'results that are compressed')
+  readonly #waiting = new Shares(extensionsLimits.compression.waiting, 'results that are compressed')
 
   /** @param failed called when a result could not be compressed */
   constructor (failed: (reason: unknown) => void) {
@@ -55,7 +56,7 @@ export class Compressor {
 
   #start (): Worker {
     const worker = startWorker('plugins/extensions/compression/worker', {
-      resourceLimits: { maxOldGenerationSizeMb: limits.compression.heap }
+      resourceLimits: { maxOldGenerationSizeMb: extensionsLimits.compression.heap }
     })
     // Without a listener, an error while no task runs would end the process.
     worker.on('error', () => {})
@@ -66,7 +67,7 @@ export class Compressor {
   async #run (task: CompressionTask): Promise<CompressionAnswer> {
     clearTimeout(this.#idleTimer)
     const worker = this.#worker ??= this.#start()
-    const { time } = limits.compression
+    const { time } = extensionsLimits.compression
     let stop = (): void => {}
     try {
       return await new Promise<CompressionAnswer>((resolve, reject) => {
@@ -81,7 +82,7 @@ export class Compressor {
       })
     } finally {
       stop()
-      this.#idleTimer = setTimeout(() => { this.close() }, limits.compression.idle)
+      this.#idleTimer = setTimeout(() => { this.close() }, extensionsLimits.compression.idle)
       this.#idleTimer.unref()
       worker.unref()
     }

@@ -3,10 +3,10 @@ import { Value } from '@sinclair/typebox/value'
 import fp from 'fastify-plugin'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
-import { limits } from '../../base/limits/index.ts'
 import { Compressor } from './compressor.ts'
 import { Originals, originalsProvider, originalsPrefix } from './originals.ts'
 import type { ResultOptions } from './result.ts'
+import { extensionsLimits } from '../limits.ts'
 
 const Options = SystemSections.properties.toolResultCompression
 interface Settings { enabled: boolean, options: Omit<ResultOptions, 'uriPrefix'> }
@@ -35,7 +35,7 @@ const ofTools: ReadonlySet<string> = new Set(['tools/call', 'tasks/result'])
  * result can read its original for an hour.
  */
 export default fp(async (app) => {
-  const originals = new Originals(limits.compression)
+  const originals = new Originals(extensionsLimits.compression)
   const compressor = new Compressor((err) => { app.log.warn({ err }, 'A result was not compressed') })
   const expiry = setInterval(() => { originals.expire() }, 60_000).unref()
   app.addHook('onClose', async () => {

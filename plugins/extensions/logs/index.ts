@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { limits, Shares } from '../../base/limits/index.ts'
+import { Shares } from '../../base/limits/index.ts'
 import { EventStream } from '../../downstream/index.ts'
 import { ownerOf, type Principal } from '../../settings/index.ts'
 import { childLine } from './logger.ts'
 import { type LogRing, maskerOf } from './ring.ts'
+import { extensionsLimits } from '../limits.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -33,7 +34,7 @@ export default fp<{ ring: LogRing }>(async (app, { ring }) => {
     app.log.debug({ server, [childLine]: true }, `${server}: ${line}`)
   })
 
-  const shares = new Shares(limits.logs.streams, 'log streams')
+  const shares = new Shares(extensionsLimits.logs.streams, 'log streams')
   const open = new Map<EventStream, FastifyRequest>()
   const check = (): void => {
     for (const [stream, request] of open) {

@@ -1,9 +1,9 @@
 import { format } from 'node:util'
 import { isatty } from 'node:tty'
 import type { FastifyServerOptions } from 'fastify'
-import { limits } from '../../base/limits/index.ts'
 import { maskPatterns, OwnCredentials } from '../../base/secrets/index.ts'
 import { LogRing, type LogEntry } from './ring.ts'
+import { extensionsLimits } from '../limits.ts'
 
 type Logger = FastifyServerOptions['logger']
 /** The hook of pino that runs for each line of an enabled level. */
@@ -17,7 +17,7 @@ const levels: Readonly<Record<number, LogEntry['level']>> = { 10: 'trace', 20: '
  * @param metricsToken METRICS_TOKEN
  */
 export function startLog (logger: Logger, metricsToken?: string): { logger: Logger, ring: LogRing, credentials: OwnCredentials } {
-  const ring = new LogRing(limits.logs, maskPatterns)
+  const ring = new LogRing(extensionsLimits.logs, maskPatterns)
   const credentials = new OwnCredentials(metricsToken)
   return { logger: tapped(logger, ring, (line) => credentials.mask(line)), ring, credentials }
 }

@@ -1,6 +1,6 @@
-import { limits } from '../../base/limits/index.ts'
 import type { ShownTool } from './search-tools.ts'
 import { shortened, shortSchema, steps, type ShorteningStep } from './shorten.ts'
+import { extensionsLimits } from '../limits.ts'
 
 /** A tool that was found. */
 export interface Found { readonly tool: ShownTool, readonly score: number }
@@ -28,7 +28,7 @@ export const resultOf = (json: string): string =>
  * @param schemas whether they are in the answer
  */
 export function answerOf (found: readonly Found[], metadata: Metadata, { only, schemas }: { only: boolean, schemas: boolean }): string {
-  const { found: each, only: one } = limits.smartRouting
+  const { found: each, only: one } = extensionsLimits.smartRouting
   const left = only ? one : each * found.length
   const texts = fitting(found.map((tool) => new Candidate(tool, schemas)), left)
   const isShort = texts.some(({ step }) => step > 0)
@@ -70,7 +70,7 @@ class Candidate {
     const { tool } = found
     this.#description = tool.description
     // Reading a huge one would take longer than the search.
-    if (schemas) this.#schema = tool.size > limits.smartRouting.schema ? { type: 'object' } : tool.inputSchema
+    if (schemas) this.#schema = tool.size > extensionsLimits.smartRouting.schema ? { type: 'object' } : tool.inputSchema
     this.text = this.#write(steps[0])
   }
 

@@ -3,8 +3,8 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { isDeeperThan, isObject, memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import type { CallTool } from '../../gateway/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { hint } from './own-tools.ts'
+import { baseLimits } from '../../base/limits/index.ts'
 
 /**
  * `call_tool {toolName, arguments}`: the call of the tool that it names, in the merged view of the same principal on the same servers. It
@@ -75,7 +75,7 @@ function argumentsIn (text: string): string {
 }
 
 function isJsonObject (text: string): boolean {
-  if (isDeeperThan(text, limits.requestDepth)) return false
+  if (isDeeperThan(text, baseLimits.requestDepth)) return false
   try {
     return isObject(JSON.parse(text))
   } catch {

@@ -3,13 +3,13 @@ import fp from 'fastify-plugin'
 import { openVectors } from '../../../db/open.ts'
 import type { Vectors } from '../../../db/ports.ts'
 import { isAdmins } from '../../settings/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { ApiEmbeddings } from './embeddings/index.ts'
 import { embeddingOptions, type EmbeddingOptions } from './embeddings/options.ts'
 import { VectorsAt } from './embeddings/vectors-at.ts'
 import { smartRoutingOf, type SmartRouting } from './options.ts'
 import { SmartProvider } from './provider.ts'
 import { Search } from './search.ts'
+import { extensionsLimits } from '../limits.ts'
 
 /**
  * `$smart`: a presentation of the gateway that shows the tools of a view by searching them. The routes below `$smart` ask for such views;
@@ -55,7 +55,7 @@ export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
   const tidying = setInterval(() => {
     search.followAll()
     embeddings.removeUnused().catch((error: unknown) => { warn(error, 'Embeddings that are not used could not be removed') })
-  }, limits.smartRouting.embeddings.marked / 8).unref()
+  }, extensionsLimits.smartRouting.embeddings.marked / 8).unref()
   app.addHook('onClose', async () => {
     clearInterval(tidying)
     await embeddings.close()

@@ -1,10 +1,11 @@
 import type { Surface } from '../../gateway/index.ts'
-import { BoundedMap, limits, shrink } from '../../base/limits/index.ts'
+import { BoundedMap, shrink } from '../../base/limits/index.ts'
 import { ViewIndex } from './view-index.ts'
+import { extensionsLimits } from '../limits.ts'
 
 /** The indexes of all views, by their keys. */
 export class Indexes {
-  readonly #indexes = new BoundedMap<string, ViewIndex>(limits.smartRouting.indexes)
+  readonly #indexes = new BoundedMap<string, ViewIndex>(extensionsLimits.smartRouting.indexes)
   readonly #logError: (error: unknown) => void
 
   constructor (logError: (error: unknown) => void) {
@@ -18,7 +19,7 @@ export class Indexes {
   keeps (key: string): boolean {
     const index = this.#indexes.get(key)
     if (index) return index.isInUse
-    const { indexes, tools } = limits.smartRouting
+    const { indexes, tools } = extensionsLimits.smartRouting
     let size = 0
     for (const other of this.#indexes.values()) size += other.size
     return this.#indexes.size < indexes && size < tools / 2
@@ -32,7 +33,7 @@ export class Indexes {
     const index = this.#indexes.get(key) ?? new ViewIndex(this.#logError)
     const updated = index.follow(surface)
     this.#indexes.setNewest(key, index)
-    shrink(this.#indexes, limits.smartRouting.tools, ({ size }) => size, key)
+    shrink(this.#indexes, extensionsLimits.smartRouting.tools, ({ size }) => size, key)
     return { index, updated }
   }
 }

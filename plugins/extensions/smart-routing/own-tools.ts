@@ -1,4 +1,4 @@
-import { limits } from '../../base/limits/index.ts'
+import { extensionsLimits } from '../limits.ts'
 
 /** The tools of `$smart`. */
 export const names = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const
@@ -51,7 +51,7 @@ export function ownTools (servers: readonly string[], progressive: boolean): Arr
 /** The sentence that names the servers, of bounded length. */
 export function behind (servers: readonly string[]): string {
   const named: string[] = []
-  let left: number = limits.smartRouting.servers
+  let left: number = extensionsLimits.smartRouting.servers
   for (const server of servers) {
     left -= server.length + 2
     if (left < 0) break

@@ -4,12 +4,12 @@ import { isObject, memberOf, oneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { type Gateway, itemText } from '../../gateway/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { answerOf, resultOf } from './answer.ts'
 import { nameIn } from './call-tool.ts'
 import { hint, names, range } from './own-tools.ts'
 import { smartProviderName } from './presentation.ts'
 import type { Search } from './search.ts'
+import { extensionsLimits } from '../limits.ts'
 
 /** What a caller asks `search_tools`. */
 interface Asked { readonly query: string, readonly limit: number }
@@ -68,5 +68,5 @@ function asked (args: unknown): Asked {
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < range.least || limit > range.most) {
     throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${range.least} to ${range.most}`)
   }
-  return { query: query.slice(0, limits.smartRouting.query), limit }
+  return { query: query.slice(0, extensionsLimits.smartRouting.query), limit }
 }

@@ -1,7 +1,7 @@
 import type { Surface } from '../../gateway/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { toolsOf, type ShownTool } from './search-tools.ts'
 import { ToolIndex, type Ranked } from './words/index.ts'
+import { extensionsLimits } from '../limits.ts'
 
 /** The index of the tools that one kind of view sees. It follows the view's surfaces by difference. */
 export class ViewIndex {
@@ -19,7 +19,7 @@ export class ViewIndex {
 
   get size (): number { return this.#tools.size }
   /** Whether somebody has searched it lately. */
-  get isInUse (): boolean { return performance.now() - this.#searchedAt < limits.smartRouting.inUse }
+  get isInUse (): boolean { return performance.now() - this.#searchedAt < extensionsLimits.smartRouting.inUse }
   /** The tools that are searched. */
   get tools (): ReadonlyMap<string, ShownTool> { return this.#tools }
 

@@ -8,8 +8,8 @@ import {
 } from '../../../schemas/builtins.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import type { SectionKind } from './section.ts'
+import { gatewayLimits } from '../limits.ts'
 
 /** Characters that people cannot see, or that change the order of others. */
 const invisible = /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
@@ -19,7 +19,7 @@ const hash = /_[0-9a-f]{8}$/
 const refuse = (place: string, reason: string): never => { throw new errors.InvalidInput(`"${place}" ${reason}`) }
 
 function checkText (place: string, text: string): void {
-  if (text.length > limits.builtIns.text) refuse(place, `must have at most ${limits.builtIns.text} characters`)
+  if (text.length > gatewayLimits.builtIns.text) refuse(place, `must have at most ${gatewayLimits.builtIns.text} characters`)
 }
 
 /** @throws InvalidInput for a name that nothing may have */
@@ -29,7 +29,7 @@ function checkPrototype (place: string, name: string): void {
 }
 
 function checkName (place: string, name: string): void {
-  const { name: longest } = limits.builtIns
+  const { name: longest } = gatewayLimits.builtIns
   if (name.length < 1 || name.length > longest) refuse(place, `must have 1 to ${longest} characters`)
   if (invisible.test(name) || name !== name.trim()) refuse(place, 'must not have control characters, nor spaces around it')
   checkPrototype(place, name)
@@ -47,7 +47,7 @@ export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
     checkName('name', name)
     if (hash.test(name)) refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes such names')
     checkText('template', template)
-    if (declared.length > limits.builtIns.arguments) refuse('arguments', `has more than ${limits.builtIns.arguments} entries`)
+    if (declared.length > gatewayLimits.builtIns.arguments) refuse('arguments', `has more than ${gatewayLimits.builtIns.arguments} entries`)
     const seen = new Set<string>()
     for (const [at, argument] of declared.entries()) {
       const place = `arguments.${at}.name`
@@ -69,7 +69,7 @@ export const resourceKind: SectionKind<BuiltInResource, ResourceRecord> = {
   change: (key, value) => ({ entity: 'resources', key, value }),
   keyOf: ({ uri }) => uri,
   check: ({ uri, name, content }) => {
-    const { uri: longest } = limits.builtIns
+    const { uri: longest } = gatewayLimits.builtIns
     if (uri.length > longest) refuse('uri', `must have at most ${longest} characters`)
     if (!/^[a-z][a-z0-9+.-]*:\S+$/i.test(uri) || invisible.test(uri) || !URL.canParse(uri)) {
       refuse('uri', 'must be an absolute URI, such as "note://house/rules"')

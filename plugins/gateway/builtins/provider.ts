@@ -6,8 +6,8 @@ import type { Response } from '../../../protocol/message.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { BuiltInPrompt } from '../../../schemas/builtins.ts'
-import { limits } from '../../base/limits/index.ts'
 import { changedUris, itemsOf, builtInProviderName, type BuiltInItems } from './items.ts'
+import { gatewayLimits } from '../limits.ts'
 
 /** The client of some subscriptions, and their URIs. There are no more than resources. */
 interface Subscriber { readonly client: Client, readonly uris: Set<string> }
@@ -100,7 +100,7 @@ const answer = (result: object): Response => ({ kind: 'response', id: null, resu
  * as written.
  * @param given `params.arguments` of the request: texts by name
  * @throws RpcError -32602 for arguments that are missing or no texts, or make the text larger than
- * `limits.builtIns.filled`
+ * `gatewayLimits.builtIns.filled`
  */
 export function fill ({ name, template, arguments: declared = [] }: BuiltInPrompt, given: unknown = {}): string {
   if (!isObject(given)) throw invalid('"arguments" must be an object of texts')
@@ -120,8 +120,8 @@ export function fill ({ name, template, arguments: declared = [] }: BuiltInPromp
     const key = inside.trim()
     const value = values.get(key) ?? (names.has(key) ? '' : place)
     size += value.length - place.length
-    if (value !== place && size > limits.builtIns.filled) {
-      throw invalid(`the prompt with these arguments would be longer than ${limits.builtIns.filled} characters`)
+    if (value !== place && size > gatewayLimits.builtIns.filled) {
+      throw invalid(`the prompt with these arguments would be longer than ${gatewayLimits.builtIns.filled} characters`)
     }
     return value
   })

@@ -4,7 +4,7 @@ import { plainClient } from '../../../protocol/exchange.ts'
 import { makeView, type Principal, type Settings } from '../../settings/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { Gateway } from '../gateway.ts'
-import { limits } from '../../base/limits/index.ts'
+import { gatewayLimits } from '../limits.ts'
 
 /** What all built-in items have. */
 interface BuiltIn { readonly id: string, readonly enabled?: boolean }
@@ -114,7 +114,7 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
 
   /** @throws LimitReached */
   #checkRoom ({ prompts, resources }: Snapshot, item: Item): void {
-    const { items, size } = limits.builtIns
+    const { items, size } = gatewayLimits.builtIns
     const others = [...prompts.values(), ...resources.values()].filter(({ id }) => id !== item.id)
     const stored = this.#kind.stored(this.#settings.current)
     if (!stored.has(item.id) && stored.size >= items) {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { isLevel } from '../../../protocol/listener.ts'
-import { limits } from '../../base/limits/index.ts'
 import type { Method } from './method.ts'
+import { gatewayLimits } from '../limits.ts'
 
 /** `resources/subscribe`. */
 export const subscribe: Method = async ({ resolver, providers, news }, exchange) => {
@@ -60,6 +60,6 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
     }
   }))
   // With several providers, none is awaited: one may be slow.
-  await (scope.kind === 'server' ? done : Promise.race([done, sleep(limits.firstAnswerBudget, undefined, { ref: false })]))
+  await (scope.kind === 'server' ? done : Promise.race([done, sleep(gatewayLimits.firstAnswerBudget, undefined, { ref: false })]))
   return '{}'
 }

@@ -1,9 +1,10 @@
 import { normalizeIP } from '@fastify/rate-limit'
 import { foldName } from '../../../db/invariants.ts'
 import { errors } from '../../base/errors/index.ts'
-import { limits, ownerAt, Semaphore, Shares } from '../../base/limits/index.ts'
+import { ownerAt, Semaphore, Shares, baseLimits } from '../../base/limits/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { Refusals } from './refusals.ts'
+import { identityLimits } from '../limits.ts'
 
 /** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
@@ -31,9 +32,9 @@ export class Attempts<Request extends { ip: string }> {
   readonly #reset: (key: string) => Promise<void>
   readonly #refusals: Pick<Refusals, 'note' | 'lockedOut'>
   readonly #queues = new Map<string, Queue>()
-  readonly #shares = new Shares(limits.passwordRequests, 'logins')
+  readonly #shares = new Shares(identityLimits.passwordRequests, 'logins')
   /** Addresses take turns: passwords are hashed a few at a time. */
-  readonly #turns = new Semaphore({ places: limits.concurrentHashes })
+  readonly #turns = new Semaphore({ places: baseLimits.concurrentHashes })
 
   /**
    * @param reset sets the count of failed logins under a key back to 0
@@ -120,7 +121,7 @@ export class Attempts<Request extends { ip: string }> {
     return new errors.TooManyFailures(seconds)
   }
 
-  /** Runs work in one of `limits.passwordRequests` places, of which each address has a share. @throws ShareError */
+  /** Runs work in one of `identityLimits.passwordRequests` places, of which each address has a share. @throws ShareError */
   async #bounded<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
     const release = this.#shares.take(ownerAt(ip))
     try {
@@ -143,7 +144,7 @@ export class Attempts<Request extends { ip: string }> {
   /** Runs work after all earlier work under the same key. @throws TooManyRequests when too much is queued */
   async #queued<Result> (key: string, work: () => Promise<Result>): Promise<Result> {
     const queue = this.#queues.get(key) ?? { waiting: 0, last: Promise.resolve() }
-    if (queue.waiting >= limits.passwordChecksPerUser) throw new errors.TooManyRequests(5)
+    if (queue.waiting >= identityLimits.passwordChecksPerUser) throw new errors.TooManyRequests(5)
     this.#queues.set(key, queue)
     queue.waiting++
     const running = queue.last.then(work)

@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
-import { BoundedMap, limits, LineLimit } from '../../base/limits/index.ts'
+import { BoundedMap, LineLimit } from '../../base/limits/index.ts'
 import { canonicalName } from '../users/rules.ts'
+import { identityLimits } from '../limits.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { refusals: Refusals }
@@ -26,7 +27,7 @@ export class Refusals {
   readonly #isUser: (name: string) => boolean
   readonly #now: () => number
   /** When a lock-out that was told ends, in ms since the epoch, by address and name. */
-  readonly #lockOuts = new BoundedMap<string, number>(limits.refusals.lockOuts)
+  readonly #lockOuts = new BoundedMap<string, number>(identityLimits.refusals.lockOuts)
   readonly #lines: LineLimit
 
   /** @param isUser whether there is a user of this name: other names are not told, since people type passwords where names belong */
@@ -34,7 +35,7 @@ export class Refusals {
     this.#warn = warn
     this.#isUser = isUser
     this.#now = now
-    const { linesPerMinute: burst } = limits.refusals
+    const { linesPerMinute: burst } = identityLimits.refusals
     this.#lines = new LineLimit({ burst, perSecond: burst / 60 }, (omitted) => {
       warn({}, `${omitted} more credentials were refused within a minute`)
     }, now)

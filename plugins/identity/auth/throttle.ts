@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { StorageError, type Counters } from '../../../db/store.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Attempts, type Count } from './attempts.ts'
-import { limits } from '../../base/limits/index.ts'
+import { identityLimits } from '../limits.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { attempts: Attempts<FastifyRequest> }
@@ -50,12 +50,12 @@ export default fp(async (app) => {
     await app.counters.reset(key).catch((error: unknown) => { throw toHttpError(error) })
   }
   app.decorate('attempts', new Attempts({
-    failure: count(limits.loginFailures, limits.loginWindow),
-    registration: count(limits.registrations, limits.registrationWindow),
-    client: count(limits.oauth.registrations, limits.oauth.window),
-    authorization: count(limits.oauth.authorizations, limits.oauth.window),
-    secret: count(limits.oauth.secrets, limits.oauth.window),
-    template: count(limits.templates.requests, limits.templates.window),
-    social: count(limits.social.logins, limits.social.window)
+    failure: count(identityLimits.loginFailures, identityLimits.loginWindow),
+    registration: count(identityLimits.registrations, identityLimits.registrationWindow),
+    client: count(identityLimits.oauth.registrations, identityLimits.oauth.window),
+    authorization: count(identityLimits.oauth.authorizations, identityLimits.oauth.window),
+    secret: count(identityLimits.oauth.secrets, identityLimits.oauth.window),
+    template: count(identityLimits.templates.requests, identityLimits.templates.window),
+    social: count(identityLimits.social.logins, identityLimits.social.window)
   }, reset, app.refusals))
 }, { name: 'throttle', dependencies: ['base', 'refusals'] })

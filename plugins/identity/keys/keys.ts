@@ -6,12 +6,12 @@ import { prototypeProblem } from '../../../schemas/names.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import { type Principal, type Settings, sponsorsOf, withoutToken } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
 import { legacyKeyIgnored, legacyKeyOf, legacyKeyWarning } from './legacy-key.ts'
 import { authorship, changed, type KeyChange, makerOf, scopeAsked, userScope } from './new-key.ts'
 import { counts, givesMore, inactivityOf, peopleOf } from './rights.ts'
 import { expiryOf, toExpiry, Usage } from './state.ts'
+import { identityLimits } from '../limits.ts'
 
 /** The members of a new key that a caller sends. */
 type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
@@ -72,7 +72,7 @@ export class Keys {
     }
     let key = this.#found.get(token)
     if (!key && (key = this.#byHash.get(sha256(token)))) {
-      if (this.#found.size >= limits.keysAtHand) this.#found.clear()
+      if (this.#found.size >= identityLimits.keysAtHand) this.#found.clear()
       this.#found.set(token, key)
     }
     return key
@@ -138,8 +138,8 @@ export class Keys {
     const key: BearerKey = { ...base, ...scope, enabled }
     const snapshot = await this.#settings.change(({ users, keys }) => {
       Object.assign(key, authorship(users, principal, key.kind, principal.isAdmin ? asked : {}))
-      if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= limits.keysPerUser) {
-        throw new errors.ShareUsed(`You have ${limits.keysPerUser} bearer keys already: remove one first`)
+      if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= identityLimits.keysPerUser) {
+        throw new errors.ShareUsed(`You have ${identityLimits.keysPerUser} bearer keys already: remove one first`)
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
     }, principal)

@@ -1,9 +1,9 @@
 import type { OAuthClient } from '../../../db/ports.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { OAuthError } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { mcpScope } from '../../settings/index.ts'
 import { authMethods, manageScope, type OAuthSettings } from './settings.ts'
+import { identityLimits } from '../limits.ts'
 
 /** The members of a client that it states itself, or an admin for it. */
 export type ClientMetadata = Omit<OAuthClient, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
@@ -14,7 +14,7 @@ function text (metadata: Readonly<Record<string, unknown>>, name: string): strin
   const value = metadata[name]
   if (value === undefined) return undefined
   if (typeof value !== 'string') throw invalid(`"${name}" must be a string`)
-  if (value.length > limits.oauth.uri) throw invalid(`"${name}" is longer than ${limits.oauth.uri} characters`)
+  if (value.length > identityLimits.oauth.uri) throw invalid(`"${name}" is longer than ${identityLimits.oauth.uri} characters`)
   return value
 }
 
@@ -88,7 +88,7 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
     softwareVersion: text(metadata, 'software_version')
   }
   const stated: ClientMetadata = {
-    name: name === undefined || name.trim() === '' ? 'An application without a name' : name.slice(0, limits.oauth.name),
+    name: name === undefined || name.trim() === '' ? 'An application without a name' : name.slice(0, identityLimits.oauth.name),
     redirectUris,
     grantTypes,
     responseTypes,
@@ -96,8 +96,8 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
     scope: scopeOf(metadata, settings),
     ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
   }
-  if (Buffer.byteLength(JSON.stringify(stated)) > limits.oauth.metadata) {
-    throw invalid(`The metadata are larger than ${limits.oauth.metadata} bytes: state fewer or shorter redirect URIs and addresses`)
+  if (Buffer.byteLength(JSON.stringify(stated)) > identityLimits.oauth.metadata) {
+    throw invalid(`The metadata are larger than ${identityLimits.oauth.metadata} bytes: state fewer or shorter redirect URIs and addresses`)
   }
   return stated
 }
@@ -133,7 +133,7 @@ const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** The reason why a redirect URI cannot be registered; undefined: it can. */
 function problemOf (uri: string): string | undefined {
-  if (uri.length > limits.oauth.uri) return `is longer than ${limits.oauth.uri} characters`
+  if (uri.length > identityLimits.oauth.uri) return `is longer than ${identityLimits.oauth.uri} characters`
   // `URL` drops some of these characters without a word.
   if (/[^\x21-\x7e]|["<>\\^`{|}*]/.test(uri)) return 'holds characters that no URI has'
   if (!URL.canParse(uri)) return 'is not an absolute URI'
@@ -149,8 +149,8 @@ function problemOf (uri: string): string | undefined {
 export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
   const isList = Array.isArray(uris) && uris.length > 0 && uris.every((uri): uri is string => typeof uri === 'string')
   if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of one URI or more`)
-  if (uris.length > limits.oauth.redirectUris) {
-    throw new OAuthError('invalid_redirect_uri', `"${name}" may list ${limits.oauth.redirectUris} URIs at most`)
+  if (uris.length > identityLimits.oauth.redirectUris) {
+    throw new OAuthError('invalid_redirect_uri', `"${name}" may list ${identityLimits.oauth.redirectUris} URIs at most`)
   }
   for (const uri of uris) {
     const problem = problemOf(uri)

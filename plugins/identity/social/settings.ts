@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { SocialConfig, type socialNames } from '../../../schemas/social.ts'
 import type { SharedEnv } from '../../base/config/index.ts'
-import { limits } from '../../base/limits/index.ts'
+import { identityLimits } from '../limits.ts'
 
 /** A client's id and secret at a provider. */
 export interface ClientCredentials { readonly clientId: string, readonly clientSecret: string }
@@ -217,11 +217,11 @@ export function cookieNames (base: string): CookieNames {
 
 /** Whether a request may carry the cookie of a social login. */
 export const mayHaveSession = ({ cookie }: IncomingHttpHeaders): boolean =>
-  cookie !== undefined && cookie.length <= limits.social.cookies && cookie.includes(`${session}=`)
+  cookie !== undefined && cookie.length <= identityLimits.social.cookies && cookie.includes(`${session}=`)
 
 /** The cookies of these names in a `Cookie` header, and no others. Of a cookie that is sent twice, all are left out. */
 export function onlyCookies ({ cookie = '' }: IncomingHttpHeaders, names: readonly string[]): string {
-  if (cookie.length > limits.social.cookies) return ''
+  if (cookie.length > identityLimits.social.cookies) return ''
   const pairs = cookie.split(';').map((pair) => pair.trim())
   return names.flatMap((name) => {
     const found = pairs.filter((pair) => pair.startsWith(`${name}=`))

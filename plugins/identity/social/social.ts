@@ -5,7 +5,6 @@ import type { SocialLogins } from '../../../db/ports.ts'
 import { StorageError, type Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { markOf, subjectOf } from '../users/account.ts'
 import type { BetterAuth, Entered } from './better-auth.ts'
@@ -14,6 +13,7 @@ import {
 } from './settings.ts'
 import { emailOf, type LocalAccounts } from './local-accounts.ts'
 import type { IdentityProvider } from './providers/provider.ts'
+import { identityLimits } from '../limits.ts'
 
 interface SocialDeps {
   readonly settings: SocialSettings
@@ -243,7 +243,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
           throw error
         }
       },
-      trim: async (userId) => { await logins.trim(userId, limits.social.sessions) },
+      trim: async (userId) => { await logins.trim(userId, identityLimits.social.sessions) },
       log: (level, message) => { log.debug({ level }, `better-auth: ${message}`) }
     })
     return { auth, mount, cookies, trusted }

@@ -4,7 +4,6 @@ import type { Change, Snapshot } from '../../../db/store.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { needsRehash, Passwords } from '../../base/secrets/index.ts'
 import { type Principal, type Settings, sponsorsOf } from '../../settings/index.ts'
 import { demotionOf, removalOf } from './account.ts'
@@ -12,6 +11,7 @@ import {
   canonicalName, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwner, knownName, usernameProblem
 } from './rules.ts'
 import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
+import { identityLimits } from '../limits.ts'
 
 /** A user as the API answers it. */
 interface ShownUser { username: string, isAdmin: boolean }
@@ -236,8 +236,8 @@ export class Users {
 
   async #put (by: Principal | null, user: User): Promise<User> {
     await this.#settings.change((base) => {
-      if (by?.isAdmin !== true && base.users.size >= limits.users) {
-        throw new errors.LimitReached(`There are ${limits.users} accounts already: only an admin can add more`)
+      if (by?.isAdmin !== true && base.users.size >= identityLimits.users) {
+        throw new errors.LimitReached(`There are ${identityLimits.users} accounts already: only an admin can add more`)
       }
       mustBeFree(base, user.username)
       return [put(user)]

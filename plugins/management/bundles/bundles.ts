@@ -8,7 +8,7 @@ import { mayEnter, type ProcessUser } from '../../../protocol/transports/started
 import type { UploadedBundle } from '../../../schemas/bundle.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
-import { limits, Shares } from '../../base/limits/index.ts'
+import { Shares } from '../../base/limits/index.ts'
 import { type ArchiveEntry, ArchiveError } from './archive/archive.ts'
 import { cutSignature } from './archive/end.ts'
 import { readEntries } from './archive/entries.ts'
@@ -17,6 +17,7 @@ import { BundleFolder, systemCodeOf } from './folder.ts'
 import { bundleProblem, bundlesOf, launchOf, shownManifest } from './launch.ts'
 import { findCommand, readManifest } from './manifest.ts'
 import { type MultipartPart, receive } from './receive.ts'
+import { managementLimits } from '../limits.ts'
 
 interface BundlesDeps {
   folder: BundleFolder
@@ -41,7 +42,7 @@ export class Bundles {
   readonly #alone = pLimit(1)
   /** How often each bundle was installed by this process. */
   readonly #installs = new Map<string, number>()
-  readonly #uploads = new Shares(limits.bundles.uploads, 'uploads of bundles')
+  readonly #uploads = new Shares(managementLimits.bundles.uploads, 'uploads of bundles')
 
   constructor (deps: BundlesDeps) {
     this.#deps = deps
@@ -149,7 +150,7 @@ export class Bundles {
 
 /** Unpacks a bundle. @throws ArchiveError */
 async function unpack (archive: string, unpacked: string, signal: AbortSignal): Promise<ArchiveEntry[]> {
-  const { archive: bounds, manifest } = limits.bundles
+  const { archive: bounds, manifest } = managementLimits.bundles
   const file = await open(archive, 'r+')
   try {
     await cutSignature(file)

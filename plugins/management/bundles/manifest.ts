@@ -6,8 +6,8 @@ import { withoutMark } from '../../../protocol/text.ts'
 import { BundleManifest } from '../../../schemas/bundle.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { problemOf } from '../../../schemas/problem.ts'
-import { limits } from '../../base/limits/index.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
+import { baseLimits } from '../../base/limits/index.ts'
 
 /**
  * Reads the manifest of a bundle (MCPB, versions 0.1 to 0.4).
@@ -17,7 +17,7 @@ export function readManifest (bytes: Buffer): BundleManifest {
   const refuse = (reason: string): never => { throw new ArchiveError(`its manifest.json ${reason}`) }
   if (!isUtf8(bytes)) refuse('is not UTF-8 text')
   const text = withoutMark(bytes.toString())
-  if (isDeeperThan(text, limits.requestDepth)) refuse(`is nested deeper than ${limits.requestDepth} levels`)
+  if (isDeeperThan(text, baseLimits.requestDepth)) refuse(`is nested deeper than ${baseLimits.requestDepth} levels`)
   const manifest = parse(text)
   if (!isObject(manifest)) return refuse('is no JSON object')
   const problem = problemOf(BundleManifest, manifest)

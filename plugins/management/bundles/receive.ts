@@ -2,8 +2,8 @@ import { createWriteStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errors } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { systemCodeOf } from './folder.ts'
+import { managementLimits } from '../limits.ts'
 
 /** The field that holds the bundle. */
 const field = 'mcpbFile'
@@ -34,14 +34,14 @@ export async function receive (parts: AsyncIterable<MultipartPart>, path: string
 async function receiveFile (file: Readable, path: string, signal: AbortSignal): Promise<void> {
   const timeouts = new AbortController()
   const expire = (): void => { timeouts.abort(new errors.TooSlow()) }
-  const whole = setTimeout(expire, limits.bundles.time)
-  const idle = setTimeout(expire, limits.bundles.idle)
+  const whole = setTimeout(expire, managementLimits.bundles.time)
+  const idle = setTimeout(expire, managementLimits.bundles.idle)
   let size = 0
   const count = async function * (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
       idle.refresh()
       size += chunk.length
-      if (size > limits.bundles.upload) throw new errors.BundleTooLarge(limits.bundles.upload)
+      if (size > managementLimits.bundles.upload) throw new errors.BundleTooLarge(managementLimits.bundles.upload)
       yield chunk
     }
   }
@@ -61,7 +61,7 @@ const unexpected = (): Error => new errors.InvalidInput(`The body must hold one 
 /** The error for one of the parser's. */
 function toError (error: unknown): unknown {
   const code = systemCodeOf(error) ?? ''
-  if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(limits.bundles.upload)
+  if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(managementLimits.bundles.upload)
   if (code.startsWith('FST_') || (error instanceof Error && /multipart|part terminated|boundary/i.test(error.message))) return unexpected()
   return error
 }

@@ -4,8 +4,8 @@ import { aliasProblem } from '../../../schemas/names.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import { valuesIn } from '../../base/body/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { canSee, ownNames, type Principal } from '../../settings/index.ts'
+import { managementLimits } from '../limits.ts'
 
 /**
  * A member whose selectors have the items' own names, also where it was sent with names of merged routes.
@@ -107,8 +107,8 @@ export function readMembers (
   input: Array<string | GroupMember>,
   stored: readonly GroupMember[] = []
 ): GroupMember[] {
-  if (valuesIn(input, limits.groupValues) > limits.groupValues) {
-    throw new errors.InvalidInput(`"servers": a group may have ${limits.groupValues} members and selected items together`)
+  if (valuesIn(input, managementLimits.groupValues) > managementLimits.groupValues) {
+    throw new errors.InvalidInput(`"servers": a group may have ${managementLimits.groupValues} members and selected items together`)
   }
   const seen = new Set<string>()
   const known = new Map(stored.map((member) => [member.name, member]))

@@ -3,9 +3,10 @@ import { isObject } from '../../../protocol/json.ts'
 import type { CloudServer, CloudTool } from '../../../schemas/catalogues.ts'
 import { incomplete } from '../../../schemas/server.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { localName, plainText, Unusable } from './inputs.ts'
 import type { SourceAnswer, Source } from './source.ts'
+import { managementLimits } from '../limits.ts'
+import { baseLimits } from '../../base/limits/index.ts'
 
 /** `mcpRouter` of the system configuration. */
 interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
@@ -32,7 +33,7 @@ export class Cloud {
   async servers (owner: string): Promise<SourceAnswer<CloudServer[]>> {
     const seen = new Map<string, CloudServer>()
     let staleSince: string | undefined
-    for (let page = 1; page <= limits.catalogues.pages && seen.size < limits.catalogues.entries; page++) {
+    for (let page = 1; page <= managementLimits.catalogues.pages && seen.size < managementLimits.catalogues.entries; page++) {
       const { value, staleSince: since } = await this.#post('list-servers', { page, limit: pageSize }, serversOf, owner)
       const before = seen.size
       staleSince ??= since
@@ -40,7 +41,7 @@ export class Cloud {
       // Services that know no pages answer the same again.
       if (value.length < pageSize || seen.size === before) break
     }
-    return { value: named([...seen.values()].slice(0, limits.catalogues.entries)), staleSince }
+    return { value: named([...seen.values()].slice(0, managementLimits.catalogues.entries)), staleSince }
   }
 
   /** @param name the name here, the service's key, or its name of the config @throws NoSuch, and as `servers` */
@@ -87,7 +88,7 @@ function listOf (answer: unknown, name: 'servers' | 'tools'): Array<Record<strin
   const data = isObject(answer) && isObject(answer.data) ? answer.data : {}
   const list = data[name]
   if (!Array.isArray(list)) throw new TypeError(`there is no list of ${name}`)
-  return list.slice(0, limits.catalogues.entries).filter(isObject)
+  return list.slice(0, managementLimits.catalogues.entries).filter(isObject)
 }
 
 const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').map((given) => {
@@ -138,5 +139,5 @@ const toolsOf = (answer: unknown): CloudTool[] =>
   listOf(answer, 'tools').filter((given) => isText(given.name)).map((given) => ({
     name: textOf(given.name),
     description: textOf(given.description),
-    inputSchema: isObject(given.inputSchema) && JSON.stringify(given.inputSchema).length <= limits.checkedSchema ? given.inputSchema : {}
+    inputSchema: isObject(given.inputSchema) && JSON.stringify(given.inputSchema).length <= baseLimits.checkedSchema ? given.inputSchema : {}
   }))

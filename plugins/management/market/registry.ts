@@ -5,9 +5,9 @@ import { official, RegistryMeta, ServerJson } from '../../../schemas/server-json
 import { isObject } from '../../../protocol/json.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { noSuch } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import type { SourceAnswer, SourceQuery, Source } from './source.ts'
 import { toConfigs } from './to-configs.ts'
+import { managementLimits } from '../limits.ts'
 
 /** Deleted entries are listed too, with the reason for the deletion. */
 const deletedToo = 'include_deleted=true'
@@ -59,7 +59,7 @@ async function pageOf (answer: unknown): Promise<RegistryPage> {
   if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('there is no list of servers')
   const budget = new LoopBudget()
   const servers: RegistryEntry[] = []
-  for (const each of answer.servers.slice(0, limits.catalogues.entries) as unknown[]) {
+  for (const each of answer.servers.slice(0, managementLimits.catalogues.entries) as unknown[]) {
     servers.push(entryOf(each))
     await budget.pause()
   }

@@ -2,8 +2,9 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
 import { withoutMark } from '../../../protocol/text.ts'
 import { errors } from '../../base/errors/index.ts'
-import { BoundedMap, limits, Outage, ShareError, Shares, type Tell } from '../../base/limits/index.ts'
+import { BoundedMap, Outage, ShareError, Shares, type Tell } from '../../base/limits/index.ts'
 import type { Fetched, Outbound } from '../../base/outbound/index.ts'
+import { managementLimits } from '../limits.ts'
 
 /** One question to a service. Questions with the same `key` have the same answer. */
 export interface SourceQuery<Value> {
@@ -60,9 +61,9 @@ class NotAnswered extends Error {
  */
 export class Source {
   readonly #deps: Required<SourceDeps>
-  readonly #kept = new BoundedMap<string, Kept>(limits.catalogues.answers)
+  readonly #kept = new BoundedMap<string, Kept>(managementLimits.catalogues.answers)
   readonly #asking = new Map<string, Promise<Kept>>()
-  readonly #shares = new Shares(limits.catalogues.requests, 'requests to catalogues')
+  readonly #shares = new Shares(managementLimits.catalogues.requests, 'requests to catalogues')
   readonly #ending = new AbortController()
   readonly #outage: Outage
 
@@ -115,7 +116,7 @@ export class Source {
     if (!this.#ending.signal.aborted) this.#outage.failed(cause)
     const kept = this.#kept.get(key)
     if (!kept) throw new errors.UpstreamFailed(`${name} gives no answer: ${cause}`)
-    kept.dueAt = now() + limits.catalogues.retry
+    kept.dueAt = now() + managementLimits.catalogues.retry
     kept.isStale = true
     return answerOf(kept)
   }
@@ -129,12 +130,12 @@ export class Source {
       method,
       headers: { accept: 'application/json', ...headers, ...(kept?.etag !== undefined && { 'if-none-match': kept.etag }) },
       body,
-      maxSize: limits.catalogues.answer,
-      timeout: limits.catalogues.time,
+      maxSize: managementLimits.catalogues.answer,
+      timeout: managementLimits.catalogues.time,
       cause: owner,
       signal: this.#ending.signal
     })
-    const times = { givenAt: now(), dueAt: now() + limits.catalogues.fresh, isStale: false }
+    const times = { givenAt: now(), dueAt: now() + managementLimits.catalogues.fresh, isStale: false }
     if (answer.status !== 304 || !kept) checkStatus(answer, method === 'GET')
     this.#outage.over()
     if (answer.status === 304 && kept) return this.#keep(key, { ...kept, ...times })
@@ -149,7 +150,7 @@ export class Source {
     let size = 0
     for (const each of this.#kept.values()) size += each.size
     for (const [each, { size: own }] of this.#kept) {
-      if (size <= limits.catalogues.size || each === key) break
+      if (size <= managementLimits.catalogues.size || each === key) break
       this.#kept.delete(each)
       size -= own
     }
@@ -173,7 +174,7 @@ function checkStatus ({ status }: Fetched, isOfCaller: boolean): void {
 /** The JSON of an answer. @throws UpstreamError */
 function parse (body: Buffer): unknown {
   const text = withoutMark(body.toString())
-  if (isDeeperThan(text, limits.catalogues.depth)) {
+  if (isDeeperThan(text, managementLimits.catalogues.depth)) {
     throw new UpstreamError('broken', 'its answer is nested too deeply', { isPublic: true })
   }
   try {

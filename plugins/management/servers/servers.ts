@@ -7,7 +7,7 @@ import { adopt } from '../../../schemas/foreign-config.ts'
 import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
-import { limits, Shares } from '../../base/limits/index.ts'
+import { Shares } from '../../base/limits/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { withoutNames } from '../../identity/index.ts'
@@ -24,6 +24,7 @@ import {
 } from './present.ts'
 import { type ServerTest, testMessage, testRecord } from './server-test.ts'
 import { toStore, withStorer } from './to-store.ts'
+import { upstreamLimits } from '../../upstream/index.ts'
 
 /** The name under which a server is tested that has none yet: nothing can be stored under it. */
 const unnamed = '$test'
@@ -38,7 +39,7 @@ export class Servers {
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
   readonly #login: ServerLogins
-  readonly #tests = new Shares(limits.serverTests.places, 'tests of servers')
+  readonly #tests = new Shares(upstreamLimits.serverTests.places, 'tests of servers')
 
   /** @param usersMayRun ALLOW_USER_STDIO */
   constructor (settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound) {

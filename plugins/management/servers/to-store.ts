@@ -8,13 +8,13 @@ import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { valuesIn, wordsIn } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { canManage, isInForce, type Principal, sponsorsOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, knownName } from '../../identity/index.ts'
 import { afterAdminsEdit, targetOf } from './authorship.ts'
 import { checkConfigRoom, checkMayRun, managed } from '../checks.ts'
 import { withDefaults } from './present.ts'
+import { managementLimits } from '../limits.ts'
 
 /** Members of a stored config that stay when an update leaves them out, beside the owner. */
 const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
@@ -108,13 +108,13 @@ function checkConfig (config: unknown): void {
 /** Unknown members are kept, so they are bounded as well. @throws InvalidInput */
 function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
-  if (valuesIn([config, others], limits.configValues) > limits.configValues) {
-    throw new errors.InvalidInput(`"config": it has more than ${limits.configValues} values`)
+  if (valuesIn([config, others], managementLimits.configValues) > managementLimits.configValues) {
+    throw new errors.InvalidInput(`"config": it has more than ${managementLimits.configValues} values`)
   }
   // Each may be a secret that texts are searched for. Those of people and of servers are not.
   const { tools: _tools, prompts: _prompts, resources: _resources, description: _text, ...secrets } = config
-  if (wordsIn([secrets, others], limits.configWords) > limits.configWords) {
-    throw new errors.InvalidInput(`"config": its texts have more than ${limits.configWords} words and parameters of addresses`)
+  if (wordsIn([secrets, others], managementLimits.configWords) > managementLimits.configWords) {
+    throw new errors.InvalidInput(`"config": its texts have more than ${managementLimits.configWords} words and parameters of addresses`)
   }
 }
 

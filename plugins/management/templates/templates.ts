@@ -10,7 +10,6 @@ import type {
 } from '../../../schemas/templates.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../../base/errors/index.ts'
-import { limits } from '../../base/limits/index.ts'
 import { canManage, type Principal, type Settings, withPresentRights } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../../upstream/index.ts'
 import type { Bundles } from '../bundles/bundles.ts'
@@ -19,6 +18,7 @@ import { refusalOf } from '../servers/add-many.ts'
 import type { Servers } from '../servers/servers.ts'
 import { portable, readGroup, readServer, referenced, warningsOf, withoutSecrets } from './config.ts'
 import { TemplateVariables } from './variables.ts'
+import { identityLimits } from '../../identity/index.ts'
 
 const version = '1.0'
 
@@ -119,8 +119,8 @@ export class Templates {
       throw new errors.InvalidInput(`"version": ${JSON.stringify(given)} is not known here; templates have version "${version}"`)
     }
     const entries = orderedEntries(servers)
-    if (Math.max(entries.length, groups.length) > limits.templates.entries) {
-      throw new errors.InvalidInput(`A template may have ${limits.templates.entries} servers and as many groups; import it in parts`)
+    if (Math.max(entries.length, groups.length) > identityLimits.templates.entries) {
+      throw new errors.InvalidInput(`A template may have ${identityLimits.templates.entries} servers and as many groups; import it in parts`)
     }
     const details = await this.#importServers(principal, entries)
     const created = new Set(details.flatMap(({ action, name }) => action === 'created' ? [name] : []))

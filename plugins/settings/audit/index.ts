@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin'
 import type { AuditTrail } from '../../../db/audit-trail.ts'
-import { limits } from '../../base/limits/index.ts'
 import { Audit } from './audit.ts'
 import { MemoryTrail } from './memory-trail.ts'
+import { settingsLimits } from '../limits.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { audit: Audit }
@@ -15,10 +15,10 @@ const closeTimeout = 2_000
  * `app.audit`: the audit log of changes made by the management API, in the database where there is one. Each entry is also written to the
  * log of the process.
  */
-export default fp<{ auditTrail?: AuditTrail }>(async (app, { auditTrail: trail = new MemoryTrail(limits.audit) }) => {
+export default fp<{ auditTrail?: AuditTrail }>(async (app, { auditTrail: trail = new MemoryTrail(settingsLimits.audit) }) => {
   const audit = new Audit({
     trail,
-    bounds: limits.audit,
+    bounds: settingsLimits.audit,
     mask: (text) => app.credentials.mask(text),
     notify: ({ username, keyId, keyName, action, entity, name }) => {
       const key = keyId === undefined ? '' : ` by key ${JSON.stringify(keyName ?? keyId)}`

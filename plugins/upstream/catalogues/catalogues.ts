@@ -1,13 +1,14 @@
 import { leftOf, staleAt, type Caching, type Freshness } from '../../../protocol/caching.ts'
 import { plainClass } from '../../../protocol/capabilities.ts'
 import { sameCatalogue, type Catalogue, type ListingHistory, type ListKind } from '../../../protocol/lists.ts'
-import { Claims } from '../../gateway/index.ts'
-import { BoundedMap, limits } from '../../base/limits/index.ts'
+import { Claims, gatewayLimits } from '../../gateway/index.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
 import { cacheText, readKept, type Kept } from './cache-text.ts'
 import { LeftOut } from '../notes.ts'
 import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
 import { type CatalogueAllowance, catalogueSize, fitting } from './shares.ts'
+import { upstreamLimits } from '../limits.ts'
 
 interface CataloguesDeps {
   /** Identifies what the catalogues are read from: cached ones of another target are not shown. */
@@ -27,7 +28,7 @@ const keptClasses = 8
 const settleTime = 30
 /** For a server whose `list_changed` brings no change, that time doubles up to this, in ms. */
 const longestSettleTime = 10_000
-/** A list that failed is read again after `limits.listRetry` ms, and each time later, up to this, in ms. */
+/** A list that failed is read again after `upstreamLimits.listRetry` ms, and each time later, up to this, in ms. */
 const longestRetry = 60_000
 /** Failures in a row that lengthen the waits. */
 const mostFailures = 5
@@ -45,7 +46,7 @@ interface Pace {
 /** What one upstream lists, by capability class, and for single clients where that differs. */
 export class Catalogues {
   readonly #deps: CataloguesDeps
-  readonly #byClass = new BoundedMap<string, Catalogue>(limits.classesPerServer, {
+  readonly #byClass = new BoundedMap<string, Catalogue>(upstreamLimits.classesPerServer, {
     isEvictable: (capabilityClass) => capabilityClass !== plainClass
   })
 
@@ -175,7 +176,7 @@ export class Catalogues {
     const said = fresh?.lists[kind]
     if (!fresh || !said) return undefined
     const isChanging = this.#due.get(slot)?.changed === true || this.#refreshing.has(slot)
-    return { ...said, ttlMs: isChanging ? 0 : leftOf(said.ttlMs, fresh.at, Date.now(), limits.freshLists) }
+    return { ...said, ttlMs: isChanging ? 0 : leftOf(said.ttlMs, fresh.at, Date.now(), gatewayLimits.freshLists) }
   }
 
   /** Whether a slot's lists have expired, and can be read now. */
@@ -183,7 +184,7 @@ export class Catalogues {
     const catalogue = isAlone ? this.of(slot, slot.key.capabilityClass) : slot.catalogue
     const fresh = catalogue && this.#fresh.get(catalogue)
     if (!fresh || !slot.link || this.#reading.has(slot) || this.#refreshing.has(slot) || this.#due.has(slot)) return false
-    const { freshLists } = limits
+    const { freshLists } = gatewayLimits
     const now = Date.now()
     const pace = this.#paceOf(slot)
     if (staleAt(fresh, slot.link.identity.capabilities, freshLists) > now || now - pace.renewed < freshLists.least) return false
@@ -254,7 +255,7 @@ export class Catalogues {
     const wait = this.#deps.allowance.wait(former === undefined)
     if (wait > 0) { this.#readIn(wait, slot, base, true); return }
     const most = this.#deps.allowance.room() - this.#sizeBeside(former)
-    const timeout = limits.listTime * 2 ** pace.failures
+    const timeout = upstreamLimits.listTime * 2 ** pace.failures
     const leftOut = new LeftOut(this.#deps.warn)
     const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, this.#undeclared, leftOut.add)
     leftOut.end()
@@ -265,7 +266,7 @@ export class Catalogues {
     const catalogue = this.#fitting(read, before)
     pace.read = Date.now()
     pace.failures = whole ? 0 : Math.min(pace.failures + 1, mostFailures)
-    if (!whole) this.#readIn(Math.min(limits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
+    if (!whole) this.#readIn(Math.min(upstreamLimits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
     const same = before !== undefined && sameCatalogue(before, catalogue)
     pace.settle = same ? Math.min(2 * pace.settle, longestSettleTime) : settleTime
     // What a server lists to one user's login is not shown to others.

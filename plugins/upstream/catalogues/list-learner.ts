@@ -1,12 +1,14 @@
 import { plainClass } from '../../../protocol/capabilities.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import type { Learning } from '../../../protocol/provider.ts'
-import { BoundedMap, limits } from '../../base/limits/index.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
 import type { Placement } from '../links/placement.ts'
 import type { Slot } from '../links/slot.ts'
 import type { ConnectionSupervisor } from '../links/supervisor.ts'
 import { LoginRequired } from '../login/problems.ts'
 import type { Catalogues } from './catalogues.ts'
+import { upstreamLimits } from '../limits.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 interface LearnerDeps {
   readonly placement: Placement
@@ -25,7 +27,7 @@ interface LearnerDeps {
 export class ListLearner {
   readonly #deps: LearnerDeps
   /** When the lists of each capability class were last asked for, in ms since the epoch. */
-  readonly #asked = new BoundedMap<string, number>(limits.classesPerServer)
+  readonly #asked = new BoundedMap<string, number>(upstreamLimits.classesPerServer)
 
   constructor (deps: LearnerDeps) {
     this.#deps = deps
@@ -76,7 +78,7 @@ export class ListLearner {
     const readings: Learning[] = []
     for (const each of own ? [own, base] : [base]) {
       const reading = this.#deps.catalogues.catchUp(each, each === base, each === base || !base.link)
-      const budget = reading ? limits.firstAnswerBudget + reading.since - Date.now() : 0
+      const budget = reading ? gatewayLimits.firstAnswerBudget + reading.since - Date.now() : 0
       if (reading && budget > 0) readings.push({ done: reading.done, budget })
     }
     return readings
@@ -85,21 +87,21 @@ export class ListLearner {
   /** How long to wait for what is listed to a class of clients, in ms. */
   #budget (capabilityClass: string, only: boolean): number {
     const { supervisor, remote, waitsForUsers } = this.#deps
-    if (supervisor.status === 'connecting') return only ? limits.connectionWait : supervisor.firstAnswerBudget
+    if (supervisor.status === 'connecting') return only ? gatewayLimits.connectionWait : supervisor.firstAnswerBudget
     if (supervisor.status !== 'connected' && !waitsForUsers()) return 0
     const since = Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity)
     // Once that has taken too long, nobody waits for it again for a while.
-    const left = since > limits.newClassRetry ? limits.newClass : limits.newClass - since
+    const left = since > upstreamLimits.newClassRetry ? gatewayLimits.newClass : gatewayLimits.newClass - since
     // Among several, a server that needs no process (it answers at once, or is stuck) or is known to be slow gets little time.
-    const startsInTime = !remote && supervisor.openTime < limits.newClass
-    return only || startsInTime ? left : Math.min(left, limits.firstAnswerBudget)
+    const startsInTime = !remote && supervisor.openTime < gatewayLimits.newClass
+    return only || startsInTime ? left : Math.min(left, gatewayLimits.firstAnswerBudget)
   }
 
   /** Reads what is listed on a slot. @throws UpstreamError */
   async #read (slot: Slot): Promise<void> {
     const { catalogues, supervisor, placement } = this.#deps
     const { capabilityClass } = slot.key
-    if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > limits.newClassRetry) this.#asked.set(capabilityClass, Date.now())
+    if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > upstreamLimits.newClassRetry) this.#asked.set(capabilityClass, Date.now())
     try {
       await supervisor.ready(slot)
     } catch (error) {

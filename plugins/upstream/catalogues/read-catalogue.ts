@@ -5,8 +5,8 @@ import { isObject } from '../../../protocol/json.ts'
 import { type Catalogue, type Item, kinds, type ListKind, listKinds, nextCatalogueId } from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
-import { limits } from '../../base/limits/index.ts'
 import { type ListRead, readList } from './read-list.ts'
+import { upstreamLimits } from '../limits.ts'
 
 /** Max sentences about single capabilities. */
 const mostProblems = 10
@@ -78,8 +78,8 @@ export async function readCatalogue (
     if (sentence !== undefined) warn(sentence)
     if (lists.tools.length > 0) capabilities.tools = {}
   }
-  const instructions = identity.instructions === undefined ? undefined : truncate(identity.instructions, limits.instructions)
-  if (instructions !== identity.instructions) warn(`its instructions are longer than ${limits.instructions} characters and are cut`)
+  const instructions = identity.instructions === undefined ? undefined : truncate(identity.instructions, upstreamLimits.instructions)
+  if (instructions !== identity.instructions) warn(`its instructions are longer than ${upstreamLimits.instructions} characters and are cut`)
   const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, capabilities, instructions, lists, extras }
   return { catalogue, whole, fresh: { at, lists: fresh } }
 }
@@ -148,7 +148,7 @@ export class UndeclaredTools {
   async read (read: () => Promise<ListRead>, isGone: () => boolean): Promise<ListRead> {
     this.#refusal = 'its connection ended when it was asked for them'
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined) }, limits.undeclaredTools) })
+    const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined) }, upstreamLimits.undeclaredTools) })
     try {
       const list = await Promise.race([read(), late])
       this.#refusal = list ? undefined : 'it does not answer tools/list'

@@ -6,8 +6,8 @@ import { besideList } from '../../../protocol/mended-members.ts'
 import { listOf, mend } from '../../../protocol/mending.ts'
 import { copyOf, truncate, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { limits } from '../../base/limits/index.ts'
 import { toItem } from './to-item.ts'
+import { upstreamLimits } from '../limits.ts'
 
 /** A list as it was read. */
 export interface ListRead {
@@ -22,7 +22,7 @@ export interface ListRead {
  * Reads all pages of one of an upstream's lists. Where a later page fails, the earlier ones count.
  * @param request sends a request to the upstream; resolves to the text of its result
  * @param warn gets a sentence for everything that is left out or mended
- * @param most max memory of its items, in bytes; at most `limits.listSize`
+ * @param most max memory of its items, in bytes; at most `upstreamLimits.listSize`
  * @throws RpcError, UpstreamError of the first page
  */
 export async function readList (
@@ -31,7 +31,7 @@ export async function readList (
   warn: (sentence: string) => void,
   most = Infinity
 ): Promise<ListRead> {
-  return await new ListReader(kind, request, warn, Math.max(0, Math.min(most, limits.listSize))).read()
+  return await new ListReader(kind, request, warn, Math.max(0, Math.min(most, upstreamLimits.listSize))).read()
 }
 
 class ListReader {
@@ -93,8 +93,8 @@ class ListReader {
       // How long the list may be kept differs from one reading to the next.
       if (page === 0) extra = copyOf(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
       caching = page === 0 ? cachingOf(rest) : strictestCaching(caching, cachingOf(rest))
-      if (extra.length > limits.itemSize) {
-        this.#warn(`the other members of the result are larger than ${limits.itemSize} characters and are left out`)
+      if (extra.length > upstreamLimits.itemSize) {
+        this.#warn(`the other members of the result are larger than ${upstreamLimits.itemSize} characters and are left out`)
         extra = '{}'
       }
       if (budget.spent) await budget.yieldToEventLoop()
@@ -108,8 +108,8 @@ class ListReader {
         return { items, extra, caching }
       }
       cursors.add(next)
-      if (page + 1 >= limits.listPages) {
-        this.#warn(`only the first ${limits.listPages} pages are taken`)
+      if (page + 1 >= upstreamLimits.listPages) {
+        this.#warn(`only the first ${upstreamLimits.listPages} pages are taken`)
         return { items, extra, caching }
       }
       cursor = next
@@ -148,7 +148,7 @@ class ListReader {
 
   /** Why this item and the ones behind it are not taken; undefined: it is taken, and counted. */
   #refusal ({ text }: Item): string | undefined {
-    if (this.#items.length >= limits.listItems) return `only the first ${limits.listItems} are taken`
+    if (this.#items.length >= upstreamLimits.listItems) return `only the first ${upstreamLimits.listItems} are taken`
     this.#size += memoryOf(text)
     return this.#size > this.#mostSize ? `only what fits into ${this.#mostSize} bytes is taken` : undefined
   }

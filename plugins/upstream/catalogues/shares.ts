@@ -1,6 +1,7 @@
 import { kinds, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits, TokenBucket } from '../../base/limits/index.ts'
+import { TokenBucket } from '../../base/limits/index.ts'
+import { upstreamLimits } from '../limits.ts'
 
 /** How much a server's catalogues may hold, how often they may be read, and where they are kept. Sizes are in characters. */
 export interface CatalogueAllowance {
@@ -20,14 +21,14 @@ export interface CatalogueAllowance {
 export class CatalogueShares {
   /** By server. */
   readonly #held = new Map<string, { readonly user: string, readonly size: number }>()
-  readonly #reads = new TokenBucket(limits.catalogueReads)
+  readonly #reads = new TokenBucket(upstreamLimits.catalogueReads)
 
   /**
    * How much more a server may list, in bytes of memory. @param user its owner; undefined: an admin, who has no bound
    */
   room (server: string, user: string | undefined): number {
     if (user === undefined) return Infinity
-    let room: number = limits.cataloguesPerUser
+    let room: number = upstreamLimits.cataloguesPerUser
     for (const [name, held] of this.#held) if (held.user === user && name !== server) room -= held.size
     return Math.max(room, 0)
   }
@@ -71,6 +72,6 @@ export function fitting (catalogue: Catalogue, room: number, warn: (sentence: st
   let left = room - memoryOf(catalogue.instructions ?? '')
   const lists = {} as Record<ListKind, readonly Item[]>
   for (const kind of kinds) lists[kind] = catalogue.lists[kind].filter(({ text }) => (left -= memoryOf(text)) >= 0)
-  warn(`its owner's servers list more than ${limits.cataloguesPerUser} bytes together; what does not fit is left out`)
+  warn(`its owner's servers list more than ${upstreamLimits.cataloguesPerUser} bytes together; what does not fit is left out`)
   return { ...catalogue, lists }
 }

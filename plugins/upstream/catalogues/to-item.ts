@@ -8,7 +8,7 @@ import { mend } from '../../../protocol/mending.ts'
 import { latestModern } from '../../../protocol/modern/envelope.ts'
 import { truncate } from '../../../protocol/text.ts'
 import { problemOf } from '../../../schemas/problem.ts'
-import { limits } from '../../base/limits/index.ts'
+import { upstreamLimits } from '../limits.ts'
 
 /** Receives remarks about single items. */
 interface ItemNotes {
@@ -43,10 +43,10 @@ function lookedAt (text: string, key: string, kind: ListKind): Record<string, un
 export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item | undefined {
   const { key } = listKinds[kind]
   const { warn } = notes
-  if (written.length > limits.itemSize) {
+  if (written.length > upstreamLimits.itemSize) {
     const name = smallMemberOf(written, key)
     const which = typeof name === 'string' ? JSON.stringify(truncate(name, 200)) : 'an item'
-    warn(`${which} is larger than ${limits.itemSize} characters and is left out`)
+    warn(`${which} is larger than ${upstreamLimits.itemSize} characters and is left out`)
     return undefined
   }
   const { text, places } = mend(written, itemShapes[kind])
@@ -78,8 +78,8 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
     warn(`${JSON.stringify(truncate(name, 200))} is left out: ${problem}`)
     return undefined
   }
-  if (typeof description === 'string' && description.length > limits.description) {
-    changes.description = JSON.stringify(truncate(description, limits.description))
+  if (typeof description === 'string' && description.length > upstreamLimits.description) {
+    changes.description = JSON.stringify(truncate(description, upstreamLimits.description))
   }
   // MCP requires the type, and arguments are always an object.
   if (isObject(inputSchema) && inputSchema.type === undefined) {

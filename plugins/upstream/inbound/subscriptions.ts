@@ -1,9 +1,10 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { limits, ShareError } from '../../base/limits/index.ts'
+import { ShareError } from '../../base/limits/index.ts'
 import type { Placement } from '../links/placement.ts'
 import type { RequestRunner } from '../links/requests.ts'
 import type { Slot } from '../links/slot.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 /**
  * The resource subscriptions of one server's clients. The first subscriber of a URI subscribes upstream, the last one
@@ -83,9 +84,9 @@ export class ResourceSubscriptions {
 
   /** @throws RpcError -32000 when the client has as many subscriptions as it may have */
   #checkCount ({ subscriptions }: Slot, { id }: Client): void {
-    if (subscriptions.countOf(id) < limits.subscriptionsPerSession) return
+    if (subscriptions.countOf(id) < gatewayLimits.subscriptionsPerSession) return
     const server = JSON.stringify(this.#server)
-    const sentence = `This session has ${limits.subscriptionsPerSession} subscriptions with server ${server}, as many as there may be`
+    const sentence = `This session has ${gatewayLimits.subscriptionsPerSession} subscriptions with server ${server}, as many as there may be`
     throw new RpcError(code.badRequest, sentence, 'limit')
   }
 }

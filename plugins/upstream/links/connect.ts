@@ -6,11 +6,13 @@ import type { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { AuthorizationSource } from '../../../protocol/transports/authorization.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
-import { limits, type Semaphore } from '../../base/limits/index.ts'
+import { type Semaphore } from '../../base/limits/index.ts'
 import { reachOf } from '../../base/outbound/index.ts'
 import { Link, type LinkHandlers, type SessionFactory } from './link.ts'
 import type { Slot } from './slot.ts'
 import { makeTransport, type TransportDeps } from './transport.ts'
+import { upstreamLimits } from '../limits.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 /** What the connections to all servers share. */
 export interface Connecting<Transport = TransportDeps> {
@@ -26,7 +28,7 @@ export interface Connecting<Transport = TransportDeps> {
 export interface ConnectDeps {
   connecting: Connecting
   warn: (sentence: string) => void
-  /** Called when the connection takes longer than `limits.connectionWait`. @param lastWords as `Transport` has them */
+  /** Called when the connection takes longer than `gatewayLimits.connectionWait`. @param lastWords as `Transport` has them */
   late: (lastWords: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: (slot: Slot) => AuthorizationSource | undefined
@@ -85,13 +87,13 @@ async function openOnce (
     const authorization = deps.authorization(slot)
     const transport = makeTransport(kind, { config, deps: { ...transportDeps, warn }, passed, authorization })
     const makeSession: SessionFactory = transports[kind].isDualEra
-      ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), { tools, warn, bounds: limits.inputRounds })
+      ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), { tools, warn, bounds: upstreamLimits.inputRounds })
       : (...session) => new LegacyUpstreamSession(transport, ...session)
     const { key, capabilities } = slot
     const link = new Link(makeSession, { key, owner: slot.owner, capabilities, clientInfo, initTimeout }, handlers)
     slot.candidate = link
     if (slot.ended) throw new UpstreamError('closed', 'it is not needed any more')
-    const timer = setTimeout(() => { deps.late(transport.lastWords ?? '') }, limits.connectionWait).unref()
+    const timer = setTimeout(() => { deps.late(transport.lastWords ?? '') }, gatewayLimits.connectionWait).unref()
     await link.open(leave).finally(() => { clearTimeout(timer) })
     if (slot.ended) {
       await link.close()

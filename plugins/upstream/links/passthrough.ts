@@ -2,8 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Headers } from '../../../protocol/exchange.ts'
 import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
-import { limits } from '../../base/limits/index.ts'
 import { holdsCredential } from '../../base/secrets/index.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 /** Headers of a client that are passed on to an upstream, by their names in lower case. */
 export type Passed = Readonly<Record<string, string>>
@@ -91,7 +91,7 @@ const namesIn = (list: string): Set<string> => new Set(list.toLowerCase().split(
 
 /** Why a value cannot be sent; undefined: it can. */
 function problemOf (value: string): string | undefined {
-  if (value.length > limits.passthroughHeader) return `is longer than ${limits.passthroughHeader} bytes`
+  if (value.length > gatewayLimits.passthroughHeader) return `is longer than ${gatewayLimits.passthroughHeader} bytes`
   return /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'holds a character that headers cannot hold' : undefined
 }
 

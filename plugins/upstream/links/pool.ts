@@ -1,14 +1,15 @@
 import { bridged, shareable } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { limits, TokenBucket } from '../../base/limits/index.ts'
+import { TokenBucket } from '../../base/limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
+import { upstreamLimits } from '../limits.ts'
 
 /** The processes that each owner has caused at all servers, beside those that the gateway starts for itself. */
 export class Children {
   readonly #counts = new Map<string, number>()
-  readonly #starts = new TokenBucket({ burst: limits.childStarts.burst, perSecond: 1_000 / limits.childStarts.interval })
+  readonly #starts = new TokenBucket({ burst: upstreamLimits.childStarts.burst, perSecond: 1_000 / upstreamLimits.childStarts.interval })
 
   of (owner: string): number { return this.#counts.get(owner) ?? 0 }
 
@@ -27,9 +28,9 @@ interface PoolOptions {
   readonly server: string
   /** The key of the gateway's slot. */
   readonly base: LinkKey
-  /** Each link is a process of this machine: `limits.childrenPerOwner` for each owner. */
+  /** Each link is a process of this machine: `upstreamLimits.childrenPerOwner` for each owner. */
   readonly isProcess: boolean
-  /** Shared by all servers: `limits.allChildrenPerOwner` for each owner. */
+  /** Shared by all servers: `upstreamLimits.allChildrenPerOwner` for each owner. */
   readonly children: Children
   /** Time after which an unused link that a class of clients shares ends, in ms. */
   readonly idleTimeout: number
@@ -119,11 +120,11 @@ export class Pool {
   /** Makes room for one more slot of an owner, by ending an idle one if need be. @throws RpcError -32001 */
   #makeRoom (owner: string): void {
     const { server, isProcess, children } = this.#options
-    const most = limits.linksPerServer
+    const most = upstreamLimits.linksPerServer
     const own = this.#ownedBy(owner)
     const isCrowded = this.#slots.size >= most * 3 / 4 && own.length >= most / 10
-    const hasAllHere = own.length >= (isProcess ? limits.childrenPerOwner : most)
-    const hasAll = isProcess && children.of(owner) >= limits.allChildrenPerOwner
+    const hasAllHere = own.length >= (isProcess ? upstreamLimits.childrenPerOwner : most)
+    const hasAll = isProcess && children.of(owner) >= upstreamLimits.allChildrenPerOwner
     if (hasAllHere || hasAll || isCrowded) {
       const sentence = `You use as many connections to server ${JSON.stringify(server)} as one caller may; end some, or try again later`
       this.#evict(own, sentence, 'share')
@@ -166,7 +167,7 @@ const gaveWay = 'its question was not answered, and the caller has begun other c
 /** The slot that has waited for answers of clients for longest, and does nothing else. */
 function leftUnanswered (slots: readonly Slot[]): Slot | undefined {
   let oldest: Slot | undefined
-  let since = Date.now() - limits.leftUnanswered
+  let since = Date.now() - upstreamLimits.leftUnanswered
   for (const slot of slots) {
     const asked = slot.askedSince
     if (asked === undefined || asked > since) continue

@@ -1,10 +1,10 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { LoginRequired } from '../login/problems.ts'
-import { limits } from '../../base/limits/index.ts'
 import type { Link } from './link.ts'
 import type { Slot } from './slot.ts'
 import type { ConnectionSupervisor } from './supervisor.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 /** How clients' requests use a server's links: waiting for one, repeating, and errors. */
 export class RequestRunner {
@@ -46,8 +46,8 @@ export class RequestRunner {
         this.#supervisor.ready(slot),
         new Promise<never>((_resolve, reject) => {
           timer = setTimeout(() => {
-            reject(new UpstreamError('timeout', `it is still connecting after ${limits.connectionWait / 1_000} s`))
-          }, limits.connectionWait)
+            reject(new UpstreamError('timeout', `it is still connecting after ${gatewayLimits.connectionWait / 1_000} s`))
+          }, gatewayLimits.connectionWait)
           exchange?.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
         })
       ])

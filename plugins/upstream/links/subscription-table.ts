@@ -1,8 +1,9 @@
 import type { Client } from '../../../protocol/exchange.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits, type Release, Shares } from '../../base/limits/index.ts'
+import { type Release, Shares } from '../../base/limits/index.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
-const { size, cost, levels } = limits.subscriptions
+const { size, cost, levels } = gatewayLimits.subscriptions
 
 /** The memory of all subscriptions of this process, in bytes. */
 const held = new Shares(size, 'subscriptions to resources')
@@ -70,7 +71,7 @@ export class SubscriptionTable {
 
   /**
    * The clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, and not
-   * `r://10`. The first `limits.subscriptions.levels` levels count.
+   * `r://10`. The first `gatewayLimits.subscriptions.levels` levels count.
    */
   * subscribersOf (uri: string): Iterable<Client> {
     yield * this.of(uri)

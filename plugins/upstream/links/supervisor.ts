@@ -5,7 +5,6 @@ import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { TransportType } from '../../../schemas/transports.ts'
-import { limits } from '../../base/limits/index.ts'
 import { LoginRequired } from '../login/problems.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
 import { backoff, healthyAfter, Heartbeat } from './heartbeat.ts'
@@ -15,6 +14,7 @@ import type { Pool } from './pool.ts'
 import type { Slot } from './slot.ts'
 import { PreparedConfig } from './connection-config.ts'
 import { isRemote, transportKinds } from './transport.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 /** A handler that is also given the slot of the message. */
 type OnSlot<Handler extends (...args: never[]) => unknown> = (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
@@ -109,7 +109,7 @@ export class ConnectionSupervisor {
    * former runs either.
    */
   get firstAnswerBudget (): number {
-    return this.#first && !this.#catalogues.known ? Math.max(this.#begun + limits.firstAnswerBudget - Date.now(), 0) : 0
+    return this.#first && !this.#catalogues.known ? Math.max(this.#begun + gatewayLimits.firstAnswerBudget - Date.now(), 0) : 0
   }
 
   /** A text without the secrets of the config. */
@@ -209,7 +209,7 @@ export class ConnectionSupervisor {
       late: (lastWords: string) => {
         if (this.#toldLate) return
         this.#toldLate = true
-        const [waited, left] = [limits.connectionWait, connecting.initTimeout].map((time) => `${time / 1_000} s`)
+        const [waited, left] = [gatewayLimits.connectionWait, connecting.initTimeout].map((time) => `${time / 1_000} s`)
         warn(redact(`no answer for ${waited}; it may take ${left} in all (INIT_TIMEOUT)${lastWords}`))
       }
     }

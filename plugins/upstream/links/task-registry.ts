@@ -1,7 +1,9 @@
 import type { Client } from '../../../protocol/exchange.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { limits, OwnedMap } from '../../base/limits/index.ts'
+import { OwnedMap } from '../../base/limits/index.ts'
 import type { Link } from './link.ts'
+import { upstreamLimits } from '../limits.ts'
+import { gatewayLimits } from '../../gateway/index.ts'
 
 /** States of a task after which only its result is left to fetch (MCP 2025-11-25, "Tasks"). */
 const terminal: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
@@ -25,7 +27,7 @@ interface Awaited {
  * then the oldest.
  */
 class AwaitedMap<Value extends Awaited> extends Map<string, Value> {
-  readonly #held = new OwnedMap<true>(limits.tasksPerConnection, { onEvict: (id) => { super.delete(id) } })
+  readonly #held = new OwnedMap<true>(upstreamLimits.tasksPerConnection, { onEvict: (id) => { super.delete(id) } })
 
   /** Sets an entry, and makes it the newest one of its owner. */
   override set (id: string, value: Value): this {
@@ -101,7 +103,7 @@ export class TaskRegistry {
       owner,
       client: client ?? known?.client,
       link,
-      until: Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.taskTime),
+      until: Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, upstreamLimits.taskTime),
       over: terminal.has(status),
       progress: progress && isRemembered(progress.clientToken) ? progress : known?.progress
     })
@@ -121,7 +123,7 @@ export class TaskRegistry {
   /** A client was sent to a page (`elicitation/create` with a URL). */
   elicitation (id: unknown, client: Client): void {
     if (!isRemembered(id)) return
-    this.#pages.set(id, { owner: ownerOf(client), client, until: Date.now() + limits.questionTimeout, over: false })
+    this.#pages.set(id, { owner: ownerOf(client), client, until: Date.now() + gatewayLimits.questionTimeout, over: false })
   }
 
   /** The upstream says that a page is completed. @returns the client that was sent there */
@@ -140,6 +142,6 @@ export class TaskRegistry {
   }
 }
 
-const isRemembered = (id: unknown): id is string => typeof id === 'string' && memoryOf(id) <= limits.rememberedId
+const isRemembered = (id: unknown): id is string => typeof id === 'string' && memoryOf(id) <= gatewayLimits.rememberedId
 const ownerOf = ({ owner, id }: Client): string => owner ?? id
 const principalOf = ({ principal, id }: Client): string => principal ?? id

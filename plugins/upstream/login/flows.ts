@@ -4,7 +4,7 @@ import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
-import { BoundedMap, limits } from '../../base/limits/index.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { type BearerChallenge, chooseScopes } from './challenge.ts'
 import { discoverAuthorization, type AuthorizationDiscovery } from './discovery.ts'
@@ -13,6 +13,7 @@ import { knownClient, register, type Self } from './registration.ts'
 import { loadSdk } from './sdk.ts'
 import { hashOfTicket, newTicket, storeStart } from './starts.ts'
 import { asRegistration, essence, type LoginClient, type LoginFrame } from './stored.ts'
+import { upstreamLimits } from '../limits.ts'
 
 /** Where logins are stored. */
 export interface LoginStores { readonly grants: Grants, readonly tokens: UpstreamTokens, readonly states: LoginStates }
@@ -92,7 +93,7 @@ interface OpenFlow extends Flow {
  */
 export class Flows {
   readonly #deps: FlowDeps
-  readonly #flows = new BoundedMap<string, OpenFlow>(limits.login.flows)
+  readonly #flows = new BoundedMap<string, OpenFlow>(upstreamLimits.login.flows)
   readonly #beginning = new Map<string, Promise<Flow>>()
   #discovered: { readonly at: number, readonly from: string, readonly found: AuthorizationDiscovery } | undefined
 
@@ -103,14 +104,14 @@ export class Flows {
   /** The request of a holder that can still be opened. */
   current (holder: string): Flow | undefined {
     const flow = this.#flows.get(holder)
-    return flow && Date.now() - flow.begunAt < limits.login.flowTime ? flow : undefined
+    return flow && Date.now() - flow.begunAt < upstreamLimits.login.flowTime ? flow : undefined
   }
 
   /** Begins a request, or returns one that was begun lately. @throws UpstreamError with a sentence for the operator */
   async begin (holder: string, need: Need): Promise<Flow> {
     const known = this.current(holder)
     const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
-    const isFresh = known && Date.now() - known.begunAt < limits.login.flowTime / 2
+    const isFresh = known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2
     if (isFresh && wanted.every((scope) => known.scopes.includes(scope)) && await this.#isOpen(holder)) return known
     const beginning = this.#beginning.get(holder) ?? this.#begin(holder, need).finally(() => { this.#beginning.delete(holder) })
     this.#beginning.set(holder, beginning)
@@ -206,11 +207,11 @@ export class Flows {
       namesIssuer: (metadata as Record<string, unknown> | undefined)?.authorization_response_iss_parameter_supported === true
     }
     const begunAt = Date.now()
-    await grants.put(hashOfState(state), newFlowId(), saved, begunAt + limits.login.flowTime)
+    await grants.put(hashOfState(state), newFlowId(), saved, begunAt + upstreamLimits.login.flowTime)
     const told = new Set<Client>()
-    const tell = (client: Client): void => { if (told.size < limits.login.told) told.add(client) }
+    const tell = (client: Client): void => { if (told.size < upstreamLimits.login.told) told.add(client) }
     const start = { server: name, holder, url: authorizationUrl.href }
-    await storeStart(states, ticket, start, begunAt + limits.login.flowTime)
+    await storeStart(states, ticket, start, begunAt + upstreamLimits.login.flowTime)
     const url = new URL(`login/${ticket}`, self.redirectUri).href
     const flow = { url, id: newFlowId(), scopes, begunAt, told, tell, start: saved.start, checkedAt: begunAt }
     this.#flows.setNewest(holder, flow)

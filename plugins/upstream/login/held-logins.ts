@@ -1,10 +1,11 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { BoundedMap, limits } from '../../base/limits/index.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
 import type { BearerChallenge } from './challenge.ts'
 import { clientHolder, type FlowDeps, type Flows, type LoginTarget } from './flows.ts'
 import { oauthCodeOf, failureOf } from './problems.ts'
 import { asLogin, type ServerLoginRecord } from './stored.ts'
 import { clientCredentials, refresh } from './token-requests.ts'
+import { upstreamLimits } from '../limits.ts'
 
 /** A login in memory. `version` undefined: it is not stored. */
 export interface Held { readonly version: string | undefined, readonly login: ServerLoginRecord }
@@ -23,7 +24,7 @@ export class HeldLogins {
   readonly #flows: Flows
   readonly #isOwn: boolean
   /** null: there is none. */
-  readonly #held = new BoundedMap<string, Held | null>(limits.login.holders)
+  readonly #held = new BoundedMap<string, Held | null>(upstreamLimits.login.holders)
   readonly #loading = new Map<string, Promise<Held | null>>()
   readonly #renewing = new Map<string, Promise<Held | null>>()
   /** Holders whose login was refused; their links end once the error says what is needed. */

@@ -5,8 +5,8 @@ import type * as utils from '@modelcontextprotocol/sdk/shared/auth-utils.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject, withoutAbsent } from '../../../protocol/json.ts'
-import { limits } from '../../base/limits/index.ts'
 import type { Outbound, Reach } from '../../base/outbound/index.ts'
+import { upstreamLimits } from '../limits.ts'
 
 type Sdk = typeof auth & typeof utils
 
@@ -50,8 +50,8 @@ export function outboundFetch (
       method: method === 'POST' ? 'POST' : 'GET',
       headers: Object.fromEntries(new Headers(init.headers)),
       body: body === undefined || body === null ? undefined : bodyText(body),
-      maxSize: limits.login.document,
-      timeout: limits.login.time,
+      maxSize: upstreamLimits.login.document,
+      timeout: upstreamLimits.login.time,
       answersRedirects: true
     }).catch((error: unknown) => {
       throw !isKnown && error instanceof UpstreamError && error.fault === 'unreachable' ? error.withDetail(named) : error

@@ -1,12 +1,13 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { AuthorizationSource, Challenge } from '../../../protocol/transports/authorization.ts'
-import { BoundedMap, limits } from '../../base/limits/index.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
 import { Flows, type FlowDeps, type LoginTarget, type Need } from './flows.ts'
 import { HeldLogins, type Held } from './held-logins.ts'
 import { failureOf, LoginRequired, type Flow, type Who } from './problems.ts'
 import { bearer, isDue, type ServerLoginRecord } from './stored.ts'
 import { revoke } from './token-requests.ts'
+import { upstreamLimits } from '../limits.ts'
 
 /** The holder of a login that all clients of a server share. */
 const sharedHolder = 'shared'
@@ -31,7 +32,7 @@ export class ServerLogin {
   readonly flows: Flows
   readonly #held: HeldLogins
   /** What is needed, by the holder who has to log in. */
-  readonly #wanted = new BoundedMap<string, Need>(limits.login.holders)
+  readonly #wanted = new BoundedMap<string, Need>(upstreamLimits.login.holders)
   /** The last challenge of the server; undefined: it asked for no login. */
   #challenge: BearerChallenge | undefined
   readonly #listener: LoginListener

@@ -1,8 +1,8 @@
 import type { AuthorizationServerMetadata, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { limits } from '../../base/limits/index.ts'
 import { scopesIn } from './challenge.ts'
+import { upstreamLimits } from '../limits.ts'
 
 /**
  * An authorization server. `url`: the identifier by which it was found; `metadata` undefined: it publishes none (MCP
@@ -55,7 +55,7 @@ export type LoginFrame = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' 
  */
 export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
   const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
-  if (!/^[\x21-\x7e]+$/.test(accessToken) || Math.max(accessToken.length, next?.length ?? 0) > limits.login.token) {
+  if (!/^[\x21-\x7e]+$/.test(accessToken) || Math.max(accessToken.length, next?.length ?? 0) > upstreamLimits.login.token) {
     throw new UpstreamError('unauthorized', 'its authorization server gave a token that no header can carry', { isPublic: true })
   }
   const now = Date.now()

@@ -1,18 +1,18 @@
 import multipart from '@fastify/multipart'
 import { mayBeSlow } from '../../../plugins/base/body/index.ts'
 import { errors } from '../../../plugins/base/errors/index.ts'
-import { limits } from '../../../plugins/base/limits/index.ts'
 import { ownerOf, toAuthor } from '../../../plugins/settings/index.ts'
 import { Success } from '../../../schemas/api.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
 import { signalOf } from '../../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
+import { managementLimits } from '../../../plugins/management/index.ts'
 
 /** The upload of bundles, whose bodies are multipart forms. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
-  await app.register(multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: limits.bundles.upload + 1 } })
+  await app.register(multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: managementLimits.bundles.upload + 1 } })
 
   app.post('/mcpb/upload', {
     schema: {
@@ -29,7 +29,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' },
     onRequest: async (request) => {
       if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) throw new errors.MultipartExpected()
-      // `limits.bundles` has the time limits of an upload.
+      // `managementLimits.bundles` has the time limits of an upload.
       mayBeSlow(request.raw)
     }
   }, async (request, reply) => {

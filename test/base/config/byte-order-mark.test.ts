@@ -6,7 +6,6 @@ import { jsonOf } from '../../../cli/commands/server-config.ts'
 import { parseSettings } from '../../../db/json/parse.ts'
 import { readManifest } from '../../../plugins/management/bundles/manifest.ts'
 import { Source } from '../../../plugins/management/market/source.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import type { Fetched } from '../../../plugins/base/outbound/fetch.ts'
 import type { Outbound } from '../../../plugins/base/outbound/outbound.ts'
 import { EmbeddingsApi } from '../../../plugins/extensions/smart-routing/embeddings/api.ts'
@@ -14,6 +13,8 @@ import { ProviderClient } from '../../../plugins/identity/social/providers/provi
 import { parseDocument } from '../../../plugins/upstream/openapi/describe/document.ts'
 import { withoutMark } from '../../../protocol/text.ts'
 import { appFor } from '../../helpers/app.ts'
+import { upstreamLimits } from '../../../plugins/upstream/limits.ts'
+import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
 const mark = '\ufeff'
 /** Whatever is asked for has this body. */
@@ -41,12 +42,12 @@ test('files: settings, configurations of other clients, bundles, OpenAPI descrip
   }
   assert.equal(readManifest(Buffer.from(mark + JSON.stringify(manifest))).name, 'n')
   for (const text of ['{"openapi":"3.0.0"}', 'openapi: "3.0.0"\n']) {
-    assert.deepEqual(parseDocument(mark + text, limits.openapi), { openapi: '3.0.0' })
+    assert.deepEqual(parseDocument(mark + text, upstreamLimits.openapi), { openapi: '3.0.0' })
   }
 })
 
 test('answers: catalogues, small and large, embeddings, login providers', async () => {
-  for (const pad of ['', 'x'.repeat(2 * limits.steppedBody)]) {
+  for (const pad of ['', 'x'.repeat(2 * baseLimits.steppedBody)]) {
     const source = new Source({ name: 'x', tell: () => {}, outbound: answering(JSON.stringify({ a: 1, pad })) })
     assert.deepEqual((await source.ask({ key: 'k', url: 'http://x', read: (value) => value }, 'ada')).value, { a: 1, pad })
   }

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { run } from '../../../plugins/base/json-schema/worker.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { ToolInput } from '../../../plugins/downstream/tools/tool-input.ts'
 import { setLimits } from '../../helpers/patient.ts'
+import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
 const hostile = { type: 'string', pattern: '^(a+)+$' }
 const trap = { text: `${'a'.repeat(60)}!` }
@@ -26,7 +26,7 @@ test('arguments of any size are converted and checked', async () => {
 })
 
 test('a schema that takes for ever keeps nobody from calling the tool, and is not tried again for a while', async (t) => {
-  setLimits(t, limits.argumentChecks, { time: 200 })
+  setLimits(t, baseLimits.argumentChecks, { time: 200 })
   let now = 0
   const input = inputOf({ properties: { n: { type: 'number' }, text: hostile } }, () => now)
   await assert.rejects(input.fit({ n: 'abc' }, 'ann'), /n must be number/)
@@ -34,12 +34,12 @@ test('a schema that takes for ever keeps nobody from calling the tool, and is no
   assert.deepEqual(await input.fit(given, 'ann'), { args: given, text: JSON.stringify(given) })
   assert.deepEqual((await input.fit({ n: 'abc' }, 'ben')).args, { n: 'abc' }, 'only the server validates')
   await assert.rejects(inputOf({ required: ['x'] }).fit({}, 'ann'), /x is required/, 'other schemas are tried')
-  now += limits.argumentChecks.backoff
+  now += baseLimits.argumentChecks.backoff
   await assert.rejects(input.fit({ n: 'abc' }, 'ann'), /n must be number/)
 })
 
 test('large arguments that are not checked in time are refused, and say nothing of those of the next call', async (t) => {
-  setLimits(t, limits.argumentChecks, { time: 200, large: 10 })
+  setLimits(t, baseLimits.argumentChecks, { time: 200, large: 10 })
   const input = inputOf({ properties: { n: { type: 'number' }, text: hostile } })
   await assert.rejects(input.fit(trap, 'ann'), /too large to be checked in time/)
   await assert.rejects(input.fit({ n: 'abc' }, 'ann'), /n must be number/)
@@ -48,6 +48,6 @@ test('large arguments that are not checked in time are refused, and say nothing 
 test('an argument is known by name, however the schema states it', async (t) => {
   const schema = { properties: { a: {} }, allOf: [{ properties: { b: {} } }] }
   assert.deepEqual(['a', 'b', 'toString'].map((name) => inputOf(schema).names(name)), [true, true, false])
-  setLimits(t, limits, { checkedSchema: 10 })
+  setLimits(t, baseLimits, { checkedSchema: 10 })
   assert.deepEqual(['a', 'b', 'toString'].map((name) => inputOf(schema).names(name)), [true, false, false])
 })

@@ -7,7 +7,6 @@ import { test } from 'tap'
 import { boundBody } from '../../../plugins/base/body/unread.ts'
 import { ClientMessage } from '../../../plugins/base/limits/client-message.ts'
 import connections from '../../../plugins/base/limits/connections.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
 import { appFor } from '../../helpers/app.ts'
 import { silence } from '../../helpers/client.ts'
@@ -15,8 +14,9 @@ import { turnsOfLoop } from '../../helpers/clock.ts'
 import { until, type Cleanup } from '../../helpers/hub.ts'
 import { dial, type Client } from '../../helpers/sockets.ts'
 import { setLimits } from '../../helpers/patient.ts'
+import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
-const { requests: most, chunks, chunk, unread, unreadChunks, linger } = limits.arriving
+const { requests: most, chunks, chunk, unread, unreadChunks, linger } = baseLimits.arriving
 
 const isOver = ({ socket }: Client): boolean => socket.destroyed || socket.readableEnded
 
@@ -214,7 +214,7 @@ test('requests of one connection that are not answered have a bound, also those 
 
 test('who sends a body that is too large gets to see the answer', async (t) => {
   // The client, in this process, may take long to send what the gateway does not read any more.
-  setLimits(t, limits.arriving, { linger: 60_000 })
+  setLimits(t, baseLimits.arriving, { linger: 60_000 })
   const { app } = await gateway(t)
   const { port } = app.server.address() as AddressInfo
   for (const size of [2, 8, 16]) {
@@ -249,7 +249,7 @@ test('forms for the authorization server count in the memory of bodies', async (
       const half = `client_id=${'x'.repeat(size / 2)}`
       const body = head.startsWith('content') ? half : `${half.length.toString(16)}\r\n${half}\r\n`
       client.socket.write(`POST ${path} HTTP/1.1\r\nhost: localhost\r\n${form}\r\n${head}\r\n\r\n${body}`)
-      await until(() => memory.held - before >= size * limits.bodyCost, () => `${path}, ${head}: ${memory.held - before} bytes`)
+      await until(() => memory.held - before >= size * baseLimits.bodyCost, () => `${path}, ${head}: ${memory.held - before} bytes`)
       client.socket.destroy()
       await until(() => memory.held === before, () => `${path}, ${head}: ${memory.held - before} bytes are left`)
     }

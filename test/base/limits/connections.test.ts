@@ -7,10 +7,10 @@ import type { FastifyInstance } from 'fastify'
 import { test } from 'tap'
 import { trustsPeer } from '../../../plugins/base/config/trust-proxy.ts'
 import { maxConnections } from '../../../plugins/base/limits/connections.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { appFor } from '../../helpers/app.ts'
 import { until, type Cleanup } from '../../helpers/hub.ts'
 import { dial, type Client } from '../../helpers/sockets.ts'
+import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
 /** One address may take 30 of these; the others are for addresses that hold less than 4. */
 const max = 40
@@ -112,8 +112,8 @@ test('all servers of an app count: for "localhost" Fastify makes a second one wi
 
 test('the bound leaves files for others', async () => {
   const of = (files: string): number => maxConnections(`Limit  Soft\nMax open files            ${files}                 4096                 files\n`)
-  assert.deepEqual(['64', '300', '1024', '1048576', 'unlimited'].map(of), [32, 200, 768, limits.connections.most, limits.connections.most])
-  assert.equal(maxConnections(undefined), limits.connections.elsewhere)
+  assert.deepEqual(['64', '300', '1024', '1048576', 'unlimited'].map(of), [32, 200, 768, baseLimits.connections.most, baseLimits.connections.most])
+  assert.equal(maxConnections(undefined), baseLimits.connections.elsewhere)
 })
 
 test('TRUST_PROXY says whose address has no share', async () => {

@@ -5,12 +5,12 @@ import { connect, type AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { test } from 'tap'
 import config, { type SharedEnv } from '../../../plugins/base/config/config.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { chunkedReply, writeLarge } from '../../../plugins/base/limits/large-body.ts'
 import largeReplies from '../../../plugins/base/limits/large-replies.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
 import { turnsOfLoop } from '../../helpers/clock.ts'
 import { until, type Cleanup } from '../../helpers/hub.ts'
+import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
 const MiB = 1024 * 1024
 /** Bodies of some pieces each, with characters of one to four bytes at every boundary. */
@@ -76,7 +76,7 @@ test('what a client does not read is not encoded; it counts as unread until the 
   const socket = connect(port, '127.0.0.1')
   socket.pause()
   socket.write('GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n')
-  await until(() => memory.held > 8 * MiB * limits.unreadCost)
+  await until(() => memory.held > 8 * MiB * baseLimits.unreadCost)
   await until(() => replies[0]?.raw.writableNeedDrain)
   await turnsOfLoop(500)
   const waiting = replies[0]?.raw.writableLength ?? Infinity

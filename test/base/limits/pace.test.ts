@@ -7,7 +7,6 @@ import { EventStreamParser } from '../../../protocol/event-stream.ts'
 import { HttpAnswer } from '../../../protocol/transports/http-answer.ts'
 import { HttpTransport } from '../../../protocol/transports/http.ts'
 import { Valve } from '../../../protocol/transports/valve.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { MemoryBudget } from '../../../plugins/base/limits/memory.ts'
 import { UnsolicitedPace } from '../../../plugins/base/limits/message-pace.ts'
 import { TokenBucket } from '../../../plugins/base/limits/token-bucket.ts'
@@ -19,6 +18,8 @@ import { served } from '../../helpers/served.ts'
 import { setLimits } from '../../helpers/patient.ts'
 import { gate } from '../../helpers/wire.ts'
 import { listen } from '../../helpers/listen.ts'
+import { baseLimits } from '../../../plugins/base/limits/limits.ts'
+import { gatewayLimits } from '../../../plugins/gateway/limits.ts'
 
 const MiB = 1024 * 1024
 
@@ -97,7 +98,7 @@ test('what carries no message on a stream of events counts as noise', async (t) 
 for (const isNews of [false, true]) {
   test(`a server that asks without end ${isNews ? 'on its stream of news' : 'during a call'} is dealt with at a pace`, async (t) => {
     // What is used up comes back slowly.
-    setLimits(t, limits.unsolicited, { perSecond: 1 })
+    setLimits(t, baseLimits.unsolicited, { perSecond: 1 })
     const all = 4_000
     const flood = (response: ServerResponse): void => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -158,7 +159,7 @@ test('a connecting slot is held until the first request of streamable HTTP has a
 })
 
 test("a merged list does not wait for a user's server that is being read", async (t) => {
-  setLimits(t, limits, { firstAnswerBudget: 600_000 })
+  setLimits(t, gatewayLimits, { firstAnswerBudget: 600_000 })
   const read = gate()
   let isHeld = false
   const on = async ({ method }: { method: string }): Promise<undefined> => {

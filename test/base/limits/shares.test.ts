@@ -6,7 +6,6 @@ import { noHooks } from '../../../plugins/gateway/hooks.ts'
 import { ownerOf } from '../../../plugins/settings/access/owner.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
 import { Leases } from '../../../plugins/downstream/modern/leases.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
 import { Semaphore } from '../../../plugins/base/limits/semaphore.ts'
 import { ShareError, Shares } from '../../../plugins/base/limits/shares.ts'
@@ -16,6 +15,9 @@ import { json, restApi } from '../../fakes/rest-api.ts'
 import { connected, Session, settings, type Json } from '../../helpers/client.ts'
 import { startHub, until } from '../../helpers/hub.ts'
 import { setLimits } from '../../helpers/patient.ts'
+import { gatewayLimits } from '../../../plugins/gateway/limits.ts'
+import { downstreamLimits } from '../../../plugins/downstream/limits.ts'
+import { upstreamLimits } from '../../../plugins/upstream/limits.ts'
 
 const share = { name: 'ShareError', isOwners: true }
 const full = { name: 'ShareError', isOwners: false }
@@ -94,9 +96,9 @@ test('one caller who holds calls without end does not shut out the next one', as
   const forwarder = new Forwarder({ use: () => ({ call }) } as never, noHooks(), () => {})
   const send = async (owner: string): Promise<string> =>
     await forwarder.send({ client: { id: owner, owner } } as never, 'server', 'item')
-  const held = Array.from({ length: limits.calls * 3 / 4 }, async () => await send('greedy'))
+  const held = Array.from({ length: gatewayLimits.calls * 3 / 4 }, async () => await send('greedy'))
   await assert.rejects(send('greedy'), ShareError)
-  const late = Array.from({ length: limits.calls / 10 }, async () => await send('late'))
+  const late = Array.from({ length: gatewayLimits.calls / 10 }, async () => await send('late'))
   await assert.rejects(send('late'), share)
   assert.equal(answers.length, held.length + late.length)
   for (const answer of answers) answer()
@@ -135,10 +137,10 @@ test('a caller who declares other capabilities with each modern request leaves o
     return client.id
   }
   const anns = request('ann', '{}')
-  for (let n = 0; n < 2 * limits.leases.idle; n++) request('eve', String(n))
+  for (let n = 0; n < 2 * downstreamLimits.leases.idle; n++) request('eve', String(n))
   assert.equal(request('ann', '{}'), anns)
   assert.equal(request('bob', '{}'), request('bob', '{}'), 'one who comes late, too')
-  assert.deepEqual([leases.idle, new Set(ended)], [limits.leases.idle * 3 / 4 + 1, new Set(['user eve'])])
+  assert.deepEqual([leases.idle, new Set(ended)], [downstreamLimits.leases.idle * 3 / 4 + 1, new Set(['user eve'])])
 })
 
 test('waiting owners take turns, those of one owner stay in order', async () => {
@@ -178,11 +180,11 @@ test('owners without privilege have a bound of their own, and leave the reserved
 
 test('what the servers of one user list has a bound together', async (t) => {
   // A tenth of what there is for a user usually.
-  setLimits(t, limits, { cataloguesPerUser: Math.floor(limits.cataloguesPerUser / 10) })
+  setLimits(t, upstreamLimits, { cataloguesPerUser: Math.floor(upstreamLimits.cataloguesPerUser / 10) })
   const size = 90 * 1024
   const large = (count: number, title = ''): Json[] =>
     Array.from({ length: count }, (_, n) => tool(`t${n}`, { title, inputSchema: { type: 'object', title: 'x'.repeat(size) } }))
-  const most = Math.floor(limits.cataloguesPerUser / size)
+  const most = Math.floor(upstreamLimits.cataloguesPerUser / size)
   const upstreams = {
     a: await startUpstream(t, { tools: large(12) }),
     b: await startUpstream(t, { tools: large(12) }),

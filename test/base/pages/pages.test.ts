@@ -5,12 +5,12 @@ import Fastify from 'fastify'
 import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 import { test } from 'tap'
 import { securityHeaders } from '../../../plugins/base/browsers/index.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { sendPage } from '../../../plugins/base/pages/index.ts'
 import { describeScopes, loadPages, type ConsentPage, type HtmlPage as Page, type LoginPage } from '../../../plugins/base/pages/pages.ts'
 import { destinationOf, publisherOf, redirectSource, shownName, visibleText, websiteOf } from '../../../plugins/base/pages/shown.ts'
 import { appFor } from '../../helpers/app.ts'
 import { path } from '../../helpers/hub.ts'
+import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
 const pages = await loadPages()
 
@@ -144,7 +144,7 @@ test('strangers\' texts are inert on every page', async (t) => {
       const page = pages.login({ ...login, username: typed(text) })
       assert.deepEqual(shapeOf(page), shapeOf(pages.login(login)), what)
       const field = all(page, 'input').find((each) => attributeOf(each, 'id') === 'username')
-      assert.equal(attributeOf(field, 'value'), typed(text).slice(0, limits.pageTexts.text), what)
+      assert.equal(attributeOf(field, 'value'), typed(text).slice(0, baseLimits.pageTexts.text), what)
     }
   })
 
@@ -207,7 +207,7 @@ test('where a redirect leads to', async (t) => {
   }
   await t.test('a host that is too long keeps its end', async () => {
     const { host } = destinationOf(`https://${'hub.example.'.repeat(100)}evil.example/`)
-    assert.ok(host.length <= limits.pageTexts.host && host.startsWith('…') && host.endsWith('.evil.example'), host)
+    assert.ok(host.length <= baseLimits.pageTexts.host && host.startsWith('…') && host.endsWith('.evil.example'), host)
   })
   await t.test('no source for what runs or reads here', async () => {
     for (const scheme of ['javascript', 'data', 'vbscript', 'blob', 'file', 'about', 'JavaScript']) assert.equal(redirectSource(`${scheme}:x`), undefined)

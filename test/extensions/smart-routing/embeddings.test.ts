@@ -9,7 +9,6 @@ import { ApiEmbeddings } from '../../../plugins/extensions/smart-routing/embeddi
 import { Embedder } from '../../../plugins/extensions/smart-routing/embeddings/embedder.ts'
 import { idOf } from '../../../plugins/extensions/smart-routing/embeddings/texts.ts'
 import { ShownTool } from '../../../plugins/extensions/smart-routing/search-tools.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { BackOff } from '../../../plugins/extensions/smart-routing/embeddings/back-off.ts'
 import { Meaning } from '../../../plugins/extensions/smart-routing/embeddings/meaning.ts'
 import { embeddingOptions } from '../../../plugins/extensions/smart-routing/embeddings/options.ts'
@@ -21,6 +20,7 @@ import { Outage } from '../../../plugins/base/limits/outage.ts'
 import { at, KEY, names, settings, type Json } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
 import { openSession, type InjectedSession } from '../../helpers/inject.ts'
+import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 
 const apiKey = 'sk-never-to-be-seen-0123456789'
 const described = (name: string, description: string): Json => tool(name, { description })
@@ -344,7 +344,7 @@ void test('vectors that nobody uses are removed in small steps, also where embed
   const alive = setInterval(() => {}, 1_000)
   await embeddings.removeUnused()
   clearInterval(alive)
-  const { unused, removed } = limits.smartRouting.embeddings
+  const { unused, removed } = extensionsLimits.smartRouting.embeddings
   assert.deepEqual(steps, [[unused, removed], [unused, removed]])
   await embeddings.close()
   await embeddings.removeUnused()

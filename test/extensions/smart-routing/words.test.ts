@@ -3,12 +3,12 @@ import { test } from 'tap'
 import { plainBm25, measure } from '../../../bench/search/quality.ts'
 import { readQuestions, readTools } from '../../../bench/search/questions.ts'
 import { syntheticTools } from '../../../bench/search/synthetic.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { analyse } from '../../../plugins/extensions/smart-routing/words/analysis.ts'
 import { ToolIndex, type SearchTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
 import { loadLexicon } from '../../../plugins/extensions/smart-routing/words/lexicon.ts'
 import { tokensOf } from '../../../plugins/extensions/smart-routing/words/stem.ts'
 import { runsOf, wordsOf } from '../../../plugins/extensions/smart-routing/words/tokens.ts'
+import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 
 const tool = (server: string, ownName: string, description = '', more: Partial<SearchTool> = {}): SearchTool =>
   ({ name: `${server}-${ownName}`, ownName, server, description, ...more })
@@ -391,7 +391,7 @@ test('terms are counted rightly after the cache of words was emptied', async (t)
   const lexicon = await loadLexicon()
   const numbered = (i: number): SearchTool => ({ name: `t${i}`, ownName: 'read_file', server: 's', description: `Reads a file. ${words(i)} file file` })
   const first = analyse(numbered(0), lexicon)
-  for (let i = 1; i <= 1.2 * limits.wordSearch.cachedWords / 200; i++) analyse(numbered(i), lexicon)
+  for (let i = 1; i <= 1.2 * extensionsLimits.wordSearch.cachedWords / 200; i++) analyse(numbered(i), lexicon)
   const again = analyse(numbered(0), lexicon)
   t.same(again.tokens.map(({ term }) => term), first.tokens.map(({ term }) => term))
   t.same(again.weights, first.weights)

@@ -8,12 +8,13 @@ import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import { read } from '../../../db/document.ts'
 import type { Snapshot, Store } from '../../../db/store.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { appFor } from '../../helpers/app.ts'
 import { initialize, Session, within } from '../../helpers/client.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { bearerKey, deadline, until } from '../../helpers/hub.ts'
 import { admin, alice, base64, claimsOf, hs, key, raw, start, type World } from '../../helpers/doors.ts'
+import { baseLimits } from '../../../plugins/base/limits/limits.ts'
+import { settingsLimits } from '../../../plugins/settings/limits.ts'
 
 test('login tokens: what is forged, old or of somebody else is none', async (t) => {
   const { app, url } = await start(t)
@@ -370,7 +371,7 @@ test('hostile bodies over all routes: no 5xx, no hang', async (t) => {
 })
 
 test('who sends slowly is cut off in time, head or body', async (t) => {
-  assert.ok(limits.slowSenders.request + limits.slowSenders.interval <= 35_000)
+  assert.ok(baseLimits.slowSenders.request + baseLimits.slowSenders.interval <= 35_000)
   const app = await appFor(t, {}, {}, { slowSenders: { headers: 300, request: 600, interval: 100 } })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -425,7 +426,7 @@ test('a key that another replica has just stored is looked up before it is refus
   assert.equal(await ask(key.token), 200)
   assert.equal(lookUps, 2, 'a known key makes no query')
   for (let n = 0; n < 100; n++) assert.equal(await ask(`thk_${n}`), 401)
-  assert.ok(lookUps <= 2 * limits.freshLookUps.perSecond + 2, `${lookUps} look-ups`)
+  assert.ok(lookUps <= 2 * settingsLimits.freshLookUps.perSecond + 2, `${lookUps} look-ups`)
 })
 
 test('what is unknown here is 503 while the storage of several replicas is away; what is known counts as before', async (t) => {
@@ -552,7 +553,7 @@ test('a replica that lost its database for a minute refuses every credential wit
   await look(false)
   away = 'The database cannot be used.'
   assert.equal(app.settings.outage, undefined)
-  now += limits.storageAway - 1_000
+  now += settingsLimits.storageAway - 1_000
   assert.equal((await app.inject({ url: '/api/servers', headers: bearer })).statusCode, 200, 'what is known counts for a while')
   assert.equal((await app.inject({ url: '/health/ready' })).statusCode, 200)
   now += 1_000

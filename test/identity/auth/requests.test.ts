@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'tap'
 import { maxHeaderSize } from '../../../plugins/base/errors/client-error.ts'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { fromQuery } from '../../../plugins/downstream/tools/given.ts'
 import { admin, alice, key, raw, start, type World } from '../../helpers/doors.ts'
+import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
 test('what is no HTTP request is answered in the envelope, too', async (t) => {
   const { port, url } = await start(t)
@@ -252,7 +252,7 @@ test('a query with escapes that are no UTF-8 is refused, after who asks', async 
 test('a query or form of too many parameters is refused on every route, before anybody reads it', async (t) => {
   const { app, url } = await start(t, { settings: { systemConfig: { oauthServer: { enabled: true } } } })
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-  const most = limits.parameters
+  const most = baseLimits.parameters
   const requests: Array<[what: string, ask: (parameters: string) => Promise<Response>]> = [
     ...['/oauth/authorize', '/api/tools/nope/echo', '/api/group/tools/nope/echo', '/api/activities', '/api/servers', '/health', '/mcp', '/nope']
       .map((path): typeof requests[number] => [path, async (parameters) => await fetch(`${url}${path}?${parameters}`)]),

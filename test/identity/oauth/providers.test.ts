@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import type { Provider } from 'oidc-provider'
 import { test } from 'tap'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { OidcProviders } from '../../../plugins/identity/oauth/providers.ts'
+import { identityLimits } from '../../../plugins/identity/limits.ts'
 
 test('a provider that could not be loaded is loaded for the next request', async () => {
   let loads = 0
@@ -20,6 +20,6 @@ test('a provider that could not be loaded is loaded for the next request', async
   const provider = await providers.get('http://a')
   assert.equal(await providers.get('http://a'), provider)
   assert.equal(loads, 2)
-  for (let n = 0; n < limits.oauth.issuers; n++) await providers.get(`http://${n}`)
+  for (let n = 0; n < identityLimits.oauth.issuers; n++) await providers.get(`http://${n}`)
   assert.notEqual(await providers.get('http://a'), provider, 'the oldest is forgotten')
 })

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import { test } from 'tap'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { Outbound } from '../../../plugins/base/outbound/outbound.ts'
 import { cookieNames, parseOrigins, socialSettings } from '../../../plugins/identity/social/settings.ts'
 import { GithubProvider } from '../../../plugins/identity/social/providers/github.ts'
@@ -12,6 +11,7 @@ import { appFor } from '../../helpers/app.ts'
 import { startHub, type Cleanup } from '../../helpers/hub.ts'
 import { settings } from '../../helpers/client.ts'
 import { listen } from '../../helpers/listen.ts'
+import { identityLimits } from '../../../plugins/identity/limits.ts'
 
 const oidc = { OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret', SOCIAL_AUTH_OIDC_DISCOVERY_URL: 'https://id.example/.well-known/openid-configuration' }
 type Env = Parameters<typeof socialSettings>[0]
@@ -257,11 +257,11 @@ test('keys of a provider that change', async (t) => {
   world.signedWith = 'three'
   for (let times = 0; times < 3; times++) await assert.rejects(identify(), { statusCode: 502 })
   assert.equal(world.keyRequests, 1)
-  now += limits.social.keysAge + 1
+  now += identityLimits.social.keysAge + 1
   for (let times = 0; times < 3; times++) await assert.rejects(identify(), { statusCode: 502 })
   assert.equal(world.keyRequests, 2)
   world.published = ['three']
-  now += limits.social.keysAge + 1
+  now += identityLimits.social.keysAge + 1
   await Promise.all([identify(), identify(), identify()])
   assert.equal(world.keyRequests, 3)
   // One that is not published any more is good no longer.

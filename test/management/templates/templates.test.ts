@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test } from 'tap'
-import { limits } from '../../../plugins/base/limits/limits.ts'
 import { referenced, withoutSecrets } from '../../../plugins/management/templates/config.ts'
 import { TemplateVariables } from '../../../plugins/management/templates/variables.ts'
 import { expandVariables } from '../../../plugins/upstream/links/environment.ts'
@@ -14,6 +13,8 @@ import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { appFor } from '../../helpers/app.ts'
 import { at, KEY, text, type Json } from '../../helpers/client.ts'
 import { bearerKey, path, until } from '../../helpers/hub.ts'
+import { managementLimits } from '../../../plugins/management/limits.ts'
+import { identityLimits } from '../../../plugins/identity/limits.ts'
 
 const password = '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234'
 const users = ['ann', 'bob'].map((username) => ({ username, password, isAdmin: false }))
@@ -385,8 +386,8 @@ test('nobody gets more by a template', async (t) => {
   })
 
   await t.test('a user has no more servers and groups by it than otherwise', async () => {
-    const servers = Object.fromEntries(Array.from({ length: limits.serversPerUser + 1 }, (_, each) => [`s${each}`, { url: 'https://example.com/mcp', enabled: false }]))
-    const groups = Array.from({ length: limits.groupsPerUser + 1 }, (_, each) => ({ name: `g${each}`, servers: [] }))
+    const servers = Object.fromEntries(Array.from({ length: managementLimits.serversPerUser + 1 }, (_, each) => [`s${each}`, { url: 'https://example.com/mcp', enabled: false }]))
+    const groups = Array.from({ length: managementLimits.groupsPerUser + 1 }, (_, each) => ({ name: `g${each}`, servers: [] }))
     const imported = await apiOf(app, 'bob')('POST', '/templates/import', { version: '1.0', name: 'x', servers, groups })
     const details = at(imported.json(), 'data', 'details') as Json[]
     assert.equal(imported.statusCode, 207, imported.body)
@@ -537,7 +538,7 @@ test('a user\'s variable within a variable stays a user\'s after an admin\'s edi
 
 test('200 exports and imports per 15 minutes and caller', async (t) => {
   const app = await appFor(t, world())
-  const { requests } = limits.templates
+  const { requests } = identityLimits.templates
   const ann = apiOf(app, 'ann')
   for (let each = 0; each < requests; each++) assert.equal((await ann('POST', '/templates/export', { name: 'x' })).statusCode, 200)
   const refused = await ann('POST', '/templates/import', { version: '1.0' })

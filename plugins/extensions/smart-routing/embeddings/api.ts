@@ -1,8 +1,8 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutMark } from '../../../../protocol/text.ts'
-import { limits } from '../../../base/limits/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import type { EmbeddingOptions } from './options.ts'
+import { extensionsLimits } from '../../limits.ts'
 
 /** Why there are no embeddings. Its message is for the log, and holds nothing that the API sent, nor the key. */
 export class EmbeddingsFailed extends Error {
@@ -19,7 +19,7 @@ export class EmbeddingsFailed extends Error {
   }
 }
 
-const bounds = limits.smartRouting.embeddings
+const bounds = extensionsLimits.smartRouting.embeddings
 
 /** An embeddings API as OpenAI has it: `POST <base>/embeddings {model, input, dimensions?}`. */
 export class EmbeddingsApi {

@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Vectors } from '../../../../db/ports.ts'
 import type { Counters } from '../../../../db/store.ts'
-import { BoundedMap, limits } from '../../../base/limits/index.ts'
+import { BoundedMap } from '../../../base/limits/index.ts'
 import type { ShownTool } from '../search-tools.ts'
 import { EmbeddingsFailed, type EmbeddingsApi } from './api.ts'
 import type { BackOff } from './back-off.ts'
 import { Quota } from './quota.ts'
 import { embeddedText, idOf } from './texts.ts'
+import { extensionsLimits } from '../../limits.ts'
 
-const bounds = limits.smartRouting.embeddings
+const bounds = extensionsLimits.smartRouting.embeddings
 /** Tools that are looked at in one turn of the event loop. */
 const perTurn = 50
 

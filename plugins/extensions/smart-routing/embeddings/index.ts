@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Vectors } from '../../../../db/ports.ts'
 import type { Counters } from '../../../../db/store.ts'
-import { limits, Outage } from '../../../base/limits/index.ts'
+import { Outage } from '../../../base/limits/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import type { Embeddings, Similarity } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'
@@ -11,8 +11,9 @@ import { Embedder, type EmbedderDeps } from './embedder.ts'
 import { Meaning } from './meaning.ts'
 import type { EmbeddingOptions } from './options.ts'
 import type { VectorsAt } from './vectors-at.ts'
+import { extensionsLimits } from '../../limits.ts'
 
-const bounds = limits.smartRouting.embeddings
+const bounds = extensionsLimits.smartRouting.embeddings
 
 interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
   /** Today's; undefined: embeddings are not set up. The object stays the same while they do. */

@@ -1,12 +1,13 @@
 import type { Vectors } from '../../../../db/ports.ts'
-import { BoundedMap, limits } from '../../../base/limits/index.ts'
+import { BoundedMap } from '../../../base/limits/index.ts'
 import type { Similarity } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'
 import { EmbeddingsFailed, type EmbeddingsApi } from './api.ts'
 import type { BackOff } from './back-off.ts'
 import { knownId } from './texts.ts'
+import { extensionsLimits } from '../../limits.ts'
 
-const bounds = limits.smartRouting.embeddings
+const bounds = extensionsLimits.smartRouting.embeddings
 
 /** Why a search was by words only, where embeddings are set up. */
 const reasons = {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
-import { limits } from '../../../base/limits/index.ts'
 import type { ShownTool } from '../search-tools.ts'
+import { extensionsLimits } from '../../limits.ts'
 
 /** The text of a tool that is embedded: its own name, whatever names routes give it, and what it says of itself. */
 export function embeddedText ({ ownName, server, title, description, inputSchema }: ShownTool): string {
@@ -13,7 +13,7 @@ export function embeddedText ({ ownName, server, title, description, inputSchema
     description,
     properties.length > 0 ? `Parameters: ${properties.join(', ')}` : undefined
   ]
-  return truncate(lines.filter((line) => line !== undefined && line !== '').join('\n'), limits.smartRouting.embeddings.text)
+  return truncate(lines.filter((line) => line !== undefined && line !== '').join('\n'), extensionsLimits.smartRouting.embeddings.text)
 }
 
 const ids = new WeakMap<ShownTool, string>()

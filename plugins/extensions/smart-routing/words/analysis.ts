@@ -1,9 +1,9 @@
 import { isObject } from '../../../../protocol/json.ts'
 import type { SearchTool } from './search-tool.ts'
-import { limits } from '../../../base/limits/index.ts'
 import type { Lexicon } from './lexicon.ts'
 import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type WordToken } from './stem.ts'
 import { wordsOf } from './tokens.ts'
+import { extensionsLimits } from '../../limits.ts'
 
 /**
  * A tool as the index has it: its terms and how much each weighs, in units of 1 / `unit`. It depends on the tool alone, so that all indexes
@@ -36,7 +36,7 @@ const fields = {
   parameters: { weight: 0.3, length: 20, norm: 0.75, most: 150, repeats: 2 }
 } satisfies Record<string, Field>
 
-const bounds = limits.wordSearch
+const bounds = extensionsLimits.wordSearch
 /** Max length of a value that is read, in characters. */
 const longestValue = 40
 

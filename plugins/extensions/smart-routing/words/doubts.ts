@@ -1,9 +1,9 @@
 import { lightVerbs } from './common-words.ts'
 import type { Foreign, Lexicon, Variant } from './lexicon.ts'
-import { limits } from '../../../base/limits/index.ts'
 import { isKnownToTools, nearInTools } from './spelling.ts'
 import { stemOf } from './stem.ts'
 import type { Vocabulary } from './vocabulary.ts'
+import { extensionsLimits } from '../../limits.ts'
 
 /**
  * Words of a question that may be misspelled, although the lexicons have something that they may be: `contaner` begins like a Portuguese
@@ -24,7 +24,7 @@ export class Doubts {
   near (word: string): readonly Variant[] {
     let near = this.#near.get(word)
     if (near) return near
-    near = this.#near.size < limits.wordSearch.misspelled ? nearInTools(word, this.#vocabulary) : []
+    near = this.#near.size < extensionsLimits.wordSearch.misspelled ? nearInTools(word, this.#vocabulary) : []
     this.#near.set(word, near)
     return near
   }

@@ -1,4 +1,3 @@
-import { limits } from '../../../base/limits/index.ts'
 import { lightVerbs, stopWords } from './common-words.ts'
 import { withoutRepetition, type Concept } from './concepts.ts'
 import { Doubts } from './doubts.ts'
@@ -11,6 +10,7 @@ import { stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
+import { extensionsLimits } from '../../limits.ts'
 
 /** `text`: the question with typos and foreign words put right. `isAsking`: it wants to know something. */
 interface Question { readonly concepts: Concept[], readonly text: string, readonly isAsking: boolean }
@@ -25,7 +25,7 @@ const pluralEnd = /^(?!(?:second|minute|hour|day|week|month|year|percent|euro|do
 /** Max words from a number to what it counts. */
 const nearNumber = 3
 
-const bounds = limits.wordSearch
+const bounds = extensionsLimits.wordSearch
 
 /** Reads questions against a vocabulary. */
 export class Interpreter {

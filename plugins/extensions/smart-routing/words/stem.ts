@@ -1,6 +1,6 @@
 // Stems of English words, after M. F. Porter: An algorithm for suffix stripping (1980).
-import { limits } from '../../../base/limits/index.ts'
 import { runsOf, wordsOf } from './tokens.ts'
+import { extensionsLimits } from '../../limits.ts'
 
 const consonant = '[^aeiou]'
 const vowel = '[aeiouy]'
@@ -129,7 +129,7 @@ export function tokensOfAll (parts: readonly string[], max: number): WordToken[]
     if (found.length >= max) break
     let words = texts.get(part)
     if (!words) {
-      if (texts.size >= limits.wordSearch.cachedTexts) texts.clear()
+      if (texts.size >= extensionsLimits.wordSearch.cachedTexts) texts.clear()
       texts.set(copyOf(part), words = tokensOf(part, Infinity))
     }
     for (const token of words) found.push(token)
@@ -143,7 +143,7 @@ const copyOf = (text: string): string => text.length < 13 ? text : ` ${text}`.sl
 
 /** Empties the cache when it is full. Numbers of terms are given anew then: it is called when nobody counts by them. */
 export function forgetWords (): void {
-  if (Math.max(tokens.size, runs.size) < limits.wordSearch.cachedWords) return
+  if (Math.max(tokens.size, runs.size) < extensionsLimits.wordSearch.cachedWords) return
   tokens.clear()
   runs.clear()
   texts.clear()

@@ -2,8 +2,8 @@ import { errors as failures } from 'oidc-provider'
 import { isObject, withoutAbsent } from '../../../../protocol/json.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { OAuthError } from '../../../base/errors/index.ts'
-import { limits } from '../../../base/limits/index.ts'
 import { checkRedirectUris } from '../client-metadata.ts'
+import { identityLimits } from '../../limits.ts'
 
 /** Checks what a Client ID Metadata Document states; clients in the storage were checked before. @throws InvalidClientMetadata */
 export function checkDocument (metadata: Record<string, unknown>): void {
@@ -27,7 +27,7 @@ const isJson = (type: string | undefined): boolean => /^application\/(?:[\w.!#$&
  * redirect is followed, since the address is the identity of the client.
  */
 export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
-  const options = { trusted: false, owner: 'clients of the authorization server', maxSize: limits.oauth.document, timeout: 5_000 }
+  const options = { trusted: false, owner: 'clients of the authorization server', maxSize: identityLimits.oauth.document, timeout: 5_000 }
   const { status, headers, body } = await outbound.fetch(url, {
     ...options,
     headers: { accept: 'application/json' },

@@ -5,7 +5,6 @@ import { StorageError } from '../../../../db/store.ts'
 import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
 import { errors } from '../../../base/errors/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
-import { limits } from '../../../base/limits/index.ts'
 import { matchesHash } from '../clients.ts'
 import { issuerPath, resourcePath } from '../identifiers.ts'
 import { documentsAllowed, type OAuthSettings } from '../settings.ts'
@@ -13,6 +12,7 @@ import { adapterOn, isRefreshable, type AuthorizationStorage } from './adapter.t
 import { answerAway, correct, type CorrectionDeps } from './corrections.ts'
 import { checkDocument, fetchFor } from './documents.ts'
 import { loadGrant, type RememberedConsent } from './grants.ts'
+import { identityLimits } from '../../limits.ts'
 
 export interface ProviderDeps extends CorrectionDeps {
   readonly storage: AuthorizationStorage
@@ -93,7 +93,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
       }
     },
     fetch: async (input) => await fetchFor(outbound, String(input)),
-    fetchResponseBodyLimits: { 'client_id metadata document': limits.oauth.document },
+    fetchResponseBodyLimits: { 'client_id metadata document': identityLimits.oauth.document },
     // `correct` makes the page.
     renderError: (ctx, out) => {
       ctx.state.problem = out

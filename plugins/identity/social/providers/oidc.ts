@@ -1,12 +1,12 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { errors } from '../../../base/errors/index.ts'
-import { limits } from '../../../base/limits/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import type { ClientCredentials, OidcSettings } from '../settings.ts'
 import {
   type AuthorizationRequest, type AuthorizationResponse, type IdentityProvider, nonEmptyText, type Person,
   ProviderClient, withQuery
 } from './provider.ts'
+import { identityLimits } from '../../limits.ts'
 
 /** The used part of a provider's discovery document (OpenID Connect Discovery, section 3). */
 interface Metadata {
@@ -200,7 +200,7 @@ export class KeySet {
   }
 
   async #load (): Promise<ReadonlyArray<Record<string, unknown>>> {
-    if (this.#keys && performance.now() - this.#fetched < limits.social.keysAge) return await this.#keys
+    if (this.#keys && performance.now() - this.#fetched < identityLimits.social.keysAge) return await this.#keys
     this.#fetched = performance.now()
     const loading = this.#client.get(this.#url).then((answer) => {
       const keys: unknown = 'keys' in answer ? answer.keys : undefined

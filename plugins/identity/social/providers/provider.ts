@@ -1,8 +1,8 @@
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { errors } from '../../../base/errors/index.ts'
-import { limits } from '../../../base/limits/index.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import { withoutMark } from '../../../../protocol/text.ts'
+import { identityLimits } from '../../limits.ts'
 
 /** A person's identity, as a provider vouches for it. */
 export interface Person {
@@ -77,7 +77,7 @@ export class ProviderClient {
     options: { method?: 'POST', headers: Record<string, string>, body?: string }
   ): Promise<Record<string, unknown> | readonly unknown[]> {
     const { status, body } = await this.#outbound
-      .fetch(url, { trusted: true, maxSize: limits.social.answer, timeout: limits.social.timeout, ...options })
+      .fetch(url, { trusted: true, maxSize: identityLimits.social.answer, timeout: identityLimits.social.timeout, ...options })
       .catch((error: unknown) => {
         if (!(error instanceof UpstreamError)) throw error
         if (error.fault === 'timeout') throw new errors.UpstreamSlow(`The login provider ${this.#name} did not answer in time`)

@@ -2,12 +2,12 @@ import { UpstreamError } from '../../../../protocol/errors.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutMark } from '../../../../protocol/text.ts'
 import { securityOf, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
-import { limits } from '../../../base/limits/index.ts'
 import type { Outbound, Reach } from '../../../base/outbound/index.ts'
 import { toHeader } from '../http-syntax.ts'
 import type { SecurityDefaults } from '../plan.ts'
 import type { ApiRequest } from './request.ts'
 import { percentEncode } from './values.ts'
+import { upstreamLimits } from '../../limits.ts'
 
 type Security = ReturnType<typeof securityOf>
 
@@ -168,8 +168,8 @@ export class ApiCredentials {
       return await this.#outbound.fetch(url, {
         ...this.#reach,
         ...options,
-        maxSize: limits.openapi.token,
-        timeout: limits.openapi.tokenTime
+        maxSize: upstreamLimits.openapi.token,
+        timeout: upstreamLimits.openapi.tokenTime
       })
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error

@@ -1,7 +1,6 @@
 import { code, RpcError, UpstreamError } from '../../../../protocol/errors.ts'
 import { memberOf } from '../../../../protocol/json.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
-import { limits } from '../../../base/limits/index.ts'
 import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
 import { holdsCredential } from '../../../base/secrets/index.ts'
 import type { DescribedApi } from '../api.ts'
@@ -10,6 +9,7 @@ import type { CompiledDescription, OperationPlan, SecurityDefaults } from '../pl
 import { ArgumentError } from '../plan.ts'
 import { toRequest, type ApiRequest } from './request.ts'
 import { errorResult, toToolResult, type ApiResponse } from './result.ts'
+import { upstreamLimits } from '../../limits.ts'
 
 interface OperationCallerOptions {
   config: ServerConfig
@@ -133,7 +133,7 @@ export class OperationCaller {
         method: method as 'GET',
         headers,
         body,
-        maxSize: limits.openapi.answer,
+        maxSize: upstreamLimits.openapi.answer,
         timeout: noTimeout,
         cause,
         signal,
@@ -176,7 +176,7 @@ export class OperationCaller {
 
   /** Logs a warning, once for each origin. */
   #warnOf (origin: string): void {
-    if (this.#warned.has(origin) || this.#warned.size >= limits.openapi.warnings) return
+    if (this.#warned.has(origin) || this.#warned.size >= upstreamLimits.openapi.warnings) return
     this.#warned.add(origin)
     this.#options.warn(`its description has operations at ${origin}, which are not called, since its credentials are for another origin`)
   }

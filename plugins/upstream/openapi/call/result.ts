@@ -4,8 +4,8 @@ import { unescape } from 'node:querystring'
 import { isDeeperThan, isObject, oneLine } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import { transportLimits } from '../../../../protocol/transports/transport.ts'
-import { limits } from '../../../base/limits/index.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
+import { upstreamLimits } from '../../limits.ts'
 
 /** The response of an API. */
 export interface ApiResponse {
@@ -53,8 +53,8 @@ export function toToolResult (response: ApiResponse): string {
 
 function toErrorResult (statusLine: string, text: string | undefined, contentType: string): string {
   if (text === undefined || text === '') return errorResult(statusLine)
-  const isWhole = text.length <= limits.openapi.errorBody
-  const content = [textBlock(statusLine), textBlock(truncate(text, limits.openapi.errorBody))]
+  const isWhole = text.length <= upstreamLimits.openapi.errorBody
+  const content = [textBlock(statusLine), textBlock(truncate(text, upstreamLimits.openapi.errorBody))]
   return toResultText(content, isWhole ? structuredContent(text, contentType) : '', true)
 }
 

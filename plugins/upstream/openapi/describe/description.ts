@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
-import { limits } from '../../../base/limits/index.ts'
 import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
 import { withoutQuery } from '../call/credentials.ts'
 import { toHeader } from '../http-syntax.ts'
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
 import { readDescription } from './reader.ts'
+import { upstreamLimits } from '../../limits.ts'
 
 interface DescriptionDeps {
   outbound: Outbound
@@ -89,8 +89,8 @@ export class ApiDescription {
     const { status, headers, body } = await this.#deps.outbound.fetch(url, {
       ...reachOf(this.#config),
       headers: this.#requestHeaders(url),
-      maxSize: limits.openapi.document,
-      timeout: limits.openapi.readTime,
+      maxSize: upstreamLimits.openapi.document,
+      timeout: upstreamLimits.openapi.readTime,
       signal: this.#closed.signal
     })
     if (status === 304 && this.#fetchedVersion) return undefined

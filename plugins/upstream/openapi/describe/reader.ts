@@ -1,9 +1,10 @@
 import type { Worker } from 'node:worker_threads'
-import { limits, Semaphore } from '../../../base/limits/index.ts'
+import { Semaphore } from '../../../base/limits/index.ts'
 import type { Reach } from '../../../base/outbound/index.ts'
 import { startWorker } from '../../../base/threads/index.ts'
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
 import type { ReadResult, ReadTask } from './worker.ts'
+import { upstreamLimits } from '../../limits.ts'
 
 interface ReaderLimits {
   /** Max time for one description, in ms. */
@@ -22,7 +23,7 @@ export class DescriptionReader {
   #idleTimer: NodeJS.Timeout | undefined
 
   /** @param onEnd called when the reader has ended */
-  constructor (onEnd: (reader: DescriptionReader) => void, readerLimits: ReaderLimits = limits.openapi) {
+  constructor (onEnd: (reader: DescriptionReader) => void, readerLimits: ReaderLimits = upstreamLimits.openapi) {
     this.#onEnd = onEnd
     this.#limits = readerLimits
     const resourceLimits = { maxOldGenerationSizeMb: readerLimits.readHeap }
@@ -83,7 +84,7 @@ export class DescriptionReader {
 }
 
 /** Limits the readers that run at once: one is for servers that users have stored, in turns. */
-const readers = new Semaphore({ places: limits.openapi.readers, perOwner: 1, reserved: limits.openapi.readers - 1 })
+const readers = new Semaphore({ places: upstreamLimits.openapi.readers, perOwner: 1, reserved: upstreamLimits.openapi.readers - 1 })
 /** Readers without a task, whose threads have started already. */
 const idle = new Set<DescriptionReader>()
 

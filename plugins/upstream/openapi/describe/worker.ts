@@ -1,9 +1,9 @@
 // The worker thread that reads descriptions: parsing and compiling a large one takes long, and much memory.
 import { parentPort } from 'node:worker_threads'
-import { limits } from '../../../base/limits/index.ts'
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
 import { compile } from './compile.ts'
 import { parseDocument } from './document.ts'
+import { upstreamLimits } from '../../limits.ts'
 
 export interface ReadTask {
   /** The bytes of the document, in JSON or YAML. */
@@ -14,8 +14,8 @@ export interface ReadTask {
 
 export type ReadResult = { readonly compiled: CompiledDescription } | { readonly problem: string }
 
-const { values, depth, schema, plan, operations, total, warnings, instructions } = limits.openapi
-const compileLimits = { schema, plan, operations, total, warnings, instructions, description: limits.description }
+const { values, depth, schema, plan, operations, total, warnings, instructions } = upstreamLimits.openapi
+const compileLimits = { schema, plan, operations, total, warnings, instructions, description: upstreamLimits.description }
 
 function read ({ document, baseUrl }: ReadTask): ReadResult {
   try {
@@ -34,7 +34,7 @@ function pagesOf (tools: readonly string[]): string[] {
   const pages: string[][] = []
   let size = Infinity
   for (const tool of tools) {
-    if (size >= limits.openapi.page) {
+    if (size >= upstreamLimits.openapi.page) {
       pages.push([])
       size = 0
     }
